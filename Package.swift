@@ -1,0 +1,119 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let environment = Context.environment
+
+/// Warnings are errors only where CI asks for it, so that a new compiler's warning never breaks a user.
+let strict: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ] + (environment["LOVESEAT_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
+
+let package = Package(
+    name: "loveseat",
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: [
+        .library(name: "Loveseat", targets: ["Loveseat"]),
+        .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
+        .executable(name: "loveseat", targets: ["LoveseatCLI"]),
+        .executable(name: "simulate", targets: ["Simulate"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        // Pure: no Foundation, no clock, no randomness, no input or output of their own.
+        .target(name: "LoveseatModel", swiftSettings: strict),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(name: "LoveseatBLIP", dependencies: ["CZlib"], swiftSettings: strict),
+        .target(
+            name: "LoveseatReplication",
+            dependencies: ["LoveseatModel", "LoveseatBLIP"],
+            swiftSettings: strict
+        ),
+
+        // Disk.
+        .target(
+            name: "LoveseatStorage",
+            dependencies: [
+                "LoveseatModel",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict
+        ),
+
+        // API.
+        .target(
+            name: "LoveseatCore",
+            dependencies: [
+                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+
+        // Network.
+        .target(
+            name: "LoveseatNetwork",
+            dependencies: [
+                "LoveseatModel", "LoveseatReplication", "LoveseatCore",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+
+        // The one import of an app.
+        .target(name: "Loveseat", dependencies: ["LoveseatCore", "LoveseatNetwork"], swiftSettings: strict),
+
+        // Tools.
+        .target(
+            name: "LoveseatTesting",
+            dependencies: [
+                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "LoveseatCLI",
+            dependencies: [
+                "Loveseat", "LoveseatModel", "LoveseatCore", "LoveseatNetwork",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "Simulate",
+            dependencies: [
+                "LoveseatTesting",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict
+        ),
+
+        // Tests.
+        .testTarget(
+            name: "LoveseatModelTests",
+            dependencies: ["LoveseatModel", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatBLIPTests",
+            dependencies: ["LoveseatModel", "LoveseatBLIP"],
+            swiftSettings: strict
+        ),
+    ]
+)

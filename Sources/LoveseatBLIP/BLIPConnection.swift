@@ -1,0 +1,318 @@
+/// The bounds of a connection.
+package struct BLIPLimits: Hashable, Sendable {
+    /// The longest message that is put together in memory, in bytes. Longer bodies must be taken in pieces.
+    package var largestMessage = 64 << 20
+    /// The bytes of all unfinished incoming messages together.
+    package var incomingBytes = 128 << 20
+    /// What one frame may inflate to.
+    package var inflatedFrame = 24 << 20
+    /// 0 never compresses, 9 compresses hardest.
+    package var compressionLevel = 6
+
+    package init() {}
+}
+
+/// One end of a BLIP connection (blip.md §3–§12), without the socket: frames in, frames out.
+///
+/// ```
+///  send, reply ──▶ outgoing queue ──▶ nextFrame()          socket ──▶ receive(_:) ──▶ takeEvents()
+///                     ▲      │ 128,000 bytes unacknowledged
+///                     └─ icebox ◀┘
+/// ```
+/// A class, since it owns two zlib streams; whoever owns it calls it from one place at a time.
+package final class BLIPConnection {
+    /// A sender's own name for a request, which comes back with the response.
+    package typealias Tag = UInt64
+
+    /// What happened.
+    package enum Event: Hashable, Sendable {
+        /// The peer asks; answer with ``BLIPConnection/reply(_:to:)`` unless the message says no reply.
+        case request(number: UInt64, Message)
+        /// The whole answer to a request of ours.
+        case response(Tag, Message)
+        /// The answer is an error.
+        case failure(Tag, ReplyError)
+        /// A piece of the answer to a request sent with `inPieces`.
+        case piece(Tag, [UInt8], isLast: Bool)
+        /// The last frame of a request was handed out.
+        case sent(Tag)
+        /// A reply begun by ``BLIPConnection/beginReply(_:to:)`` has room for more of its body.
+        case wantsBody(number: UInt64)
+    }
+
+    private static let largestPayload = 16_300
+    private static let smallPayload = 4_012
+    /// How much of a message may be under way unacknowledged (blip.md §9).
+    private static let window: UInt64 = 128_000
+    private static let pieceSize = 64 << 10
+
+    private let limits: BLIPLimits
+    private var encoder: FrameEncoder
+    private var decoder: FrameDecoder
+
+    private var queue = OutgoingQueue()
+    private var icebox = OutgoingQueue()
+    /// Replies that wait for their body.
+    private var starved = OutgoingQueue()
+    private var acknowledgements: [[UInt8]] = []
+    private var lastRequest: UInt64 = 0
+    private var awaited: [UInt64: (tag: Tag, inPieces: Bool)] = [:]
+    private var tagsInPieces: Set<Tag> = []
+
+    private var lastIncoming: UInt64 = 0
+    private var requests: [UInt64: IncomingMessage] = [:]
+    private var responses: [UInt64: IncomingMessage] = [:]
+    private var incomingBytes = 0
+    private var events: [Event] = []
+
+    package init(limits: BLIPLimits = BLIPLimits()) {
+        self.limits = limits
+        encoder = FrameEncoder(compressionLevel: limits.compressionLevel)
+        decoder = FrameDecoder(largestFrame: limits.inflatedFrame)
+    }
+
+    // MARK: Sending
+
+    /// Queues a request. With `inPieces`, the answer's body comes in ``Event/piece(_:_:isLast:)`` events.
+    ///
+    /// - Throws: ``BLIPError/tooLarge(_:)`` for properties past 102,400 bytes.
+    package func send(_ message: Message, tag: Tag?, inPieces: Bool = false) throws(BLIPError) {
+        if let tag, inPieces { tagsInPieces.insert(tag) }
+        try enqueue(message, type: .request, number: nil, tag: tag, isWhole: true)
+    }
+
+    /// Queues the answer to a peer's request.
+    package func reply(_ message: Message, to number: UInt64) throws(BLIPError) {
+        try enqueue(message, type: .response, number: number, tag: nil, isWhole: true)
+    }
+
+    /// Queues an error as the answer.
+    package func reply(_ error: ReplyError, to number: UInt64, isUrgent: Bool = false) throws(BLIPError) {
+        var message = error.message
+        message.isUrgent = isUrgent
+        try enqueue(message, type: .error, number: number, tag: nil, isWhole: true)
+    }
+
+    /// Begins an answer whose body follows by ``supply(_:isLast:for:)``, which is asked for at once.
+    package func beginReply(_ message: Message, to number: UInt64) throws(BLIPError) {
+        try enqueue(message, type: .response, number: number, tag: nil, isWhole: false)
+        askForBody(number)
+    }
+
+    /// Adds to a begun reply.
+    package func supply(_ bytes: [UInt8], isLast: Bool, for number: UInt64) {
+        let isIt = { (message: OutgoingMessage) in message.type == .response && message.number == number }
+        let add = { (message: inout OutgoingMessage) in
+            message.pending += bytes
+            message.isWhole = isLast
+            message.awaitsSupply = false
+        }
+        if var message = starved.remove(where: isIt) {
+            add(&message)
+            queue.append(message)
+        } else if !queue.update(where: isIt, add) {
+            _ = icebox.update(where: isIt, add)
+        }
+    }
+
+    /// Gives up a begun reply whose body cannot be read any more, by ending it where it stands. The receiver sees
+    /// that the digest does not match.
+    package func cutShort(_ number: UInt64) { supply([], isLast: true, for: number) }
+
+    private func enqueue(
+        _ message: Message, type: MessageType, number: UInt64?, tag: Tag?, isWhole: Bool
+    ) throws(BLIPError) {
+        let properties = message.properties.encoded
+        guard properties.count <= MessageProperties.longestEncoding else {
+            throw .tooLarge("\(properties.count) bytes of properties")
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(properties.count + message.body.count + 3)
+        bytes.appendVarInt(UInt64(properties.count))
+        bytes.append(contentsOf: properties)
+        bytes.append(contentsOf: message.body)
+        var flags: FrameFlags = []
+        if message.isUrgent { flags.insert(.urgent) }
+        if message.isCompressed { flags.insert(.compressed) }
+        if message.noReply { flags.insert(.noReply) }
+        queue.append(
+            OutgoingMessage(type: type, number: number, tag: tag, flags: flags, pending: bytes[...], isWhole: isWhole))
+    }
+
+    private func askForBody(_ number: UInt64) {
+        let isIt = { (message: OutgoingMessage) in message.type == .response && message.number == number }
+        _ = queue.update(where: isIt) { $0.awaitsSupply = true }
+        events.append(.wantsBody(number: number))
+    }
+
+    /// Whether there is nothing to send now.
+    package var hasNothingToSend: Bool { acknowledgements.isEmpty && queue.isEmpty }
+
+    /// The bytes queued in memory.
+    package var queuedBytes: Int { queue.bytes + icebox.bytes + starved.bytes }
+
+    /// The next frame to hand to the transport; nil if there is nothing to send now.
+    ///
+    /// - Throws: ``BLIPError/compression`` if zlib fails, which ends the connection.
+    package func nextFrame() throws(BLIPError) -> [UInt8]? {
+        if !acknowledgements.isEmpty { return acknowledgements.removeFirst() }
+        while var message = queue.popFirst() {
+            if message.pending.isEmpty, !message.isWhole, message.hasBegun {
+                starved.append(message)
+                continue
+            }
+            let mayBeLarge = message.isUrgent || queue.first?.isUrgent != true
+            let chunk = message.pending.prefix(mayBeLarge ? Self.largestPayload : Self.smallPayload)
+            message.pending = message.pending.dropFirst(chunk.count)
+            let isLast = message.pending.isEmpty && message.isWhole
+            let number = beginIfNew(&message)
+            let flags = isLast ? message.flags : message.flags.union(.moreComing)
+            let frame = try encoder.frame(number: number, type: message.type, flags: flags, payload: chunk)
+            account(for: frame, of: &message, number: number)
+            if isLast {
+                if let tag = message.tag { events.append(.sent(tag)) }
+            } else {
+                if !message.isWhole, !message.awaitsSupply, message.pending.count < Self.pieceSize {
+                    message.awaitsSupply = true
+                    events.append(.wantsBody(number: number))
+                }
+                if message.unacknowledged >= Self.window { icebox.append(message) } else { queue.append(message) }
+            }
+            return frame
+        }
+        return nil
+    }
+
+    private func beginIfNew(_ message: inout OutgoingMessage) -> UInt64 {
+        message.hasBegun = true
+        if let number = message.number { return number }
+        lastRequest += 1
+        message.number = lastRequest
+        if let tag = message.tag, !message.flags.contains(.noReply) {
+            awaited[lastRequest] = (tag, tagsInPieces.remove(tag) != nil)
+        }
+        return lastRequest
+    }
+
+    private func account(for frame: [UInt8], of message: inout OutgoingMessage, number: UInt64) {
+        var header: [UInt8] = []
+        header.appendVarInt(number)
+        let bytes = UInt64(frame.count - header.count - 1)
+        message.sentBytes += bytes
+        message.unacknowledged += bytes
+    }
+
+    // MARK: Receiving
+
+    /// What happened since the last call, in order.
+    package func takeEvents() -> [Event] {
+        defer { events.removeAll(keepingCapacity: true) }
+        return events
+    }
+
+    /// Takes one frame from the transport.
+    ///
+    /// - Throws: ``BLIPError`` if the peer broke the rules; close the connection then.
+    package func receive(_ bytes: [UInt8]) throws(BLIPError) {
+        guard let frame = try decoder.decode(bytes) else { return }
+        switch frame.type {
+        case .request: try receiveRequest(frame)
+        case .response, .error: try receiveResponse(frame)
+        case .acknowledgeRequest, .acknowledgeResponse: receiveAcknowledgement(frame)
+        }
+    }
+
+    private func receiveRequest(_ frame: IncomingFrame) throws(BLIPError) {
+        var message: IncomingMessage
+        if let partial = requests.removeValue(forKey: frame.number) {
+            message = partial
+        } else if frame.number == lastIncoming + 1 {
+            lastIncoming += 1
+            message = IncomingMessage(frame)
+        } else {
+            throw .message("request \(frame.number) came after request \(lastIncoming)")
+        }
+        try add(frame, to: &message, acknowledgement: .acknowledgeRequest)
+        if frame.flags.contains(.moreComing) {
+            requests[frame.number] = message
+        } else {
+            incomingBytes -= message.bufferedBytes
+            events.append(.request(number: frame.number, message.message))
+        }
+    }
+
+    private func receiveResponse(_ frame: IncomingFrame) throws(BLIPError) {
+        guard let (tag, inPieces) = awaited[frame.number] else {
+            guard frame.number <= lastRequest else {
+                throw .message("an answer to request \(frame.number), which was never sent")
+            }
+            return
+        }
+        var message = responses.removeValue(forKey: frame.number) ?? IncomingMessage(frame)
+        try add(frame, to: &message, acknowledgement: .acknowledgeResponse)
+        let isLast = !frame.flags.contains(.moreComing)
+        if inPieces, message.type == .response, message.properties != nil {
+            incomingBytes -= message.bufferedBytes
+            events.append(.piece(tag, message.takeBody(), isLast: isLast))
+        }
+        if !isLast {
+            responses[frame.number] = message
+            return
+        }
+        awaited[frame.number] = nil
+        if message.type == .error {
+            incomingBytes -= message.bufferedBytes
+            events.append(.failure(tag, ReplyError(message.message)))
+        } else if !inPieces {
+            incomingBytes -= message.bufferedBytes
+            events.append(.response(tag, message.message))
+        }
+    }
+
+    private func add(
+        _ frame: IncomingFrame, to message: inout IncomingMessage, acknowledgement: MessageType
+    ) throws(BLIPError) {
+        let before = message.bufferedBytes
+        if let bytes = try message.add(frame) {
+            acknowledgements.append(
+                FrameEncoder.acknowledgement(number: frame.number, type: acknowledgement, bytes: bytes))
+        }
+        incomingBytes += message.bufferedBytes - before
+        guard message.bufferedBytes <= limits.largestMessage else {
+            throw .tooLarge("a message of more than \(limits.largestMessage) bytes")
+        }
+        guard incomingBytes + 256 * (requests.count + responses.count) <= limits.incomingBytes else {
+            throw .tooLarge("more than \(limits.incomingBytes) bytes of unfinished messages")
+        }
+    }
+
+    private func receiveAcknowledgement(_ frame: IncomingFrame) {
+        // Malformed, unknown and exaggerated acknowledgements are ignored (blip.md §9, §12).
+        var payload = frame.payload
+        guard let bytes = try? payload.readVarInt() else { return }
+        let isRequest = frame.type == .acknowledgeRequest
+        let isIt = { (message: OutgoingMessage) in
+            message.number == frame.number && message.hasBegun && (message.type == .request) == isRequest
+        }
+        let acknowledge = { (message: inout OutgoingMessage) in
+            guard bytes <= message.sentBytes else { return }
+            message.unacknowledged = min(message.unacknowledged, message.sentBytes - bytes)
+        }
+        if var message = icebox.remove(where: isIt) {
+            acknowledge(&message)
+            if message.unacknowledged < Self.window { queue.append(message) } else { icebox.append(message) }
+        } else if !queue.update(where: isIt, acknowledge) {
+            _ = starved.update(where: isIt, acknowledge)
+        }
+    }
+
+    /// Ends the connection: the tags of all requests that no answer will come to.
+    package func disconnect() -> [Tag] {
+        let tags = Set(awaited.values.map(\.tag) + queue.tags + icebox.tags)
+        (awaited, requests, responses) = ([:], [:], [:])
+        (queue, icebox, starved) = (OutgoingQueue(), OutgoingQueue(), OutgoingQueue())
+        acknowledgements = []
+        events = []
+        return tags.sorted()
+    }
+}

@@ -1,0 +1,23 @@
+/// What a peer did that ends the connection (blip.md §12).
+package enum BLIPError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A frame that cannot be read.
+    case frame(String)
+    /// The running checksum does not match: bytes were changed on the way.
+    case checksum
+    /// Compressed bytes that are none.
+    case compression
+    /// A message whose number or contents break the rules.
+    case message(String)
+    /// More bytes than this side accepts.
+    case tooLarge(String)
+
+    package var description: String {
+        switch self {
+        case .frame(let detail): "bad frame: \(detail)"
+        case .checksum: "checksum mismatch: the frame was changed on the way"
+        case .compression: "the compressed bytes cannot be inflated"
+        case .message(let detail): "bad message: \(detail)"
+        case .tooLarge(let detail): "too large: \(detail)"
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/// A message being put together from its frames.
+package struct IncomingMessage: Sendable {
+    package let type: MessageType
+    package let flags: FrameFlags
+    private(set) var properties: MessageProperties?
+    private(set) var body: [UInt8] = []
+    private var head: [UInt8] = []
+    private var receivedBytes: UInt64 = 0
+    private var unacknowledged: UInt64 = 0
+
+    /// After how many bytes of a message its sender hears that they arrived (blip.md §9).
+    static let acknowledgementInterval: UInt64 = 50_000
+
+    package init(_ frame: IncomingFrame) {
+        type = frame.type
+        flags = frame.flags
+    }
+
+    var bufferedBytes: Int { head.count + body.count }
+
+    /// Adds a frame, and returns the number of bytes to acknowledge if it is time to.
+    package mutating func add(_ frame: IncomingFrame) throws(BLIPError) -> UInt64? {
+        receivedBytes += UInt64(frame.wireSize)
+        unacknowledged += UInt64(frame.wireSize)
+        if properties != nil {
+            body.append(contentsOf: frame.payload)
+        } else {
+            head.append(contentsOf: frame.payload)
+            try readProperties()
+        }
+        if !frame.flags.contains(.moreComing), properties == nil {
+            throw .message("it ends before its properties do")
+        }
+        guard unacknowledged >= Self.acknowledgementInterval else { return nil }
+        unacknowledged = 0
+        return receivedBytes
+    }
+
+    private mutating func readProperties() throws(BLIPError) {
+        var rest = head[...]
+        let length = try rest.readVarInt()
+        guard length <= UInt64(MessageProperties.longestEncoding) else {
+            throw .tooLarge("\(length) bytes of properties")
+        }
+        guard rest.count >= Int(length) else { return }
+        properties = try MessageProperties(encoded: rest.prefix(Int(length)))
+        body = Array(rest.dropFirst(Int(length)))
+        head = []
+    }
+
+    /// Takes the body received so far, for a consumer that does not wait for the whole.
+    mutating func takeBody() -> [UInt8] {
+        defer { body = [] }
+        return body
+    }
+
+    package var message: Message {
+        Message(
+            properties ?? [:],
+            body: body,
+            isUrgent: flags.contains(.urgent),
+            isCompressed: flags.contains(.compressed),
+            noReply: flags.contains(.noReply)
+        )
+    }
+}

@@ -1,0 +1,140 @@
+/// The type in the low three bits of a frame's flags (blip.md §3).
+package enum MessageType: UInt8, Hashable, Sendable {
+    case request = 0
+    case response = 1
+    case error = 2
+    case acknowledgeRequest = 4
+    case acknowledgeResponse = 5
+}
+
+/// The flags of a frame.
+package struct FrameFlags: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt64
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    package static let compressed = FrameFlags(rawValue: 0x08)
+    package static let urgent = FrameFlags(rawValue: 0x10)
+    package static let noReply = FrameFlags(rawValue: 0x20)
+    package static let moreComing = FrameFlags(rawValue: 0x40)
+
+    static let typeMask: UInt64 = 0x07
+}
+
+/// The headers of a message: an ordered list of names and values (blip.md §4).
+package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLiteral {
+    package private(set) var pairs: [(name: String, value: String)] = []
+
+    package static let longestEncoding = 102_400
+
+    package init() {}
+    package init(dictionaryLiteral elements: (String, String)...) { pairs = elements.map { ($0.0, $0.1) } }
+
+    /// The first value of a name; setting replaces it, or adds it at the end.
+    package subscript(name: String) -> String? {
+        get { pairs.first { $0.name == name }?.value }
+        set {
+            let index = pairs.firstIndex { $0.name == name }
+            switch (index, newValue) {
+            case (let index?, let value?): pairs[index].value = value
+            case (let index?, nil): pairs.remove(at: index)
+            case (nil, let value?): pairs.append((name, value))
+            case (nil, nil): break
+            }
+        }
+    }
+
+    /// `true` and `yes` in any case, and integers but 0, are true; an absent property is false.
+    package func bool(_ name: String) -> Bool {
+        guard let value = self[name]?.lowercased() else { return false }
+        return value == "true" || value == "yes" || (Int(value) ?? 0) != 0
+    }
+
+    /// A decimal integer; nil if absent or something else.
+    package func int(_ name: String) -> Int? { self[name].flatMap { Int($0) } }
+
+    package static func == (lhs: Self, rhs: Self) -> Bool {
+        lhs.pairs.elementsEqual(rhs.pairs) { $0.name == $1.name && $0.value == $1.value }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        for pair in pairs {
+            hasher.combine(pair.name)
+            hasher.combine(pair.value)
+        }
+    }
+
+    /// Names and values, each followed by a NUL.
+    package var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        for pair in pairs {
+            // A NUL inside a name or value would shift every pair after it; there is no escape for it.
+            bytes.append(contentsOf: pair.name.utf8.filter { $0 != 0 })
+            bytes.append(0)
+            bytes.append(contentsOf: pair.value.utf8.filter { $0 != 0 })
+            bytes.append(0)
+        }
+        return bytes
+    }
+
+    package init(encoded bytes: ArraySlice<UInt8>) throws(BLIPError) {
+        guard bytes.last ?? 0 == 0 else { throw .message("the properties do not end with a NUL") }
+        var parts: [String] = []
+        var start = bytes.startIndex
+        for index in bytes.indices where bytes[index] == 0 {
+            parts.append(String(decoding: bytes[start..<index], as: UTF8.self))
+            start = index + 1
+        }
+        guard parts.count % 2 == 0 else { throw .message("a property has a name and no value") }
+        for index in stride(from: 0, to: parts.count, by: 2) { pairs.append((parts[index], parts[index + 1])) }
+    }
+}
+
+/// A whole message, or the beginning of one whose body comes in pieces.
+package struct Message: Hashable, Sendable {
+    package var properties: MessageProperties
+    package var body: [UInt8]
+    package var isUrgent: Bool
+    package var isCompressed: Bool
+    package var noReply: Bool
+
+    package init(
+        _ properties: MessageProperties = [:],
+        body: [UInt8] = [],
+        isUrgent: Bool = false,
+        isCompressed: Bool = false,
+        noReply: Bool = false
+    ) {
+        self.properties = properties
+        self.body = body
+        self.isUrgent = isUrgent
+        self.isCompressed = isCompressed
+        self.noReply = noReply
+    }
+
+    package var profile: String { properties["Profile"] ?? "" }
+}
+
+/// An error reply (blip.md §10).
+package struct ReplyError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let domain: String
+    package let code: Int
+    package let text: String
+
+    package init(_ domain: String, _ code: Int, _ text: String = "") {
+        self.domain = domain
+        self.code = code
+        self.text = text
+    }
+
+    init(_ message: Message) {
+        domain = message.properties["Error-Domain"] ?? "BLIP"
+        code = message.properties.int("Error-Code") ?? 0
+        text = String(decoding: message.body, as: UTF8.self)
+    }
+
+    package var message: Message {
+        Message(["Error-Domain": domain, "Error-Code": String(code)], body: Array(text.utf8))
+    }
+
+    package var description: String { text.isEmpty ? "\(domain)/\(code)" : "\(domain)/\(code): \(text)" }
+}

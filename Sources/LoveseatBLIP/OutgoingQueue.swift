@@ -1,0 +1,64 @@
+/// A message on its way out, cut into frames as its turns come.
+struct OutgoingMessage: Sendable {
+    let type: MessageType
+    /// Given when the first frame is made (blip.md §7): requests then begin in number order whatever overtook what.
+    var number: UInt64?
+    /// The sender's name for a request.
+    let tag: BLIPConnection.Tag?
+    let flags: FrameFlags
+    /// Plain bytes that are not in a frame yet.
+    var pending: ArraySlice<UInt8>
+    /// Whether `pending` ends the message, or more will be supplied.
+    var isWhole: Bool
+    /// Whether the supplier was asked for more and has not answered.
+    var awaitsSupply = false
+    var hasBegun = false
+    /// Bytes after the header, as sent, of all frames so far.
+    var sentBytes: UInt64 = 0
+    var unacknowledged: UInt64 = 0
+
+    var isUrgent: Bool { flags.contains(.urgent) }
+}
+
+/// Interleaves messages: urgent ones first, ordinary ones in turns (blip.md §8).
+struct OutgoingQueue: Sendable {
+    private var messages: [OutgoingMessage] = []
+
+    var isEmpty: Bool { messages.isEmpty }
+    var first: OutgoingMessage? { messages.first }
+    var bytes: Int { messages.reduce(0) { $0 + $1.pending.count } }
+    var tags: [BLIPConnection.Tag] { messages.compactMap(\.tag) }
+
+    mutating func append(_ message: OutgoingMessage) {
+        guard message.isUrgent, messages.count > 1 else { return messages.append(message) }
+        // Exactly one ordinary message stays between two urgent ones, and a new request never overtakes an older one
+        // that has not begun.
+        var position = messages.count - 1
+        while position > 0 {
+            let scanned = messages[position]
+            if scanned.isUrgent {
+                position += position + 1 < messages.count ? 2 : 1
+                break
+            }
+            if !message.hasBegun, !scanned.hasBegun {
+                position += 1
+                break
+            }
+            position -= 1
+        }
+        messages.insert(message, at: max(1, min(position, messages.count)))
+    }
+
+    mutating func popFirst() -> OutgoingMessage? { messages.isEmpty ? nil : messages.removeFirst() }
+
+    /// Changes the first message that matches, where it stands.
+    mutating func update(where matches: (OutgoingMessage) -> Bool, _ change: (inout OutgoingMessage) -> Void) -> Bool {
+        guard let index = messages.firstIndex(where: matches) else { return false }
+        change(&messages[index])
+        return true
+    }
+
+    mutating func remove(where matches: (OutgoingMessage) -> Bool) -> OutgoingMessage? {
+        messages.firstIndex(where: matches).map { messages.remove(at: $0) }
+    }
+}

@@ -1,0 +1,24 @@
+extension ArraySlice<UInt8> {
+    /// Removes a varint from the front: seven bits a byte, lowest first, high bit means "more" (blip.md §3).
+    package mutating func readVarInt() throws(BLIPError) -> UInt64 {
+        var value: UInt64 = 0
+        for shift in stride(from: 0, through: 63, by: 7) {
+            guard let byte = popFirst() else { throw .frame("a varint is cut off") }
+            guard shift < 63 || byte < 2 else { throw .frame("a varint is longer than 64 bits") }
+            value |= UInt64(byte & 0x7F) << UInt64(shift)
+            if byte < 0x80 { return value }
+        }
+        throw .frame("a varint is longer than 64 bits")
+    }
+}
+
+extension [UInt8] {
+    package mutating func appendVarInt(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        append(UInt8(truncatingIfNeeded: rest))
+    }
+}

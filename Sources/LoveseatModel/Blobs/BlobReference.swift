@@ -1,0 +1,109 @@
+/// The name of a blob's content: `sha1-` and the Base64 of its SHA-1 (replication.md §11.1).
+public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
+    /// The text that travels.
+    public let text: String
+
+    /// Reads `sha1-` followed by 28 Base64 characters; nil for anything else.
+    public init?(_ text: String) {
+        guard text.hasPrefix("sha1-"), text.utf8.count == 33, let bytes = Base64.decode(text.dropFirst(5)),
+            bytes.count == 20
+        else { return nil }
+        self.text = text
+    }
+
+    /// Makes one of the twenty bytes of a SHA-1.
+    package init(sha1: some Sequence<UInt8>) { text = "sha1-" + Base64.encode(Array(sha1)) }
+
+    /// The twenty bytes.
+    package var bytes: [UInt8] { Base64.decode(text.dropFirst(5)) ?? [] }
+
+    /// The digest in hexadecimal, which is also the name of the blob's file.
+    package var hexadecimalText: String {
+        String(decoding: bytes.flatMap { [hexadecimal[Int($0 >> 4)], hexadecimal[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// The text.
+    public var description: String { text }
+}
+
+/// A blob inside a document: the stub that stands for content kept elsewhere (replication.md §11.1).
+public struct BlobReference: Hashable, Sendable {
+    /// What the content is found by.
+    public let digest: BlobDigest
+    /// The length of the content in bytes, where the document says it.
+    public let length: UInt64?
+    /// The media type, where the document says it.
+    public let contentType: String?
+
+    package init(digest: BlobDigest, length: UInt64?, contentType: String?) {
+        self.digest = digest
+        self.length = length
+        self.contentType = contentType
+    }
+
+    /// Reads the stub in a document's property; nil if the value is none.
+    public init?(_ value: JSONValue?) {
+        guard let value, value["@type"]?.string == "blob", let text = value["digest"]?.string,
+            let digest = BlobDigest(text)
+        else { return nil }
+        self.init(
+            digest: digest,
+            length: value["length"]?.int.flatMap { UInt64(exactly: $0) },
+            contentType: value["content_type"]?.string
+        )
+    }
+
+    /// The stub to put into a document's property.
+    public var json: JSONValue {
+        var value: JSONValue = ["@type": "blob", "digest": .string(digest.text)]
+        if let length { value["length"] = JSONValue(length) }
+        if let contentType { value["content_type"] = .string(contentType) }
+        return value
+    }
+
+    /// Every blob that a body refers to, each digest once.
+    package static func all(in text: JSONText) -> [BlobReference] {
+        // Most documents have none, and a search for the word is fifty times faster than an index. An escape could
+        // hide the word, so text with escapes is looked at properly.
+        guard text.bytes.contains(word: "blob") || text.bytes.contains(word: "\\u") else { return [] }
+        var found: [BlobReference] = []
+        var stack = [JSONElement(text)]
+        while let element = stack.popLast() {
+            switch element.kind {
+            case .array: stack.append(contentsOf: element.items)
+            case .object where element["@type"]?.string == "blob":
+                if let blob = BlobReference(element.value), !found.contains(where: { $0.digest == blob.digest }) {
+                    found.append(blob)
+                }
+            case .object: stack.append(contentsOf: element.members.map(\.value))
+            default: break
+            }
+        }
+        return found.reversed()
+    }
+
+    /// Whether the content would shrink under compression, judged by its media type (replication.md §11.2).
+    package var isCompressible: Bool {
+        guard let type = contentType?.lowercased() else { return false }
+        let packed = ["zip", "zlib", "pkcs", "mpeg", "mp4", "crypt", ".rar", "-rar"]
+        let media = ["image/", "audio/", "video/"]
+        return !media.contains { type.hasPrefix($0) } && !packed.contains { Array(type.utf8).contains(word: $0) }
+    }
+}
+
+extension [UInt8] {
+    /// Whether a short ASCII word occurs in the bytes.
+    package func contains(word: String) -> Bool {
+        let word = Array(word.utf8)
+        guard let first = word.first, count >= word.count else { return false }
+        return withUnsafeBufferPointer { text in
+            var index = 0
+            let last = text.count - word.count
+            while index <= last {
+                if text[index] == first, word.indices.allSatisfy({ text[index + $0] == word[$0] }) { return true }
+                index += 1
+            }
+            return false
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/// The name of a collection: its own and its scope's (replication.md §20).
+public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
+    /// The scope's name; `_default` for the default scope.
+    public let scope: String
+    /// The collection's name within its scope.
+    public let name: String
+
+    /// The reserved name of the default scope and the default collection.
+    public static let defaultPart = "_default"
+    /// `_default._default`.
+    public static let `default` = CollectionName(unchecked: defaultPart, defaultPart)
+
+    private init(unchecked scope: String, _ name: String) {
+        self.scope = scope
+        self.name = name
+    }
+
+    /// Checks both names: 1 to 251 of `A–Z a–z 0–9 _ - %`, the first not `_` or `%`. Nil if one breaks the rules.
+    ///
+    /// The default collection exists in the default scope only.
+    public init?(scope: String = defaultPart, name: String) {
+        let isDefault = name == Self.defaultPart && scope == Self.defaultPart
+        guard isDefault || Self.isValid(name), scope == Self.defaultPart || Self.isValid(scope) else { return nil }
+        self.init(unchecked: scope, name)
+    }
+
+    /// Reads the path that travels: `scope.collection`, or `collection` in the default scope.
+    public init?(path: some StringProtocol) {
+        let parts = String(path).split(separator: "." as Character, omittingEmptySubsequences: false).map(String.init)
+        switch parts.count {
+        case 1: self.init(name: parts[0])
+        case 2: self.init(scope: parts[0], name: parts[1])
+        default: return nil
+        }
+    }
+
+    /// The path that travels (replication.md §B.2): without the scope if that is the default one.
+    public var path: String { scope == Self.defaultPart ? name : "\(scope).\(name)" }
+
+    /// `scope.collection`.
+    public var fullName: String { "\(scope).\(name)" }
+
+    /// The full name.
+    public var description: String { fullName }
+
+    private static func isValid(_ name: String) -> Bool {
+        guard (1...251).contains(name.utf8.count), let first = name.utf8.first,
+            first != UInt8(ascii: "_"), first != UInt8(ascii: "%")
+        else { return false }
+        return name.utf8.allSatisfy {
+            ($0 | 0x20) &- 0x61 <= 25 || $0 &- 0x30 <= 9 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
+                || $0 == UInt8(ascii: "%")
+        }
+    }
+}
+
+/// The rules for a document's ID (replication.md §20).
+package enum DocumentID {
+    /// Whether an app may give a document this ID: 1 to 240 bytes, no `_` in front, no control characters.
+    package static func isValid(_ id: String) -> Bool {
+        (1...240).contains(id.utf8.count) && id.utf8.first != UInt8(ascii: "_")
+            && id.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    }
+
+    /// Whether a peer may send it: 1 to 255 bytes.
+    package static func isValidOnWire(_ id: String) -> Bool {
+        (1...255).contains(id.utf8.count) && id.utf8.allSatisfy { $0 != 0 }
+    }
+}

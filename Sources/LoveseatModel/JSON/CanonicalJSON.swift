@@ -1,0 +1,137 @@
+/// The one byte form that revision digests are taken of (protocol: replication.md §3).
+///
+/// No white space; keys sorted by their UTF-8 bytes; only quote, backslash, control characters and U+007F escaped;
+/// integers in decimal; doubles in their shortest form that reads back the same.
+struct CanonicalJSONWriter {
+    private(set) var bytes: [UInt8] = []
+
+    init(reserving count: Int = 0) { bytes.reserveCapacity(count) }
+
+    mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: bytes.append(contentsOf: "null".utf8)
+        case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        case .number(let number): bytes.append(contentsOf: number.text.utf8)
+        case .string(let string): writeString(string.utf8)
+        case .array(let items):
+            bytes.append(UInt8(ascii: "["))
+            for (index, item) in items.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                write(item)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        case .object(let members):
+            bytes.append(UInt8(ascii: "{"))
+            let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+            for (index, member) in sorted.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                writeString(member.key.utf8)
+                bytes.append(UInt8(ascii: ":"))
+                write(member.value)
+            }
+            bytes.append(UInt8(ascii: "}"))
+        }
+    }
+
+    mutating func write(_ element: JSONElement) {
+        switch element.kind {
+        case .null, .boolean: bytes.append(contentsOf: element.bytes)
+        case .number: writeNumber(element)
+        case .string: writeString(element)
+        case .array:
+            bytes.append(UInt8(ascii: "["))
+            var isFirst = true
+            for item in element.items {
+                if !isFirst { bytes.append(UInt8(ascii: ",")) }
+                isFirst = false
+                write(item)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        case .object: writeObject(element)
+        }
+    }
+
+    private mutating func writeObject(_ element: JSONElement) {
+        var members: [(key: ArraySlice<UInt8>, value: JSONElement)] = []
+        members.reserveCapacity(element.count)
+        var isSorted = true
+        for (key, value) in element.rawMembers {
+            guard let key else { continue }
+            let name = key.plainStringBytes ?? Array((key.string ?? "").utf8)[...]
+            if isSorted, let last = members.last, !last.key.lexicographicallyPrecedes(name) { isSorted = false }
+            members.append((name, value))
+        }
+        if !isSorted {
+            // The sort is stable, so of equal keys the last in the text stays last, and is the one kept.
+            members.sort { $0.key.lexicographicallyPrecedes($1.key) }
+            let all = members
+            members = all.enumerated().filter { $0 + 1 == all.count || all[$0 + 1].key != $1.key }.map(\.element)
+        }
+        bytes.append(UInt8(ascii: "{"))
+        for (index, member) in members.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            writeString(member.key)
+            bytes.append(UInt8(ascii: ":"))
+            write(member.value)
+        }
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    private mutating func writeNumber(_ element: JSONElement) {
+        let text = element.bytes
+        // "-0" is the one integer whose text is not its canonical form.
+        if text.allSatisfy({ $0 == UInt8(ascii: "-") || $0 &- 0x30 <= 9 }), text.count > 2 || text.first != 0x2D {
+            bytes.append(contentsOf: text)
+        } else {
+            bytes.append(contentsOf: (element.number ?? .integer(0)).text.utf8)
+        }
+    }
+
+    private mutating func writeString(_ element: JSONElement) {
+        if element.plainStringBytes != nil {
+            bytes.append(contentsOf: element.bytes)
+        } else {
+            writeString((element.string ?? "").utf8)
+        }
+    }
+
+    private mutating func writeString(_ content: some Sequence<UInt8>) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in content {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
+            case 0x0A: bytes.append(contentsOf: "\\n".utf8)
+            case 0x0D: bytes.append(contentsOf: "\\r".utf8)
+            case 0x09: bytes.append(contentsOf: "\\t".utf8)
+            case 0x00..<0x20, 0x7F:
+                bytes.append(contentsOf: "\\u00".utf8)
+                bytes.append(hexadecimal[Int(byte >> 4)])
+                bytes.append(hexadecimal[Int(byte & 15)])
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}
+
+/// Lower-case hexadecimal digits.
+let hexadecimal = Array("0123456789abcdef".utf8)
+
+extension JSONText {
+    /// The canonical text of a value.
+    public init(canonical value: JSONValue) {
+        var writer = CanonicalJSONWriter()
+        writer.write(value)
+        self.init(trusted: writer.bytes)
+    }
+
+    /// The canonical text of an element.
+    public init(canonical element: JSONElement) {
+        var writer = CanonicalJSONWriter(reserving: element.bytes.count)
+        writer.write(element)
+        self.init(trusted: writer.bytes)
+    }
+
+    /// The same value in canonical form.
+    public var canonical: JSONText { JSONText(canonical: JSONElement(self)) }
+}

@@ -1,0 +1,210 @@
+/// A place in indexed JSON text; reading from it decodes only what is asked for.
+public struct JSONElement: Sendable {
+    /// The text and its tape, shared by all elements of a document.
+    private final class Source: Sendable {
+        let bytes: [UInt8]
+        let tape: [UInt64]
+
+        init(bytes: [UInt8], tape: [UInt64]) {
+            self.bytes = bytes
+            self.tape = tape
+        }
+    }
+
+    /// The kinds of JSON value.
+    public enum Kind: Hashable, Sendable {
+        case null, boolean, number, string, array, object
+    }
+
+    private let source: Source
+    private let index: Int
+
+    private init(source: Source, index: Int) {
+        self.source = source
+        self.index = index
+    }
+
+    /// Checks and indexes text in one pass, throwing where and why it is not JSON.
+    public init(parsing bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
+        var failure: JSONError?
+        let tape = bytes.withUnsafeBufferPointer { buffer -> [UInt64] in
+            do throws(JSONError) { return try JSONScanner.scan(buffer, limits: limits) } catch {
+                failure = error
+                return []
+            }
+        }
+        if let failure { throw failure }
+        self.init(source: Source(bytes: bytes, tape: tape), index: 0)
+    }
+
+    /// Indexes text that is known to be JSON.
+    public init(_ text: JSONText) {
+        // Checked text scans again under any limits at least as wide as those it was checked with.
+        let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
+        let indexed = try? JSONElement(parsing: text.bytes, limits: limits)
+        self = indexed ?? JSONElement(source: Source(bytes: [], tape: [JSONTape.word(.null, offset: 0, length: 0)]), index: 0)
+    }
+
+    private var word: UInt64 { source.tape[index] }
+
+    /// The kind of the value here.
+    public var kind: Kind {
+        switch JSONTape.kind(word) {
+        case .null: .null
+        case .true, .false: .boolean
+        case .integer, .decimal: .number
+        case .plainString, .escapedString: .string
+        case .array: .array
+        case .object: .object
+        }
+    }
+
+    /// The bytes of this value in the text, brackets and quotes included.
+    public var bytes: ArraySlice<UInt8> {
+        let start = JSONTape.offset(word)
+        return switch JSONTape.kind(word) {
+        case .array, .object: source.bytes[start..<JSONTape.offset(source.tape[index + 1])]
+        case .plainString, .escapedString: source.bytes[start - 1..<start + JSONTape.length(word) + 1]
+        default: source.bytes[start..<start + JSONTape.length(word)]
+        }
+    }
+
+    /// The string, if this is one.
+    public var string: String? {
+        guard kind == .string else { return nil }
+        return source.bytes.withUnsafeBufferPointer { JSONStrings.decode(word, in: $0) }
+    }
+
+    /// The number, if this is one.
+    public var number: JSONNumber? {
+        guard kind == .number else { return nil }
+        return JSONNumber(scanned: String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// The integer, if this is one that fits.
+    public var int: Int? {
+        guard JSONTape.kind(word) == .integer else { return number?.exactly(Int.self) }
+        var slice = bytes
+        let negative = slice.first == UInt8(ascii: "-")
+        if negative { slice.removeFirst() }
+        guard slice.count <= 18 else { return number?.exactly(Int.self) }
+        let magnitude = slice.reduce(0) { $0 * 10 + Int($1 &- 0x30) }
+        return negative ? -magnitude : magnitude
+    }
+
+    /// The number as a double, if this is a number.
+    public var double: Double? { number?.double }
+
+    /// The boolean, if this is one.
+    public var bool: Bool? {
+        switch JSONTape.kind(word) {
+        case .true: true
+        case .false: false
+        default: nil
+        }
+    }
+
+    /// Whether this is `null`.
+    public var isNull: Bool { JSONTape.kind(word) == .null }
+
+    /// The number of items or members; 0 for scalars.
+    public var count: Int {
+        switch kind {
+        case .array, .object: Int(truncatingIfNeeded: source.tape[index + 1] >> 32)
+        default: 0
+        }
+    }
+
+    /// The value of a key, the last one where the text repeats it; nil if this is no object or lacks the key.
+    public subscript(key: String) -> JSONElement? {
+        guard kind == .object else { return nil }
+        var key = key
+        return key.withUTF8 { wanted in
+            var found: JSONElement?
+            var member = index + 2
+            let end = index + JSONTape.length(word)
+            source.bytes.withUnsafeBufferPointer { text in
+                while member < end {
+                    if Self.names(source.tape[member], wanted, in: text) {
+                        found = JSONElement(source: source, index: member + 1)
+                    }
+                    member += 1 + JSONTape.span(source.tape[member + 1])
+                }
+            }
+            return found
+        }
+    }
+
+    /// The item at a position from 0; nil if this is no array or is shorter.
+    public subscript(position: Int) -> JSONElement? {
+        guard kind == .array, position >= 0, position < count else { return nil }
+        var item = index + 2
+        for _ in 0..<position { item += JSONTape.span(source.tape[item]) }
+        return JSONElement(source: source, index: item)
+    }
+
+    private static func names(
+        _ word: UInt64, _ key: UnsafeBufferPointer<UInt8>, in text: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        if JSONTape.kind(word) == .plainString {
+            guard JSONTape.length(word) == key.count else { return false }
+            let start = JSONTape.offset(word)
+            for offset in 0..<key.count where text[start + offset] != key[offset] { return false }
+            return true
+        }
+        return JSONStrings.decode(word, in: text).utf8.elementsEqual(key)
+    }
+
+    /// The items of an array, in order; empty for anything else.
+    public var items: some Sequence<JSONElement> { Walk(self, entering: .array).lazy.map(\.value) }
+
+    /// The members of an object, in the order of the text; empty for anything else.
+    public var members: some Sequence<(key: String, value: JSONElement)> {
+        Walk(self, entering: .object).lazy.map { ($0.key?.string ?? "", $0.value) }
+    }
+
+    /// The members of an object with keys that are not decoded yet.
+    var rawMembers: some Sequence<(key: JSONElement?, value: JSONElement)> { Walk(self, entering: .object) }
+
+    private struct Walk: Sequence, IteratorProtocol {
+        let source: Source
+        let hasKeys: Bool
+        var nextIndex: Int
+        let end: Int
+
+        init(_ element: JSONElement, entering kind: Kind) {
+            source = element.source
+            hasKeys = kind == .object
+            let matches = element.kind == kind
+            nextIndex = matches ? element.index + 2 : 0
+            end = matches ? element.index + JSONTape.length(element.word) : 0
+        }
+
+        mutating func next() -> (key: JSONElement?, value: JSONElement)? {
+            guard nextIndex < end else { return nil }
+            let key = hasKeys ? JSONElement(source: source, index: nextIndex) : nil
+            let value = hasKeys ? nextIndex + 1 : nextIndex
+            nextIndex = value + JSONTape.span(source.tape[value])
+            return (key, JSONElement(source: source, index: value))
+        }
+    }
+
+    /// The string's raw bytes if they stand for themselves and need no escape in the canonical form.
+    var plainStringBytes: ArraySlice<UInt8>? {
+        guard JSONTape.kind(word) == .plainString else { return nil }
+        let start = JSONTape.offset(word)
+        return source.bytes[start..<start + JSONTape.length(word)]
+    }
+
+    /// This value, decoded whole.
+    public var value: JSONValue {
+        switch kind {
+        case .null: .null
+        case .boolean: .bool(bool ?? false)
+        case .number: .number(number ?? .integer(0))
+        case .string: .string(string ?? "")
+        case .array: .array(items.map(\.value))
+        case .object: .object(Dictionary(members.map { ($0.key, $0.value.value) }) { _, last in last })
+        }
+    }
+}

@@ -1,0 +1,169 @@
+extension JSONElement {
+    /// Decodes a type straight from the text, with no dictionary in between.
+    package func decode<T: Decodable>(
+        _ type: T.Type, hooks: JSONCodingHooks = .none, codingPath: [any CodingKey] = []
+    ) throws -> T {
+        if let special = try hooks.decode(type, self) as? T { return special }
+        if type == JSONValue.self, let value = value as? T { return value }
+        return try T(from: ElementDecoder(element: self, hooks: hooks, codingPath: codingPath))
+    }
+}
+
+private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
+    let element: JSONElement
+    let hooks: JSONCodingHooks
+    let codingPath: [any CodingKey]
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        guard element.kind == .object else { throw mismatch([String: JSONValue].self) }
+        return KeyedDecodingContainer(KeyedElements(decoder: self))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        guard element.kind == .array else { throw mismatch([JSONValue].self) }
+        return UnkeyedElements(decoder: self)
+    }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
+
+    func nested(_ element: JSONElement, _ key: some CodingKey) -> ElementDecoder {
+        ElementDecoder(element: element, hooks: hooks, codingPath: codingPath + [key])
+    }
+
+    func mismatch(_ type: any Any.Type) -> DecodingError {
+        .typeMismatch(
+            type, .init(codingPath: codingPath, debugDescription: "expected \(type), found \(element.kind)"))
+    }
+
+    func decodeNil() -> Bool { element.isNull }
+
+    func decode(_ type: Bool.Type) throws -> Bool {
+        guard let value = element.bool else { throw mismatch(type) }
+        return value
+    }
+
+    func decode(_ type: String.Type) throws -> String {
+        guard let value = element.string else { throw mismatch(type) }
+        return value
+    }
+
+    func decode(_ type: Double.Type) throws -> Double {
+        guard let value = element.double else { throw mismatch(type) }
+        return value
+    }
+
+    func decode(_ type: Float.Type) throws -> Float { Float(try decode(Double.self)) }
+
+    private func integer<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
+        if let value = element.int, let exact = T(exactly: value) { return exact }
+        guard let number = element.number else { throw mismatch(type) }
+        guard let value = number.exactly(type) else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: codingPath, debugDescription: "\(number.text) does not fit \(type)"))
+        }
+        return value
+    }
+
+    func decode<T: Decodable>(_ type: T.Type) throws -> T {
+        if let integers = type as? any FixedWidthInteger.Type, let value = try integer(integers) as? T {
+            return value
+        }
+        return try element.decode(type, hooks: hooks, codingPath: codingPath)
+    }
+
+    func decode(_ type: Int.Type) throws -> Int { try integer(type) }
+    func decode(_ type: Int8.Type) throws -> Int8 { try integer(type) }
+    func decode(_ type: Int16.Type) throws -> Int16 { try integer(type) }
+    func decode(_ type: Int32.Type) throws -> Int32 { try integer(type) }
+    func decode(_ type: Int64.Type) throws -> Int64 { try integer(type) }
+    func decode(_ type: UInt.Type) throws -> UInt { try integer(type) }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try integer(type) }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try integer(type) }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try integer(type) }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try integer(type) }
+}
+
+private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let decoder: ElementDecoder
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var allKeys: [Key] { decoder.element.members.compactMap { Key(stringValue: $0.key) } }
+
+    func contains(_ key: Key) -> Bool { decoder.element[key.stringValue] != nil }
+
+    private func find(_ key: some CodingKey) throws -> ElementDecoder {
+        guard let element = decoder.element[key.stringValue] else {
+            throw DecodingError.keyNotFound(
+                key, .init(codingPath: codingPath, debugDescription: "no key \"\(key.stringValue)\""))
+        }
+        return decoder.nested(element, key)
+    }
+
+    func decodeNil(forKey key: Key) throws -> Bool { try find(key).decodeNil() }
+    func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try find(key).decode(type) }
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try find(key).decode(type) }
+    func decode(_ type: String.Type, forKey key: Key) throws -> String { try find(key).decode(type) }
+    func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try find(key).decode(type) }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try find(key).decode(type) }
+
+    func nestedContainer<Nested: CodingKey>(
+        keyedBy type: Nested.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<Nested> {
+        try find(key).container(keyedBy: type)
+    }
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try find(key).unkeyedContainer()
+    }
+    func superDecoder() throws -> any Decoder { try find(SuperKey()) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { try find(key) }
+}
+
+private struct UnkeyedElements: UnkeyedDecodingContainer {
+    let decoder: ElementDecoder
+    private let items: [JSONElement]
+    private(set) var currentIndex = 0
+
+    init(decoder: ElementDecoder) {
+        self.decoder = decoder
+        items = Array(decoder.element.items)
+    }
+
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var count: Int? { items.count }
+    var isAtEnd: Bool { currentIndex >= items.count }
+
+    private func peek() throws -> ElementDecoder {
+        guard !isAtEnd else {
+            throw DecodingError.valueNotFound(
+                JSONValue.self, .init(codingPath: codingPath, debugDescription: "the array has ended"))
+        }
+        return ElementDecoder(element: items[currentIndex], hooks: decoder.hooks, codingPath: codingPath)
+    }
+
+    /// Moves on only when the item was decoded, so that a caller may try another type.
+    private mutating func take<T>(_ read: (ElementDecoder) throws -> T) throws -> T {
+        let value = try read(try peek())
+        currentIndex += 1
+        return value
+    }
+
+    mutating func decodeNil() throws -> Bool {
+        guard try peek().decodeNil() else { return false }
+        currentIndex += 1
+        return true
+    }
+    mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try take { try $0.decode(type) } }
+    mutating func decode(_ type: Bool.Type) throws -> Bool { try take { try $0.decode(type) } }
+    mutating func decode(_ type: String.Type) throws -> String { try take { try $0.decode(type) } }
+    mutating func decode(_ type: Double.Type) throws -> Double { try take { try $0.decode(type) } }
+    mutating func decode(_ type: Float.Type) throws -> Float { try take { try $0.decode(type) } }
+    mutating func nestedContainer<Nested: CodingKey>(
+        keyedBy type: Nested.Type
+    ) throws -> KeyedDecodingContainer<Nested> {
+        try take { try $0.container(keyedBy: type) }
+    }
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        try take { try $0.unkeyedContainer() }
+    }
+    mutating func superDecoder() throws -> any Decoder { try take { $0 } }
+}

@@ -1,0 +1,69 @@
+/// A JSON number, kept exactly.
+///
+/// Integers of 64 bits and doubles are numbers of the machine. A number that neither holds without loss (an integer
+/// past 64 bits, more than 17 significant digits, an exponent out of range) keeps its text, so that nothing is
+/// rounded silently.
+public enum JSONNumber: Hashable, Sendable {
+    /// An integer that fits 64 bits with a sign.
+    case integer(Int64)
+    /// An integer past `Int64.max` that fits 64 bits without a sign.
+    case unsigned(UInt64)
+    /// A number written with a fraction or an exponent.
+    case double(Double)
+    /// The text of a number that none of the above holds.
+    case text(String)
+
+    /// Reads text that the scanner has accepted as a number.
+    init(scanned text: some StringProtocol) {
+        let isInteger = text.utf8.allSatisfy { $0 == UInt8(ascii: "-") || $0 &- 0x30 <= 9 }
+        if isInteger, text != "-0" {
+            if let value = Int64(text) {
+                self = .integer(value)
+            } else if let value = UInt64(text) {
+                self = .unsigned(value)
+            } else {
+                self = .text(String(text))
+            }
+            return
+        }
+        let mantissa = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }
+        let digits = mantissa.filter { $0 &- 0x30 <= 9 }.drop { $0 == 0x30 }
+        let significant = digits.count - digits.reversed().prefix { $0 == 0x30 }.count
+        guard significant <= 17, let value = Double(String(text)), value.isFinite, value != 0 || significant == 0
+        else {
+            self = .text(String(text))
+            return
+        }
+        self = .double(value)
+    }
+
+    /// The nearest double.
+    public var double: Double {
+        switch self {
+        case .integer(let value): Double(value)
+        case .unsigned(let value): Double(value)
+        case .double(let value): value
+        case .text(let text): Double(text) ?? 0
+        }
+    }
+
+    /// The value as an integer of any width, if it is one and fits; a double counts if it is integral.
+    public func exactly<T: FixedWidthInteger>(_ type: T.Type) -> T? {
+        switch self {
+        case .integer(let value): T(exactly: value)
+        case .unsigned(let value): T(exactly: value)
+        case .double(let value): T(exactly: value)
+        case .text: nil
+        }
+    }
+
+    /// The number in canonical form: decimal integers, the shortest text that reads back as the same double.
+    public var text: String {
+        switch self {
+        case .integer(let value): value.description
+        case .unsigned(let value): value.description
+        case .double(let value): value.description
+        case .text(let text): text
+        }
+    }
+}

@@ -1,0 +1,26 @@
+extension RevisionTree {
+    /// Forgets revisions deeper than `depth` below every leaf, and bodies that nobody needs.
+    ///
+    /// The revision a remote database is known to have stays, with its body: a merge or a delta starts from it.
+    package mutating func prune(depth: Int) {
+        remotes = remotes.filter { contains($0.value) }
+        let marked = Set(remotes.values)
+        let leafIDs = Set(leaves.map(\.id))
+        for index in nodes.indices where nodes[index].body != nil {
+            let id = nodes[index].id
+            if !leafIDs.contains(id), !marked.contains(id) { nodes[index].body = nil }
+        }
+        guard nodes.count > depth else { return }
+        var kept = marked
+        for leaf in leafIDs { kept.formUnion([leaf] + ancestors(of: leaf).prefix(depth - 1)) }
+        guard kept.count < nodes.count else { return }
+        let all = self
+        nodes = all.nodes.compactMap { node in
+            guard kept.contains(node.id) else { return nil }
+            var node = node
+            // The parent that stays is the nearest ancestor that does.
+            node.parent = all.ancestors(of: node.id).first { kept.contains($0) }
+            return node
+        }
+    }
+}

@@ -1,0 +1,236 @@
+import LoveseatBLIP
+import Testing
+
+/// Two ends joined in memory.
+private final class Pair {
+    let left: BLIPConnection
+    let right: BLIPConnection
+    var leftEvents: [BLIPConnection.Event] = []
+    var rightEvents: [BLIPConnection.Event] = []
+    var frames: [[UInt8]] = []
+
+    init(level: Int = 6) {
+        var limits = BLIPLimits()
+        limits.compressionLevel = level
+        left = BLIPConnection(limits: limits)
+        right = BLIPConnection(limits: limits)
+    }
+
+    /// Moves one frame each way; false when both were silent.
+    func step() throws -> Bool {
+        var moved = false
+        if let frame = try left.nextFrame() {
+            frames.append(frame)
+            try right.receive(frame)
+            moved = true
+        }
+        if let frame = try right.nextFrame() {
+            try left.receive(frame)
+            moved = true
+        }
+        leftEvents += left.takeEvents()
+        rightEvents += right.takeEvents()
+        return moved
+    }
+
+    func run() throws { while try step() {} }
+}
+
+private func noise(_ count: Int) -> [UInt8] {
+    var state: UInt32 = 1
+    return (0..<count).map { _ in
+        state = state &* 1_664_525 &+ 1_013_904_223
+        return UInt8(truncatingIfNeeded: state >> 24)
+    }
+}
+
+@Suite struct ConnectionTests {
+    @Test(arguments: [0, 6, 9]) func `messages of every size arrive whole and are answered once`(level: Int) throws {
+        let pair = Pair(level: level)
+        let sizes = [0, 1, 100, 16_299, 16_300, 16_301, 50_000, 300_000]
+        for (index, size) in sizes.enumerated() {
+            try pair.left.send(
+                Message(["Profile": "echo"], body: noise(size), isUrgent: index % 2 == 0, isCompressed: index % 3 != 0),
+                tag: UInt64(index))
+        }
+        while try pair.step() {
+            for case .request(let number, let message) in pair.rightEvents {
+                try pair.right.reply(
+                    Message([:], body: message.body, isUrgent: message.isUrgent, isCompressed: message.isCompressed), to: number)
+            }
+            pair.rightEvents = []
+        }
+        for (index, size) in sizes.enumerated() {
+            let answers = pair.leftEvents.filter {
+                if case .response(UInt64(index), let message) = $0 { message.body == noise(size) } else { false }
+            }
+            #expect(answers.count == 1)
+        }
+        #expect(pair.frames.allSatisfy { $0.count <= 16_384 })
+    }
+
+    @Test func `requests are numbered in the order of their first frames`() throws {
+        let pair = Pair()
+        for index in 0..<20 {
+            try pair.left.send(
+                Message(["Profile": "\(index)"], body: noise(40_000), isUrgent: index % 3 == 0, noReply: true), tag: nil)
+        }
+        try pair.run()
+        #expect(pair.rightEvents.count == 20)
+    }
+
+    @Test func `with an urgent message behind it an ordinary frame is small`() throws {
+        let connection = BLIPConnection()
+        try connection.send(Message(["Profile": "long"], body: noise(60_000)), tag: 1)
+        #expect(try connection.nextFrame()?.count ?? 0 > 16_000)
+        try connection.send(Message(["Profile": "quick"], body: noise(60_000), isUrgent: true), tag: 2)
+        #expect(try connection.nextFrame()?.count ?? .max <= 4_096)
+        #expect(try connection.nextFrame()?.count ?? 0 > 16_000)
+    }
+
+    @Test func `a long message stalls until it is acknowledged, and others go on`() throws {
+        let left = BLIPConnection()
+        let right = BLIPConnection()
+        try left.send(Message(["Profile": "long"], body: noise(400_000)), tag: 1)
+        var sent = 0
+        var frames: [[UInt8]] = []
+        while let frame = try left.nextFrame() {
+            sent += frame.count
+            frames.append(frame)
+        }
+        #expect((128_000..<150_000).contains(sent))
+        try left.send(Message(["Profile": "short"], noReply: true), tag: nil)
+        let short = try left.nextFrame()
+        #expect(short != nil)
+        for frame in frames + [short].compactMap({ $0 }) { try right.receive(frame) }
+        #expect(right.takeEvents().count == 1)
+        // More than was sent, and a message nobody sent: both ignored.
+        try left.receive(FrameEncoder.acknowledgement(number: 1, type: .acknowledgeRequest, bytes: 1 << 40))
+        try left.receive(FrameEncoder.acknowledgement(number: 9, type: .acknowledgeRequest, bytes: 1))
+        #expect(try left.nextFrame() == nil)
+        var acknowledgements = 0
+        while true {
+            var moved = false
+            while let acknowledgement = try right.nextFrame() {
+                #expect(acknowledgement[1] == 0x34)
+                try left.receive(acknowledgement)
+                acknowledgements += 1
+                moved = true
+            }
+            while let frame = try left.nextFrame() {
+                try right.receive(frame)
+                moved = true
+            }
+            if !moved { break }
+        }
+        // 16 kB frames pass 50,000 bytes at every fourth of them.
+        #expect(acknowledgements == 6)
+        #expect(right.takeEvents().count == 1)
+    }
+
+    @Test func `a streamed reply arrives in pieces and is never held whole`() throws {
+        let pair = Pair()
+        try pair.left.send(Message(["Profile": "getAttachment"]), tag: 5, inPieces: true)
+        let content = noise(1_000_000)
+        var supplied = 0
+        var received: [UInt8] = []
+        var isComplete = false
+        while try pair.step() {
+            for event in pair.rightEvents {
+                switch event {
+                case .request(let number, _): try pair.right.beginReply(Message(), to: number)
+                case .wantsBody(let number):
+                    let piece = content[supplied..<min(supplied + 65_536, content.count)]
+                    supplied += piece.count
+                    pair.right.supply(Array(piece), isLast: supplied == content.count, for: number)
+                default: Issue.record("unexpected \(event)")
+                }
+            }
+            pair.rightEvents = pair.right.takeEvents()
+            for event in pair.rightEvents {
+                guard case .wantsBody(let number) = event else { continue }
+                let piece = content[supplied..<min(supplied + 65_536, content.count)]
+                supplied += piece.count
+                pair.right.supply(Array(piece), isLast: supplied == content.count, for: number)
+            }
+            pair.rightEvents = []
+            #expect(pair.right.queuedBytes < 200_000)
+            for case .piece(5, let bytes, let isLast) in pair.leftEvents {
+                received += bytes
+                isComplete = isComplete || isLast
+            }
+            pair.leftEvents = []
+        }
+        #expect(isComplete && received == content)
+    }
+
+    @Test func `duplicate, skipped and finished numbers are fatal`() throws {
+        let left = BLIPConnection()
+        for _ in 0..<3 { try left.send(Message(["Profile": "x"], noReply: true), tag: nil) }
+        let first = try #require(try left.nextFrame())
+        _ = try left.nextFrame()
+        let third = try #require(try left.nextFrame())
+        let right = BLIPConnection()
+        try right.receive(first)
+        #expect(throws: BLIPError.self) { try right.receive(third) }
+        #expect(throws: BLIPError.self) { try right.receive(first) }
+        var encoder = FrameEncoder(compressionLevel: 0)
+        let answer = try encoder.frame(number: 9, type: .response, flags: [], payload: [0])
+        #expect(throws: BLIPError.self) { try BLIPConnection().receive(answer) }
+    }
+
+    @Test func `an empty compressed frame leaves the inflater alone`() throws {
+        var encoder = FrameEncoder(compressionLevel: 6)
+        var frames = [
+            try encoder.frame(number: 1, type: .request, flags: [.compressed, .moreComing], payload: [0, 1, 2]),
+            try encoder.frame(number: 1, type: .request, flags: [.compressed], payload: []),
+            try encoder.frame(number: 2, type: .request, flags: [.compressed], payload: [0, 7]),
+        ]
+        #expect(frames[1][1] == 0, "we never mark an empty payload as compressed")
+        frames[1][1] = 0x08
+        let connection = BLIPConnection()
+        for frame in frames { try connection.receive(frame) }
+        #expect(connection.takeEvents().count == 2)
+    }
+
+    @Test func `properties past their limit are refused before sending and on receipt`() throws {
+        let connection = BLIPConnection()
+        let large = Message(["Profile": "x", "y": String(repeating: "z", count: 102_400)])
+        #expect(throws: BLIPError.self) { try connection.send(large, tag: nil) }
+        #expect(connection.hasNothingToSend)
+    }
+
+    @Test func `a decompression bomb ends in an error within its bound`() throws {
+        var encoder = FrameEncoder(compressionLevel: 9)
+        let bomb = try encoder.frame(
+            number: 1, type: .request, flags: [.compressed], payload: [UInt8](repeating: 0, count: 40 << 20)[...])
+        #expect(throws: BLIPError.self) { try BLIPConnection().receive(bomb) }
+    }
+
+    @Test func `disconnecting names every request without an answer, once`() throws {
+        let pair = Pair()
+        for tag in UInt64(1)...3 { try pair.left.send(Message(["Profile": "x"]), tag: tag) }
+        try pair.left.send(Message(["Profile": "x"], noReply: true), tag: nil)
+        _ = try pair.left.nextFrame()
+        #expect(pair.left.disconnect() == [1, 2, 3])
+        #expect(pair.left.disconnect() == [])
+    }
+
+    @Test func `arbitrary bytes never trap`() {
+        var state: UInt64 = 99
+        func random(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        let seeds = [VectorTests.a1, VectorTests.a3, VectorTests.b2, VectorTests.c1].map(VectorTests.bytes)
+        for _ in 0..<60_000 {
+            let connection = BLIPConnection()
+            for _ in 0..<3 {
+                var frame = seeds[random(seeds.count)]
+                for _ in 0..<random(5) { frame[random(frame.count)] = UInt8(random(256)) }
+                if random(4) == 0 { frame.removeLast(random(frame.count)) }
+                if (try? connection.receive(frame)) == nil { break }
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import LoveseatModel
+import Testing
+
+@Suite struct JSONValueTests {
+    @Test func `the canonical form is the one of the specification`() throws {
+        let text = """
+            {"b":1,"a":[1.0,2.5,1e21,-0.0,123456789012345678,9007199254740992.0,0.00001,0.001],"A":"x/\\u00e9\\n\\b\\u007f\\"\\\\","aa":null}
+            """
+        let expected = """
+            {"A":"x/é\\n\\u0008\\u007f\\"\\\\","a":[1.0,2.5,1e+21,-0.0,123456789012345678,9007199254740992.0,1e-05,0.001],"aa":null,"b":1}
+            """
+        #expect(try JSONText(text).canonical.description == expected)
+        #expect(JSONText(canonical: try JSONValue(parsing: text)).description == expected)
+    }
+
+    @Test func `integers of 64 bits and longer numbers are exact`() throws {
+        for text in [
+            "9223372036854775807", "-9223372036854775808", "18446744073709551615", "18446744073709551616",
+            "123456789012345678901234567890", "0.12345678901234567890123", "1e999", "1e-999",
+        ] {
+            #expect(try JSONText(text).canonical.description == text)
+        }
+        #expect(try JSONValue(parsing: "18446744073709551615") == .number(.unsigned(.max)))
+        #expect(try JSONElement(parsing: Array("-9223372036854775808".utf8)).int == .min)
+        #expect(try JSONElement(parsing: Array("123456789012345678".utf8)).int == 123_456_789_012_345_678)
+    }
+
+    @Test func `elements read what is asked and nothing else`() throws {
+        let element = try JSONElement(parsing: Array("{\"a\":[1,{\"b\":\"\\u00e9x\"},[]],\"n\":null,\"f\":1.5}".utf8))
+        #expect(element.count == 3)
+        #expect(element["a"]?[1]?["b"]?.string == "éx")
+        #expect(element["a"]?[2]?.count == 0)
+        #expect(element["a"]?[3] == nil && element["a"]?[-1] == nil && element["x"] == nil && element[0] == nil)
+        #expect(element["n"]?.isNull == true)
+        #expect(element["f"]?.double == 1.5)
+        #expect(element.members.map(\.key) == ["a", "n", "f"])
+        #expect(element["a"].map { String(decoding: $0.bytes, as: UTF8.self) } == "[1,{\"b\":\"\\u00e9x\"},[]]")
+    }
+
+    struct Sight: Codable, Equatable {
+        var city: String
+        var likes: Int
+        var tags: [String]
+        var rating: Double?
+        var nested: [String: [Int8]]
+        var flag = true
+        var large = UInt64.max
+    }
+
+    @Test func `Codable goes straight to text and back`() throws {
+        let sight = Sight(city: "Paris \"é\"", likes: -3, tags: ["a", ""], rating: 4.5, nested: ["x": [1, -2], "": []])
+        let text = try JSONText(encoding: sight)
+        #expect(
+            text.description
+                == #"{"city":"Paris \"é\"","flag":true,"large":18446744073709551615,"likes":-3,"nested":{"":[],"x":[1,-2]},"rating":4.5,"tags":["a",""]}"#
+        )
+        #expect(try JSONElement(text).decode(Sight.self) == sight)
+        #expect(throws: DecodingError.self) { try JSONElement(JSONText("{\"city\":1}")).decode(Sight.self) }
+        #expect(throws: DecodingError.self) { try JSONElement(JSONText("[300]")).decode([Int8].self) }
+        #expect(throws: EncodingError.self) { try JSONText(encoding: [Double.nan]) }
+    }
+
+    class Base: Codable { var a = 1 }
+    final class Derived: Base {
+        var b = 2
+        enum Keys: String, CodingKey { case b }
+        override func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(b, forKey: .b)
+            try super.encode(to: encoder)
+        }
+    }
+
+    @Test func `a subclass adds to its superclass's object`() throws {
+        #expect(try JSONText(encoding: Derived()).description == "{\"a\":1,\"b\":2}")
+    }
+
+    @Test func `documents read lazily and change by value`() throws {
+        let stored = try Document(id: "x", json: "{\"likes\":3,\"deep\":{\"a\":[1]}}")
+        var copy = stored
+        copy["likes"] = 4
+        copy["deep"]?["a"] = ["b"]
+        copy["gone"] = nil
+        #expect(stored["likes"]?.int == 3)
+        #expect(copy.json.description == #"{"deep":{"a":["b"]},"likes":4}"#)
+        #expect(throws: JSONError.self) { try Document(id: "x", json: "[]") }
+    }
+
+    @Test func `blobs are found wherever they are`() throws {
+        let digest = "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="
+        let stub = "{\"@type\":\"blob\",\"digest\":\"\(digest)\",\"length\":0}"
+        let text = try JSONText("{\"a\":[{\"x\":\(stub)}],\"b\":\(stub),\"c\":{\"@type\":\"blob\"}}")
+        #expect(BlobReference.all(in: text).map(\.digest.text) == [digest])
+        let hidden = try JSONText("{\"a\":{\"\\u0040type\":\"\\u0062lob\",\"digest\":\"\(digest)\"}}")
+        #expect(BlobReference.all(in: hidden).map(\.digest.text) == [digest])
+        #expect(BlobDigest(digest)?.hexadecimalText == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
+        for bad in ["sha1-", "sha1-x", "md5-2jmj7l5rSw0yVb/vlWAYkK/YBwk=", "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk"] {
+            #expect(BlobDigest(bad) == nil)
+        }
+    }
+}
