@@ -7,6 +7,8 @@ private func rev(_ text: String) -> RevisionID {
     return id
 }
 
+private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generation + 1)-dead") }
+
 @Suite struct RevisionIDTests {
     @Test func `digests are those of the specification`() throws {
         var parent: RevisionID?
@@ -35,15 +37,15 @@ private func rev(_ text: String) -> RevisionID {
 @Suite struct RevisionTreeTests {
     private func tree(_ histories: [[String]]) throws -> RevisionTree {
         var tree = RevisionTree()
-        for history in histories { _ = try tree.insert(history: history.map(rev), flags: [], body: .emptyObject, allowConflict: true) }
+        for history in histories { _ = try tree.insert(history: history.map(rev), flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone) }
         return tree
     }
 
     @Test func `the winner is live, unconflicted, then highest`() throws {
         var tree = RevisionTree()
-        _ = try tree.insert(history: [rev("2-bb"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true)
+        _ = try tree.insert(history: [rev("2-bb"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone)
         let outcome = try tree.insert(
-            history: [rev("3-cc"), rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true)
+            history: [rev("3-cc"), rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone)
         #expect(outcome == .insertedAsConflict)
         #expect(tree.winner?.id == rev("2-bb"))
         #expect(tree.conflicts.map(\.id) == [rev("3-cc")])
@@ -53,47 +55,68 @@ private func rev(_ text: String) -> RevisionID {
     @Test func `a conflict is refused where none is allowed`() throws {
         var tree = try tree([["2-bb", "1-aa"]])
         #expect(throws: RevisionTree.Refusal.conflict) {
-            try tree.insert(history: [rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: false)
+            try tree.insert(history: [rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: false, tombstone: tombstone)
         }
         #expect(throws: RevisionTree.Refusal.conflict) {
-            try tree.insert(history: [rev("1-cc")], flags: [], body: .emptyObject, allowConflict: false)
+            try tree.insert(history: [rev("1-cc")], flags: [], body: .emptyObject, allowConflict: false, tombstone: tombstone)
         }
         #expect(throws: RevisionTree.Refusal.badHistory) {
-            try tree.insert(history: [rev("4-cc"), rev("2-bb")], flags: [], body: .emptyObject, allowConflict: true)
+            try tree.insert(history: [rev("4-cc"), rev("2-bb")], flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone)
         }
         #expect(throws: RevisionTree.Refusal.badHistory) {
-            try tree.insert(history: [], flags: [], body: .emptyObject, allowConflict: true)
+            try tree.insert(history: [], flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone)
         }
     }
 
     @Test func `resolving keeps the remote branch`() throws {
         var tree = try tree([["2-bb", "1-aa"], ["2-cc", "1-aa"]])
         var merged = tree
-        tree.resolve(conflict: rev("2-cc"), child: nil)
+        tree.resolve(conflict: rev("2-cc"), child: nil, tombstone: tombstone)
         #expect(tree.winner?.id == rev("2-cc"))
         #expect(tree.leaves.count == 1 && tree.conflicts.isEmpty && !tree.contains(rev("2-bb")))
-        merged.resolve(conflict: rev("2-cc"), child: (rev("3-dd"), [], .emptyObject))
+        merged.resolve(conflict: rev("2-cc"), child: (rev("3-dd"), [], .emptyObject), tombstone: tombstone)
         #expect(merged.winner?.id == rev("3-dd"))
         #expect(merged.ancestors(of: rev("3-dd")) == [rev("2-cc"), rev("1-aa")])
     }
 
     @Test func `a remote that switched branches makes no conflict without local edits`() throws {
         var tree = RevisionTree()
-        _ = try tree.insert(history: [rev("2-bb"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1)
+        _ = try tree.insert(history: [rev("2-bb"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1, tombstone: tombstone)
         let outcome = try tree.insert(
-            history: [rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1)
+            history: [rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1, tombstone: tombstone)
         #expect(outcome == .inserted)
         #expect(tree.winner?.id == rev("2-cc"))
         #expect(tree.remotes[1] == rev("2-cc"))
         // An older revision that arrives late changes nothing.
-        _ = try tree.insert(history: [rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1)
+        _ = try tree.insert(history: [rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1, tombstone: tombstone)
         #expect(tree.remotes[1] == rev("2-cc"))
+    }
+
+    @Test func `a branch that another remote has is closed, and taken back by its tombstone`() throws {
+        var tree = try tree([["2-bb", "1-aa"], ["2-cc", "1-aa"]])
+        tree.noteRemote(5, has: rev("2-bb"), tombstone: tombstone)
+        tree.resolve(conflict: rev("2-cc"), child: nil, tombstone: tombstone)
+        #expect(tree.winner?.id == rev("2-cc"))
+        #expect(tree.deletedBranch(over: rev("2-bb")) == [rev("3-dead"), rev("2-bb")])
+        #expect(tree.supersedes(rev("2-cc"), rev("2-bb")))
+
+        // The remote that has the losing branch takes both without conflict.
+        var remote = try self.tree([["2-bb", "1-aa"]])
+        let outcome = try remote.insert(
+            history: [rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: false,
+            deletedBranch: [rev("3-dead"), rev("2-bb")], tombstone: tombstone)
+        #expect(outcome == .inserted && remote.winner?.id == rev("2-cc") && remote.conflicts.isEmpty)
+
+        // Once that remote has moved on, nobody needs the branch.
+        tree.noteRemote(5, has: rev("2-cc"), tombstone: tombstone)
+        tree.prune(depth: 50)
+        #expect(!tree.contains(rev("2-bb")))
     }
 
     @Test func `long histories are pruned, and what a remote has is kept with its body`() throws {
         var tree = RevisionTree()
         tree.insertLocal(rev("1-aa"), parent: nil, flags: [], body: try JSONText("{\"n\":1}"))
-        tree.noteRemote(7, has: rev("1-aa"))
+        tree.noteRemote(7, has: rev("1-aa"), tombstone: tombstone)
         for generation in 2...200 {
             tree.insertLocal(
                 rev("\(generation)-aa"), parent: rev("\(generation - 1)-aa"), flags: [],
@@ -107,7 +130,7 @@ private func rev(_ text: String) -> RevisionID {
 
     @Test func `encoding and decoding give the same tree`() throws {
         var tree = try tree([["3-cc", "2-bb", "1-aa"], ["3-dd", "2-bb"], ["1-0123456789abcdef0123456789abcdef01234567"]])
-        tree.noteRemote(3, has: rev("2-bb"))
+        tree.noteRemote(3, has: rev("2-bb"), tombstone: tombstone)
         let bytes = try #require(tree.encoded)
         let winner = try #require(tree.winner)
         let body = try #require(winner.body)

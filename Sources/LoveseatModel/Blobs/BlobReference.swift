@@ -14,6 +14,13 @@ public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
     /// Makes one of the twenty bytes of a SHA-1.
     package init(sha1: some Sequence<UInt8>) { text = "sha1-" + Base64.encode(Array(sha1)) }
 
+    /// Reads the name of a blob's file: forty hexadecimal digits.
+    package init?(fileName: String) {
+        let digits = fileName.utf8.compactMap { hexadecimalDigit($0) }
+        guard digits.count == 40, fileName.utf8.count == 40 else { return nil }
+        self.init(sha1: stride(from: 0, to: 40, by: 2).map { digits[$0] << 4 | digits[$0 + 1] })
+    }
+
     /// The twenty bytes.
     package var bytes: [UInt8] { Base64.decode(text.dropFirst(5)) ?? [] }
 

@@ -29,13 +29,19 @@ extension RevisionTree {
 
     /// Adds a received revision with its history, newest first, itself included (replication.md §12.2).
     ///
-    /// - Parameter remote: the database it came from, whose current revision it then is.
+    /// - Parameters:
+    ///   - remote: the database it came from, whose current revision it then is.
+    ///   - deletedBranch: a tombstone and its ancestors, newest first, with which the sender gave up the branch that is
+    ///     current here. The new revision then takes its place without conflict.
+    ///   - tombstone: names the tombstone that closes a branch (see ``retire(_:tombstone:)``).
     package mutating func insert(
         history: [RevisionID],
         flags: Flags,
         body: JSONText,
         allowConflict: Bool,
-        remote: Remote? = nil
+        remote: Remote? = nil,
+        deletedBranch: [RevisionID] = [],
+        tombstone: (RevisionID) -> RevisionID
     ) throws(Refusal) -> Outcome {
         guard let id = history.first else { throw .badHistory }
         for (index, pair) in zip(history, history.dropFirst()).enumerated() {
@@ -45,13 +51,24 @@ extension RevisionTree {
         }
         let common = history.firstIndex { contains($0) }
         if common == 0 {
-            noteRemote(remote, has: id)
+            if let winner, winner.id != id, let given = deletedBranch.firstIndex(of: winner.id), given > 0 {
+                reopen(id)
+                closeWinner(with: deletedBranch[..<given])
+                noteRemote(remote, has: id, tombstone: tombstone)
+                finish()
+                return .inserted
+            }
+            noteRemote(remote, has: id, tombstone: tombstone)
             finish()
             return .alreadyPresent
         }
         let ancestor = common.flatMap { node(history[$0]) }
         let isDeadDocument = common == nil && winner?.isDeleted == true && conflicts.isEmpty
-        let continuesLeaf = ancestor.map { isLeaf($0.id) } ?? (nodes.isEmpty || (!allowConflict && isDeadDocument))
+        var continuesLeaf = ancestor.map { isLeaf($0.id) } ?? (nodes.isEmpty || (!allowConflict && isDeadDocument))
+        if !continuesLeaf, let winner, let given = deletedBranch.firstIndex(of: winner.id), given > 0 {
+            closeWinner(with: deletedBranch[..<given])
+            continuesLeaf = true
+        }
         guard allowConflict || continuesLeaf else { throw .conflict }
 
         let isConflict = !continuesLeaf || ancestor?.isConflict == true
@@ -61,28 +78,56 @@ extension RevisionTree {
             let nodeFlags: Flags = index == 0 ? branch : (isConflict ? .conflict : [])
             nodes.append(Node(id: history[index], parent: parent, flags: nodeFlags, body: index == 0 ? body : nil))
         }
-        noteRemote(remote, has: id)
+        noteRemote(remote, has: id, tombstone: tombstone)
         finish()
         return node(id)?.isConflict == true ? .insertedAsConflict : .inserted
     }
 
+    /// Takes back the tombstone that closed a revision's branch, if one did.
+    private mutating func reopen(_ id: RevisionID) {
+        for leaf in leaves where leaf.flags.contains(.closed) && leaf.parent == id { nodes.removeAll { $0.id == leaf.id } }
+    }
+
+    /// Adds a received tombstone with its ancestors on top of the current revision.
+    private mutating func closeWinner(with branch: ArraySlice<RevisionID>) {
+        guard var parent = winner?.id else { return }
+        for (index, id) in branch.enumerated().reversed() {
+            let isLeaf = index == 0
+            nodes.append(
+                Node(id: id, parent: parent, flags: isLeaf ? [.deleted, .closed] : [], body: isLeaf ? .emptyObject : nil))
+            parent = id
+        }
+    }
+
     /// Records which revision is the current one at a remote database.
-    package mutating func noteRemote(_ remote: Remote?, has id: RevisionID) {
+    package mutating func noteRemote(_ remote: Remote?, has id: RevisionID, tombstone: (RevisionID) -> RevisionID) {
         guard let remote, contains(id) else { return }
         if let old = remotes[remote], contains(old), !isAncestor(old, of: id) {
             // The older of two arrived late.
             if isAncestor(id, of: old) { return }
             // The remote switched branches. Without local edits on the old one that is no conflict.
             if isLeaf(old), let oldNode = node(old) {
+                remotes[remote] = id
                 if oldNode.isConflict {
-                    purgeBranch(old)
-                } else if winner?.id == old {
+                    retire(old, tombstone: tombstone)
+                } else if winner?.id == old, followsSwitch(from: oldNode, to: id) {
                     clearConflict(from: id)
-                    purgeBranch(old)
+                    retire(old, tombstone: tombstone)
                 }
             }
         }
         remotes[remote] = id
+    }
+
+    /// Whether a remote that switched branches is followed without asking anybody.
+    ///
+    /// With one server in the middle it always could be. Among peers, where each follows another, two branches would
+    /// chase each other in a ring for ever; so only the branch that everybody prefers is followed, and the other way
+    /// round is a conflict like any other.
+    private func followsSwitch(from old: Node, to id: RevisionID) -> Bool {
+        guard let new = node(id) else { return false }
+        if old.isDeleted != new.isDeleted { return new.isDeleted }
+        return new.id > old.id
     }
 
     /// Settles the conflict between the current branch and a conflicting leaf (replication.md §13.3).
@@ -91,13 +136,39 @@ extension RevisionTree {
     /// common ancestor. A result other than the conflicting revision itself becomes its child.
     package mutating func resolve(
         conflict leaf: RevisionID,
-        child: (id: RevisionID, flags: Flags, body: JSONText)?
+        child: (id: RevisionID, flags: Flags, body: JSONText)?,
+        tombstone: (RevisionID) -> RevisionID
     ) {
-        let losers = leaves.filter { $0.id != leaf && !$0.isConflict }.map(\.id)
-        for loser in losers { purgeBranch(loser) }
+        let losers = leaves.filter { $0.id != leaf && !$0.isConflict && !$0.flags.contains(.closed) }.map(\.id)
         clearConflict(from: leaf)
+        for loser in losers { retire(loser, tombstone: tombstone) }
         if let child { nodes.append(Node(id: child.id, parent: leaf, flags: child.flags, body: child.body)) }
         finish()
+    }
+
+    /// Gives up a branch: forgets it, or, while some remote database still has a revision of it as its current one,
+    /// closes it with a tombstone.
+    ///
+    /// Only with that tombstone can such a remote be told that its branch lost (`deleted_branch`, replication.md §9.1).
+    mutating func retire(_ leaf: RevisionID, tombstone: (RevisionID) -> RevisionID) {
+        clearConflict(from: leaf)
+        let own = ownRevisions(ofBranch: leaf)
+        guard remotes.values.contains(where: { own.contains($0) }) else { return purgeBranch(leaf) }
+        guard let node = node(leaf), !node.flags.contains(.closed) else { return }
+        nodes.append(Node(id: tombstone(leaf), parent: leaf, flags: [.deleted, .closed], body: .emptyObject))
+    }
+
+    /// A leaf and those of its ancestors that no other branch shares.
+    func ownRevisions(ofBranch leaf: RevisionID) -> Set<RevisionID> {
+        var children: [RevisionID: Int] = [:]
+        for node in nodes { if let parent = node.parent { children[parent, default: 0] += 1 } }
+        var own: Set<RevisionID> = []
+        var next: RevisionID? = leaf
+        while let id = next, children[id, default: 0] <= (id == leaf ? 0 : 1) {
+            own.insert(id)
+            next = node(id)?.parent
+        }
+        return own
     }
 
     /// Forgets a leaf and its ancestors down to the first one that another branch shares.
@@ -107,6 +178,26 @@ extension RevisionTree {
             next = nodes[index].parent
             nodes.remove(at: index)
         }
+    }
+
+    /// Whether a revision leads to the current one, or waits beside it for its conflict to be resolved.
+    package func isKnownToFollow(_ id: RevisionID) -> Bool {
+        guard let winner, let node = node(id) else { return true }
+        return node.isConflict || isAncestor(id, of: winner.id)
+    }
+
+    /// Whether a revision takes the place of another: it descends from it, or the other's branch was given up.
+    package func supersedes(_ id: RevisionID, _ other: RevisionID) -> Bool {
+        contains(id) && contains(other) && (isAncestor(other, of: id) || deletedBranch(over: other) != nil)
+    }
+
+    /// The tombstone that closed a revision's branch, and what lies between the two, newest first, the revision last.
+    package func deletedBranch(over id: RevisionID) -> [RevisionID]? {
+        for leaf in leaves where leaf.flags.contains(.closed) {
+            let branch = [leaf.id] + ancestors(of: leaf.id)
+            if let index = branch.firstIndex(of: id), index > 0 { return Array(branch[...index]) }
+        }
+        return nil
     }
 
     private mutating func finish() {

@@ -4,6 +4,7 @@ extension RevisionTree {
     /// The revision a remote database is known to have stays, with its body: a merge or a delta starts from it.
     package mutating func prune(depth: Int) {
         remotes = remotes.filter { contains($0.value) }
+        forgetClosedBranches()
         let marked = Set(remotes.values)
         let leafIDs = Set(leaves.map(\.id))
         for index in nodes.indices where nodes[index].body != nil {
@@ -23,4 +24,20 @@ extension RevisionTree {
             return node
         }
     }
+}
+
+extension RevisionTree {
+    /// Forgets branches that were given up once every remote has moved on from them.
+    private mutating func forgetClosedBranches() {
+        for leaf in leaves where leaf.flags.contains(.closed) && leaf.id != winner?.id {
+            let own = ownRevisions(ofBranch: leaf.id)
+            if !remotes.values.contains(where: { own.contains($0) }) { purgeBranch(leaf.id) }
+        }
+    }
+
+    /// Takes back a mark that its holder kept elsewhere.
+    package mutating func adoptRemote(_ remote: Remote, has id: RevisionID) { remotes[remote] = id }
+
+    /// Drops the mark of a remote, for a holder that keeps it elsewhere.
+    package mutating func forgetRemote(_ remote: Remote) { remotes[remote] = nil }
 }

@@ -1,0 +1,124 @@
+/// What went wrong, in a sentence a person can act on and a code a program can.
+///
+/// Codes and domains are those that Couchbase Lite's users know: compare with `catch LoveseatError.Code.notFound`.
+public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Whose numbers a code is one of.
+    public enum Domain: String, Hashable, Sendable {
+        /// Loveseat's own codes; network errors are 5000 and up, HTTP statuses 10000 and up, WebSocket close codes
+        /// 11000 and up.
+        case couchbaseLite = "CouchbaseLite"
+        /// `errno` of the operating system.
+        case posix = "NSPOSIXErrorDomain"
+        /// SQLite's result codes.
+        case sqlite = "CouchbaseLite.SQLite"
+    }
+
+    /// The kind of problem. New kinds may appear; switch with a `default`.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// Whose number it is.
+        public let domain: Domain
+        /// The number.
+        public let value: Int
+
+        /// Makes a code from its parts.
+        public init(_ value: Int, domain: Domain = .couchbaseLite) {
+            self.domain = domain
+            self.value = value
+        }
+
+        /// The domain and the number.
+        public var description: String { "\(domain.rawValue) \(value)" }
+
+        /// Lets callers write `catch LoveseatError.Code.notFound`.
+        public static func ~= (code: Code, error: any Error) -> Bool { (error as? LoveseatError)?.code == code }
+
+        /// A bug in Loveseat.
+        public static let assertionFailed = Code(1)
+        /// A revision ID or history that is none.
+        public static let badRevisionID = Code(4)
+        /// A document whose stored form cannot be read.
+        public static let corruptRevisionData = Code(5)
+        /// The database, or the collection, is closed or deleted.
+        public static let notOpen = Code(6)
+        /// No such document, blob or database.
+        public static let notFound = Code(7)
+        /// The document changed since it was read.
+        public static let conflict = Code(8)
+        /// A name, number or combination that is not allowed.
+        public static let invalidParameter = Code(9)
+        /// Something that should not happen, such as an error thrown by the app inside a batch.
+        public static let unexpectedError = Code(10)
+        /// The file or folder cannot be opened.
+        public static let cantOpenFile = Code(11)
+        /// Reading or writing failed.
+        public static let ioError = Code(12)
+        /// No memory.
+        public static let memoryError = Code(13)
+        /// The file or folder is read-only.
+        public static let notWriteable = Code(14)
+        /// Stored data is damaged, or a blob's content does not match its digest.
+        public static let corruptData = Code(15)
+        /// The database is open elsewhere.
+        public static let busy = Code(16)
+        /// A transaction is still open.
+        public static let transactionNotClosed = Code(18)
+        /// Not supported in this configuration.
+        public static let unsupported = Code(19)
+        /// Not a database, or one with another key.
+        public static let unreadableDatabase = Code(20)
+        /// A newer version of Loveseat wrote the database.
+        public static let databaseTooNew = Code(28)
+        /// The document ID breaks the rules.
+        public static let badDocID = Code(29)
+        /// The peer said something that the protocol does not allow.
+        public static let remoteError = Code(26)
+        /// The host name could not be resolved, for now.
+        public static let dnsFailure = Code(5001)
+        /// No such host.
+        public static let unknownHost = Code(5002)
+        /// No answer in time.
+        public static let timeout = Code(5003)
+        /// The URL is not `ws://` or `wss://host[:port]/database`.
+        public static let invalidURL = Code(5004)
+        /// More than ten redirects.
+        public static let tooManyRedirects = Code(5005)
+        /// The TLS handshake failed.
+        public static let tlsHandshakeFailed = Code(5006)
+        /// A redirect to somewhere that is no HTTP URL.
+        public static let invalidRedirect = Code(5012)
+        /// User name or password missing or wrong.
+        public static let httpAuthRequired = Code(10401)
+        /// Not allowed, such as pushing to a read-only listener.
+        public static let httpForbidden = Code(10403)
+        /// The peer has no such database or collection.
+        public static let httpNotFound = Code(10404)
+        /// The document conflicts with a newer revision at the peer.
+        public static let httpConflict = Code(10409)
+        /// The peer stopped, or closed the connection in the normal way.
+        public static let webSocketGoingAway = Code(11001)
+        /// The peer broke the WebSocket protocol, or does not speak a protocol of ours.
+        public static let webSocketProtocolError = Code(11002)
+        /// The connection broke.
+        public static let webSocketAbnormalClose = Code(11006)
+        /// The text is not JSON.
+        public static let invalidJSON = Code(17001)
+        /// A value does not decode into the type.
+        public static let decodingError = Code(18001)
+        /// A value cannot be encoded as JSON.
+        public static let encodingError = Code(18002)
+    }
+
+    /// The kind of problem.
+    public let code: Code
+    /// A sentence that names the document, file or address, and says what to do.
+    public let message: String
+
+    /// Makes an error. Apps throw their own; this is for code that stands in for Loveseat, such as tests.
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// The message and the code.
+    public var description: String { "\(message) (\(code))" }
+}

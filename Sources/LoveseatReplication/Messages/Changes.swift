@@ -1,0 +1,154 @@
+import LoveseatBLIP
+package import LoveseatModel
+
+/// One entry of a `changes` message (replication.md §7.1): `[sequence, docID, revID, flags?, bodySize?]`.
+package struct AnnouncedChange: Hashable, Sendable {
+    package let sequence: RemoteSequence
+    package let documentID: String
+    package let revision: RevisionID
+    /// 1 deleted, 2 access revoked, 4 removed from the channel (replication.md §B.1); older peers write a boolean.
+    package let flags: Int
+    package let bodySize: Int
+
+    /// The peer takes the document away rather than sending it (replication.md Part B).
+    var isRemoval: Bool { flags > 1 && flags != 5 }
+}
+
+/// Reading and writing the lists of changes and their answers.
+enum ChangesMessage {
+    /// - Throws: ``ReplyError`` for a body that is no list of changes.
+    static func parse(_ body: [UInt8]) throws(ReplyError) -> [AnnouncedChange] {
+        try list(body).map { (entry) throws(ReplyError) in
+            guard let sequence = entry[0], let id = entry[1]?.string, DocumentID.isValidOnWire(id),
+                let revision = entry[2]?.string.flatMap({ RevisionID($0) })
+            else { throw ReplyError("BLIP", 400, "invalid entry of changes") }
+            let flags = entry[3].map { $0.int ?? ($0.bool == true ? 1 : 0) } ?? 0
+            return AnnouncedChange(
+                sequence: RemoteSequence(sequence), documentID: id, revision: revision, flags: flags,
+                bodySize: max(0, entry[4]?.int ?? 0))
+        }
+    }
+
+    /// The items of a JSON array; `null` counts as an empty one.
+    static func list(_ body: [UInt8]) throws(ReplyError) -> [JSONElement] {
+        guard let element = try? JSONElement(parsing: body), element.kind == .array || element.isNull else {
+            throw ReplyError("BLIP", 400, "Invalid JSON body")
+        }
+        return Array(element.items)
+    }
+
+    static func body(_ changes: [LocalChange]) -> [UInt8] {
+        json(
+            changes.map { change in
+                .array([
+                    JSONValue(change.sequence), .string(change.documentID), .string(change.revision.text),
+                    JSONValue(change.isDeleted ? 1 : 0), JSONValue(max(1, change.bodySize)),
+                ])
+            })
+    }
+
+    static func json(_ items: [JSONValue]) -> [UInt8] { JSONText(canonical: .array(items)).bytes }
+
+    /// An answer: for each entry 0, a status, or the revisions that could be ancestors; trailing zeros left out.
+    static func answer(_ verdicts: [ChangeVerdict], acceptsConflicts: Bool) -> [UInt8] {
+        answer(
+            verdicts.map { verdict in
+                switch verdict {
+                case .wanted(let ancestors): .array(ancestors.map { .string($0.text) })
+                case .alreadyHere: 0
+                case .conflict: acceptsConflicts ? [] : 409
+                }
+            })
+    }
+
+    static func answer(_ verdicts: [ProposalVerdict], namesRevision: Bool) -> [UInt8] {
+        answer(
+            verdicts.map { verdict in
+                switch verdict {
+                case .wanted: 0
+                case .alreadyHere: 304
+                case .conflict(let current): namesRevision ? ["status": 409, "rev": .string(current.text)] : 409
+                }
+            })
+    }
+
+    private static func answer(_ items: [JSONValue]) -> [UInt8] {
+        let zero: JSONValue = 0
+        let trailing = items.reversed().prefix { $0 == zero }.count
+        return json(items.dropLast(trailing))
+    }
+
+    /// What a peer answered to our `changes`.
+    enum Answer: Hashable {
+        case notWanted
+        case send(known: [RevisionID])
+        case refused(Int)
+    }
+
+    static func parseAnswer(_ body: [UInt8], count: Int) throws(ReplyError) -> [Answer] {
+        let items = body.isEmpty ? [] : try list(body)
+        guard items.count <= count else { throw ReplyError("BLIP", 400, "more answers than changes") }
+        return (0..<count).map { index in
+            guard index < items.count else { return .notWanted }
+            if items[index].kind == .array {
+                return .send(known: items[index].items.compactMap { $0.string.flatMap { RevisionID($0) } })
+            }
+            let status = items[index].int ?? 0
+            return status == 0 ? .notWanted : .refused(status)
+        }
+    }
+}
+
+/// One entry of `proposeChanges` (replication.md §8): `[docID, revID, serverRevID?, bodySize?]`.
+package struct ProposedChange: Hashable, Sendable {
+    package let documentID: String
+    package let revision: RevisionID
+    package let serverRevision: RevisionID?
+}
+
+enum ProposeChangesMessage {
+    static func parse(_ body: [UInt8]) throws(ReplyError) -> [ProposedChange] {
+        try ChangesMessage.list(body).map { (entry) throws(ReplyError) in
+            guard let id = entry[0]?.string, DocumentID.isValidOnWire(id),
+                let revision = entry[1]?.string.flatMap({ RevisionID($0) })
+            else { throw ReplyError("BLIP", 400, "invalid entry of proposeChanges") }
+            let server = entry[2]?.string ?? ""
+            guard server.isEmpty || RevisionID(server) != nil else {
+                throw ReplyError("BLIP", 400, "invalid server revision in proposeChanges")
+            }
+            return ProposedChange(documentID: id, revision: revision, serverRevision: RevisionID(server))
+        }
+    }
+
+    static func body(_ changes: [LocalChange]) -> [UInt8] {
+        ChangesMessage.json(
+            changes.map { change in
+                .array([
+                    .string(change.documentID), .string(change.revision.text),
+                    .string(change.remoteAncestor?.text ?? ""), JSONValue(max(1, change.bodySize)),
+                ])
+            })
+    }
+
+    enum Answer: Hashable {
+        case send
+        case alreadyThere
+        case conflict(current: RevisionID?)
+        case refused(Int)
+    }
+
+    static func parseAnswer(_ body: [UInt8], count: Int) throws(ReplyError) -> [Answer] {
+        let items = body.isEmpty ? [] : try ChangesMessage.list(body)
+        guard items.count <= count else { throw ReplyError("BLIP", 400, "more answers than proposals") }
+        return (0..<count).map { index in
+            guard index < items.count else { return .send }
+            let status = items[index].int ?? items[index]["status"]?.int ?? 0
+            switch status {
+            case 0: return .send
+            case 304: return .alreadyThere
+            case 409: return .conflict(current: items[index]["rev"]?.string.flatMap { RevisionID($0) })
+            default: return .refused(status)
+            }
+        }
+    }
+}

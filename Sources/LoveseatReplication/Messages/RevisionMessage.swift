@@ -1,0 +1,197 @@
+import LoveseatBLIP
+package import LoveseatModel
+
+/// A `rev` message (replication.md §9).
+enum RevisionMessage {
+    struct Received {
+        let revision: IncomingRevision
+        let sequence: RemoteSequence?
+        /// Blobs that the body refers to.
+        let blobs: [BlobReference]
+        /// The document left every channel this peer may see (replication.md §9.4).
+        let isRemoved: Bool
+    }
+
+    /// Reads and checks a received revision (replication.md §9.4, steps 2 to 9).
+    static func parse(_ message: Message, needsSequence: Bool) throws(ReplyError) -> Received {
+        let id = message.properties["id"] ?? ""
+        guard DocumentID.isValidOnWire(id) else { throw ReplyError("HTTP", 400, "received invalid docID '\(id)'") }
+        guard let revision = message.properties["rev"].flatMap({ RevisionID($0) }) else {
+            throw ReplyError("HTTP", 400, "received invalid version ID")
+        }
+        let sequence = message.properties["sequence"].flatMap { RemoteSequence(json: $0) }
+        guard sequence != nil || !needsSequence else {
+            throw ReplyError("HTTP", 400, "received 'rev' message with missing 'sequence'")
+        }
+        let history = [revision] + (try list(message.properties["history"]))
+        let deletedBranch = try list(message.properties["deleted_branch"])
+        guard message.properties["deltaSrc"] == nil else {
+            // We never say that we accept deltas; 422 asks for the whole body (replication.md §10.3).
+            throw ReplyError("HTTP", 422, "deltas were not negotiated")
+        }
+        let deleted = message.properties["deleted"] ?? "0"
+        let (body, attachments, isRemoved) = try storedBody(message.body)
+        let blobs = BlobReference.all(in: body)
+        if let attachments, let missing = blobs.first(where: { !attachments.contains($0.digest.text) }) {
+            throw ReplyError("LiteCore", 7, "blob \(missing.digest) is not among the attachments")
+        }
+        return Received(
+            revision: IncomingRevision(
+                documentID: id, history: history, isDeleted: deleted != "0" && deleted.lowercased() != "false",
+                body: body, noConflicts: message.properties.bool("noconflicts"), deletedBranch: deletedBranch),
+            sequence: sequence, blobs: blobs, isRemoved: isRemoved)
+    }
+
+    /// The text to store: as it came, without the reserved properties at the top.
+    private static func storedBody(
+        _ bytes: [UInt8]
+    ) throws(ReplyError) -> (body: JSONText, attachments: Set<String>?, isRemoved: Bool) {
+        guard !bytes.isEmpty else { return (.emptyObject, nil, false) }
+        let element: JSONElement
+        do { element = try JSONElement(parsing: bytes) } catch { throw ReplyError("HTTP", 400, "\(error)") }
+        guard element.kind == .object else { throw ReplyError("HTTP", 400, "the body is not a JSON object") }
+        guard element.members.contains(where: { $0.key.hasPrefix("_") }) else {
+            return (JSONText(trusted: bytes), nil, false)
+        }
+        let isRemoved = element["_removed"]?.bool == true
+        let listed = element["_attachments"].map { Set($0.members.compactMap { $0.value["digest"]?.string }) }
+        var kept = element.value.object ?? [:]
+        let legacy = kept["_attachments"].flatMap { remainingAttachments($0, in: &kept) }
+        kept = kept.filter { !$0.key.hasPrefix("_") }
+        kept["_attachments"] = legacy
+        return (JSONText(canonical: .object(kept)), listed, isRemoved)
+    }
+
+    /// Attachments that no blob of the body stands for (replication.md §11.5); nil if every one has one.
+    private static func remainingAttachments(_ attachments: JSONValue, in body: inout [String: JSONValue]) -> JSONValue? {
+        var rest = attachments.object ?? [:]
+        for (name, attachment) in rest {
+            guard name.hasPrefix("blob_") else { continue }
+            let path = name.dropFirst(5)
+            if path.first?.isNumber == true {
+                rest[name] = nil
+            } else if path.hasPrefix("/") {
+                let parts = path.dropFirst().split(separator: "/").map(String.init)
+                var root = JSONValue.object(body)
+                guard root.adoptAttachment(attachment, at: parts[...]) else { continue }
+                body = root.object ?? body
+                rest[name] = nil
+            }
+        }
+        return rest.isEmpty ? nil : .object(rest)
+    }
+
+    static func message(
+        _ change: QueuedRevision, _ content: SendableRevision, collection: Int?, addsAttachments: Bool,
+        compressionThreshold: Int
+    ) -> Message {
+        var properties: MessageProperties = ["Profile": "rev"]
+        properties["collection"] = collection.map(String.init)
+        properties["id"] = change.documentID
+        properties["rev"] = content.revision.text
+        if content.revision != change.revision { properties["replacedRev"] = change.revision.text }
+        properties["sequence"] = String(change.sequence)
+        if change.isProposal { properties["noconflicts"] = "true" }
+        if content.isDeleted { properties["deleted"] = "1" }
+        if !content.history.isEmpty { properties["history"] = list(content.history) }
+        if !content.deletedBranch.isEmpty { properties["deleted_branch"] = list(content.deletedBranch) }
+        let body = addsAttachments ? withAttachments(content.body, generation: content.revision.generation) : content.body
+        return Message(properties, body: body.bytes, isCompressed: body.bytes.count >= compressionThreshold)
+    }
+
+    private static func list(_ revisions: [RevisionID]) -> String { revisions.map(\.text).joined(separator: ",") }
+
+    private static func list(_ text: String?) throws(ReplyError) -> [RevisionID] {
+        var revisions: [RevisionID] = []
+        for part in (text ?? "").split(separator: ",") {
+            guard let revision = RevisionID(part.drop { $0 == " " }) else {
+                throw ReplyError("LiteCore", 4, "received invalid history")
+            }
+            revisions.append(revision)
+        }
+        return revisions
+    }
+
+    /// The body with an `_attachments` table, for peers that do not look for blobs in it (replication.md §11.5).
+    static func withAttachments(_ body: JSONText, generation: UInt32) -> JSONText {
+        guard !BlobReference.all(in: body).isEmpty else { return body }
+        var value = JSONElement(body).value
+        var table = (value["_attachments"]?.object ?? [:]).filter { !$0.key.hasPrefix("blob_") }
+        value.forEachBlob(path: "blob_") { path, blob in
+            var stub = blob
+            stub["@type"] = nil
+            stub["stub"] = true
+            stub["revpos"] = JSONValue(generation)
+            table[path] = stub
+        }
+        value["_attachments"] = .object(table)
+        return JSONText(canonical: value)
+    }
+}
+
+extension JSONValue {
+    /// Visits every blob with its path; does not look inside a blob.
+    fileprivate func forEachBlob(path: String, _ visit: (String, JSONValue) -> Void) {
+        switch self {
+        case .object where self["@type"]?.string == "blob": visit(path, self)
+        case .object(let members):
+            for (key, value) in members where !(path == "blob_" && key.hasPrefix("_")) {
+                value.forEachBlob(path: "\(path)/\(key)", visit)
+            }
+        case .array(let items):
+            for (index, item) in items.enumerated() { item.forEachBlob(path: "\(path)/\(index)", visit) }
+        default: break
+        }
+    }
+
+    /// Gives a blob at a path the members of its attachment if they differ in digest; false if no blob is there.
+    fileprivate mutating func adoptAttachment(_ attachment: JSONValue, at path: ArraySlice<String>) -> Bool {
+        guard let first = path.first else {
+            guard self["@type"]?.string == "blob" else { return false }
+            guard self["digest"] != attachment["digest"] else { return true }
+            for key in (object ?? [:]).keys where attachment[key] != nil { self[key] = attachment[key] }
+            for key in ["length", "content_type"] where attachment[key] == nil { self[key] = nil }
+            return true
+        }
+        if case .array(var items) = self, let index = Int(first), items.indices.contains(index) {
+            guard items[index].adoptAttachment(attachment, at: path.dropFirst()) else { return false }
+            self = .array(items)
+            return true
+        }
+        guard var child = self[first], child.adoptAttachment(attachment, at: path.dropFirst()) else { return false }
+        self[first] = child
+        return true
+    }
+}
+
+/// The history that goes with a revision (replication.md §9.1).
+package enum RevisionHistory {
+    /// The parents of a revision to send: newest first, up to one the peer knows, generations without gaps.
+    package static func toSend(
+        _ ancestors: [RevisionID], of revision: RevisionID, known: [RevisionID], limit: Int
+    ) -> [RevisionID] {
+        let known = Set(known)
+        var history: [RevisionID] = []
+        var next = revision.generation
+        for ancestor in ancestors {
+            // Pruned generations get names of their own, so that the receiver sees an unbroken chain.
+            while next > ancestor.generation + 1, history.count + 1 < limit {
+                next -= 1
+                history.append(RevisionID(generation: next, digest: fadedDigest(of: revision, generation: next)))
+            }
+            history.append(ancestor)
+            next = ancestor.generation
+            if known.contains(ancestor) { break }
+        }
+        guard history.count + 1 > limit else { return history }
+        let common = history.last.flatMap { known.contains($0) ? $0 : nil }
+        history = Array(history.prefix(max(0, limit - 1)))
+        if let common, !history.isEmpty { history[history.count - 1] = common }
+        return history
+    }
+
+    private static func fadedDigest(of revision: RevisionID, generation: UInt32) -> [UInt8] {
+        let hash = revision.text.utf8.reduce(UInt64(generation) &+ 0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        return [0xFA, 0xDE, 0xD0, 0x00] + (0..<8).map { UInt8(truncatingIfNeeded: hash >> (8 * $0)) }
+    }
+}

@@ -1,0 +1,436 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// Decides what the receiving side of one collection does: which announced revisions it wants, when received ones are
+/// stored, and what is said about them.
+///
+/// ```
+///  changes ──▶ judged ──▶ answered ──▶ expected ──rev──▶ blobs fetched ──▶ insert queue ──▶ stored ──▶ answered
+///   ≤ 64 lists           pauses while ≥ 200 are expected                    ≤ 100, 1 MiB or 20 ms
+/// ```
+struct PullSession: Sendable {
+    private struct List {
+        let request: UInt64
+        let isUrgent: Bool
+        let namesRevision: Bool
+        var changes: [AnnouncedChange] = []
+        var proposals: [ProposedChange] = []
+    }
+
+    private struct ExpectedKey: Hashable {
+        let documentID: String
+        let sequence: RemoteSequence
+    }
+
+    private struct Incoming {
+        let request: UInt64?
+        let isUrgent: Bool
+        let revision: IncomingRevision
+        let sequenceNumber: Int?
+        let bodySize: Int
+        let held: [BlobDigest]
+        var missing: [BlobReference]
+    }
+
+    let collection: Int
+    let wireIndex: Int?
+    /// An active puller subscribed, keeps track of sequences, and takes conflicts in; a passive one refuses them.
+    let isActive: Bool
+    let tuning: ReplicationTuning
+
+    private var sequences: RemoteSequences
+    private var lists: [Int: List] = [:]
+    private var waitingLists: [Int] = []
+    private var judging: Int?
+    private var nextList = 0
+    private var expected: [ExpectedKey: (number: Int, bodySize: Int)] = [:]
+    /// How many revisions a passive side has agreed to and not received.
+    private var promised = 0
+    private var incoming: [Int: Incoming] = [:]
+    private var nextKey = 0
+    private var insertQueue: [Int] = []
+    private var inserting: [Int] = []
+    private var timerIsSet = false
+    private var bufferedBytes = 0
+    private var fetches: [BlobHandle: Int] = [:]
+    private var waitingForBlobs: [Int] = []
+    private(set) var isCaughtUp: Bool
+    private(set) var progress = DirectionProgress()
+    private(set) var failure: LoveseatError?
+    /// What the peer sent a moment ago, which is not announced back to it.
+    private(set) var echoes = EchoMemory()
+
+    init(collection: Int, wireIndex: Int?, isActive: Bool, since: RemoteSequence?, tuning: ReplicationTuning) {
+        self.collection = collection
+        self.wireIndex = wireIndex
+        self.isActive = isActive
+        self.tuning = tuning
+        sequences = RemoteSequences(since: since)
+        isCaughtUp = !isActive
+    }
+
+    var remoteSequence: RemoteSequence? { sequences.done }
+
+    /// Nothing announced is unanswered, expected or on its way into the database.
+    var isQuiet: Bool { lists.isEmpty && expected.isEmpty && incoming.isEmpty }
+
+    // MARK: Lists
+
+    mutating func changes(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
+        do throws(ReplyError) {
+            let changes = try ChangesMessage.parse(message.body)
+            if changes.isEmpty {
+                isCaughtUp = true
+                if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: request)) }
+                return
+            }
+            guard !message.noReply else { return }
+            add(List(request: request, isUrgent: message.isUrgent, namesRevision: false, changes: changes), &effects)
+        } catch {
+            if !message.noReply { effects.append(.replyError(error, to: request, isUrgent: message.isUrgent)) }
+        }
+    }
+
+    mutating func proposals(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
+        do throws(ReplyError) {
+            let proposals = try ProposeChangesMessage.parse(message.body)
+            if proposals.isEmpty {
+                if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: request)) }
+                return
+            }
+            guard !message.noReply else { return }
+            let namesRevision = message.properties.bool("conflictIncludesRev")
+            add(List(request: request, isUrgent: message.isUrgent, namesRevision: namesRevision, proposals: proposals), &effects)
+        } catch {
+            if !message.noReply { effects.append(.replyError(error, to: request, isUrgent: message.isUrgent)) }
+        }
+    }
+
+    private mutating func add(_ list: List, _ effects: inout [ReplicationEffect]) {
+        guard lists.count < tuning.listsAccepted, list.changes.count + list.proposals.count <= 10_000 else {
+            failure = LoveseatError(.remoteError, "the peer sent more lists of changes than it may")
+            return
+        }
+        nextList += 1
+        lists[nextList] = list
+        waitingLists.append(nextList)
+        judgeNext(&effects)
+    }
+
+    private mutating func judgeNext(_ effects: inout [ReplicationEffect]) {
+        let outstanding = expected.count + promised + incoming.count
+        guard judging == nil, let number = waitingLists.first, outstanding < tuning.revisionsRequested,
+            let list = lists[number]
+        else { return }
+        waitingLists.removeFirst()
+        judging = number
+        if list.proposals.isEmpty {
+            effects.append(
+                .store(
+                    .judgeChanges(collection: collection, list.changes),
+                    then: .changesJudged(collection: collection, list: number)))
+        } else {
+            effects.append(
+                .store(
+                    .judgeProposals(collection: collection, list.proposals),
+                    then: .proposalsJudged(collection: collection, list: number)))
+        }
+    }
+
+    mutating func changesJudged(_ number: Int, _ verdicts: [ChangeVerdict], _ effects: inout [ReplicationEffect]) {
+        judging = nil
+        guard let list = lists.removeValue(forKey: number) else { return }
+        var said: [ChangeVerdict] = []
+        var removals: [String] = []
+        for (change, verdict) in zip(list.changes, verdicts) {
+            if isActive, change.isRemoval {
+                said.append(.alreadyHere)
+                removals.append(change.documentID)
+                sequences.finish(sequences.announce(change.sequence))
+                continue
+            }
+            said.append(verdict)
+            if isActive {
+                let position = sequences.announce(change.sequence)
+                if verdict == .alreadyHere {
+                    sequences.finish(position)
+                } else {
+                    let key = ExpectedKey(documentID: change.documentID, sequence: change.sequence)
+                    if let double = expected.updateValue((position, change.bodySize), forKey: key) {
+                        sequences.finish(double.number)
+                    }
+                    progress.total += UInt64(max(1, change.bodySize))
+                }
+            } else if case .wanted = verdict {
+                promised += 1
+            }
+        }
+        var answer = Message(
+            ["maxHistory": String(tuning.maxHistory), "blobs": "true"],
+            body: ChangesMessage.answer(said, acceptsConflicts: isActive), isUrgent: list.isUrgent)
+        answer.isCompressed = answer.body.count >= tuning.compressionThreshold
+        effects.append(.reply(answer, to: list.request))
+        if !removals.isEmpty {
+            effects.append(.store(.purge(collection: collection, removals), then: .nothing))
+            for id in removals { report(id, isDeleted: false, isAccessRemoved: true, nil, &effects) }
+        }
+        judgeNext(&effects)
+    }
+
+    mutating func proposalsJudged(_ number: Int, _ verdicts: [ProposalVerdict], _ effects: inout [ReplicationEffect]) {
+        judging = nil
+        guard let list = lists.removeValue(forKey: number) else { return }
+        promised += verdicts.count { $0 == .wanted }
+        var answer = Message(
+            ["maxHistory": String(tuning.maxHistory), "blobs": "true"],
+            body: ChangesMessage.answer(verdicts, namesRevision: list.namesRevision), isUrgent: list.isUrgent)
+        answer.isCompressed = answer.body.count >= tuning.compressionThreshold
+        effects.append(.reply(answer, to: list.request))
+        judgeNext(&effects)
+    }
+
+    // MARK: Revisions
+
+    mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
+        promised = max(0, promised - 1)
+        let key = message.properties["id"].flatMap { id in
+            message.properties["sequence"].flatMap { RemoteSequence(json: $0) }.map { ExpectedKey(documentID: id, sequence: $0) }
+        }
+        let entry = key.flatMap { expected.removeValue(forKey: $0) }
+        let reply = message.noReply ? nil : request
+        do throws(ReplyError) {
+            if message.properties["error"] != nil {
+                throw ReplyError("HTTP", 502, "Peer failed to send revision")
+            }
+            let received = try RevisionMessage.parse(message, needsSequence: isActive)
+            guard !received.isRemoved else {
+                return remove(received.revision.documentID, entry: entry, request: reply, isUrgent: message.isUrgent, &effects)
+            }
+            nextKey += 1
+            bufferedBytes += received.revision.body.bytes.count
+            guard bufferedBytes <= tuning.receivedBytes else {
+                failure = LoveseatError(.remoteError, "the peer sends revisions faster than it waits for answers")
+                return
+            }
+            incoming[nextKey] = Incoming(
+                request: reply, isUrgent: message.isUrgent, revision: received.revision, sequenceNumber: entry?.number,
+                bodySize: entry?.bodySize ?? 1, held: received.blobs.map(\.digest), missing: received.blobs)
+            if received.blobs.isEmpty {
+                enqueue(nextKey, &effects)
+            } else {
+                effects.append(
+                    .store(
+                        .holdBlobs(received.blobs.map(\.digest)), then: .blobsHeld(collection: collection, key: nextKey)))
+            }
+        } catch {
+            // What cannot be read now cannot be read next time either: it is done with.
+            if let entry { sequences.finish(entry.number) }
+            progress.finish(entry?.bodySize ?? 1, isDocument: false)
+            progress.total = max(progress.total, progress.completed)
+            if let reply { effects.append(.replyError(error, to: reply, isUrgent: message.isUrgent)) }
+            report(
+                message.properties["id"] ?? "", isDeleted: false,
+                LoveseatError(.init(10_000 + error.code), "a received revision was refused: \(error.text)"), &effects)
+            flushIfDue(&effects)
+        }
+    }
+
+    private mutating func remove(
+        _ id: String, entry: (number: Int, bodySize: Int)?, request: UInt64?, isUrgent: Bool,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        if isActive { effects.append(.store(.purge(collection: collection, [id]), then: .nothing)) }
+        if let entry { sequences.finish(entry.number) }
+        progress.finish(entry?.bodySize ?? 1, isDocument: false)
+        progress.total = max(progress.total, progress.completed)
+        if let request { effects.append(.reply(Message(isUrgent: isUrgent), to: request)) }
+        report(id, isDeleted: false, isAccessRemoved: true, nil, &effects)
+        flushIfDue(&effects)
+    }
+
+    /// The peer cannot send what it promised (replication.md §9.3).
+    mutating func noRevision(_ message: Message, _ effects: inout [ReplicationEffect]) {
+        promised = max(0, promised - 1)
+        guard let id = message.properties["id"],
+            let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap({ RemoteSequence(json: $0) }),
+            let entry = expected.removeValue(forKey: ExpectedKey(documentID: id, sequence: sequence))
+        else { return }
+        sequences.finish(entry.number)
+        progress.finish(entry.bodySize, isDocument: false)
+        flushIfDue(&effects)
+        judgeNext(&effects)
+    }
+
+    // MARK: Blobs
+
+    mutating func blobsHeld(_ key: Int, missing: [BlobDigest], _ effects: inout [ReplicationEffect]) {
+        guard var entry = incoming[key] else { return }
+        let wanted = Set(missing)
+        entry.missing.removeAll { !wanted.contains($0.digest) }
+        incoming[key] = entry
+        fetchNext(key, &effects)
+    }
+
+    private mutating func fetchNext(_ key: Int, _ effects: inout [ReplicationEffect]) {
+        guard let entry = incoming[key] else { return }
+        guard let blob = entry.missing.first else { return enqueue(key, &effects) }
+        guard fetches.count < tuning.blobsFetching else { return waitingForBlobs.append(key) }
+        nextKey += 1
+        let handle = BlobHandle(collection) << 40 | BlobHandle(nextKey)
+        fetches[handle] = key
+        var properties: MessageProperties = ["Profile": "getAttachment"]
+        properties["collection"] = wireIndex.map(String.init)
+        properties["digest"] = blob.digest.text
+        properties["docID"] = entry.revision.documentID
+        if blob.isCompressible { properties["compress"] = "true" }
+        effects.append(.store(.beginBlob(handle), then: .blobBegun(collection: collection, handle)))
+        effects.append(.send(Message(properties), then: .blob(collection: collection, handle)))
+    }
+
+    mutating func blobPiece(_ handle: BlobHandle, _ bytes: [UInt8], isLast: Bool, _ effects: inout [ReplicationEffect]) {
+        guard let key = fetches[handle], let blob = incoming[key]?.missing.first else { return }
+        effects.append(.store(.writeBlob(handle, bytes), then: .blobBegun(collection: collection, handle)))
+        guard isLast else { return }
+        effects.append(
+            .store(.finishBlob(handle, expected: blob.digest), then: .blobFinished(collection: collection, handle)))
+    }
+
+    /// The blob is here, or the error says why it is not.
+    mutating func blobEnded(_ handle: BlobHandle, _ error: LoveseatError?, _ effects: inout [ReplicationEffect]) {
+        guard let key = fetches.removeValue(forKey: handle), var entry = incoming[key] else { return }
+        if let error {
+            effects.append(.store(.cancelBlob(handle), then: .nothing))
+            // A blob that the peer does not have will not be there next time; a damaged one may be whole then.
+            end(key, error, finishesSequence: error.code == .notFound || error.code == .httpNotFound, &effects)
+        } else {
+            entry.missing.removeFirst()
+            incoming[key] = entry
+            fetchNext(key, &effects)
+        }
+        while fetches.count < tuning.blobsFetching, !waitingForBlobs.isEmpty {
+            fetchNext(waitingForBlobs.removeFirst(), &effects)
+        }
+        flushIfDue(&effects)
+    }
+
+    // MARK: Storing
+
+    private mutating func enqueue(_ key: Int, _ effects: inout [ReplicationEffect]) {
+        insertQueue.append(key)
+        flushIfDue(&effects)
+    }
+
+    /// Stores what has come as soon as nothing else is expected, or there is enough of it, or it has waited long.
+    private mutating func flushIfDue(_ effects: inout [ReplicationEffect]) {
+        guard !insertQueue.isEmpty, inserting.isEmpty else { return }
+        let bytes = insertQueue.reduce(0) { $0 + (incoming[$1]?.revision.body.bytes.count ?? 0) }
+        let isEnough = insertQueue.count >= tuning.insertBatch || bytes >= tuning.insertBytes
+        if isEnough || (expected.isEmpty && promised == 0) {
+            flush(&effects)
+        } else if !timerIsSet {
+            timerIsSet = true
+            effects.append(.setTimer(.insert(collection: collection), milliseconds: tuning.insertDelay))
+        }
+    }
+
+    mutating func timerFired(_ effects: inout [ReplicationEffect]) {
+        timerIsSet = false
+        flush(&effects)
+    }
+
+    private mutating func flush(_ effects: inout [ReplicationEffect]) {
+        guard inserting.isEmpty, !insertQueue.isEmpty else { return }
+        if timerIsSet {
+            effects.append(.cancelTimer(.insert(collection: collection)))
+            timerIsSet = false
+        }
+        inserting = Array(insertQueue.prefix(tuning.insertBatch))
+        insertQueue.removeFirst(inserting.count)
+        let revisions = inserting.compactMap { incoming[$0]?.revision }
+        effects.append(.store(.insert(collection: collection, revisions), then: .inserted(collection: collection)))
+    }
+
+    /// - Returns: the documents stored, and whether each is now in conflict.
+    mutating func inserted(_ results: [InsertResult], _ effects: inout [ReplicationEffect]) -> [(id: String, isConflict: Bool)] {
+        let keys = inserting
+        inserting = []
+        var moved: [(id: String, isConflict: Bool)] = []
+        for (key, result) in zip(keys, results) {
+            guard let entry = incoming[key] else { continue }
+            let id = entry.revision.documentID
+            switch result {
+            case .inserted, .alreadyHere, .conflict:
+                echoes.remember(id, entry.revision.history[0], limit: tuning.echoes)
+                moved.append((id, result == .conflict))
+                end(key, nil, isNoop: result == .alreadyHere, reports: result != .conflict, &effects)
+            case .refusedConflict:
+                end(key, LoveseatError(.httpConflict, "document \"\(id)\" would conflict"), &effects)
+            case .badHistory:
+                end(key, LoveseatError(.badRevisionID, "the history of \"\(id)\" is not one of descent"), &effects)
+            case .failed(let error):
+                end(key, error, finishesSequence: false, &effects)
+            }
+        }
+        flushIfDue(&effects)
+        judgeNext(&effects)
+        return moved
+    }
+
+    /// Answers a revision and lets go of it.
+    private mutating func end(
+        _ key: Int, _ error: LoveseatError?, isNoop: Bool = false, reports: Bool = true, finishesSequence: Bool = true,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        guard let entry = incoming.removeValue(forKey: key) else { return }
+        bufferedBytes -= entry.revision.body.bytes.count
+        if !entry.held.isEmpty { effects.append(.store(.releaseBlobs(entry.held), then: .nothing)) }
+        if let request = entry.request {
+            if let error {
+                effects.append(.replyError(ReplyError(error), to: request, isUrgent: entry.isUrgent))
+            } else {
+                let properties: MessageProperties = isNoop ? ["noop": "true"] : [:]
+                effects.append(.reply(Message(properties, isUrgent: entry.isUrgent), to: request))
+            }
+        }
+        if finishesSequence, let number = entry.sequenceNumber { sequences.finish(number) }
+        progress.finish(entry.bodySize, isDocument: error == nil)
+        progress.total = max(progress.total, progress.completed)
+        if reports { report(entry.revision.documentID, isDeleted: entry.revision.isDeleted, error, &effects) }
+    }
+
+    private func report(
+        _ id: String, isDeleted: Bool, isAccessRemoved: Bool = false, _ error: LoveseatError?,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        guard isActive else { return }
+        effects.append(
+            .report(
+                .document(
+                    DocumentEvent(
+                        collection: collection, documentID: id, isPush: false, isDeleted: isDeleted,
+                        isAccessRemoved: isAccessRemoved, error: error))))
+    }
+
+    /// Gives up what is half received.
+    mutating func disconnected(_ effects: inout [ReplicationEffect]) {
+        for handle in fetches.keys.sorted() { effects.append(.store(.cancelBlob(handle), then: .nothing)) }
+        let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
+        if !held.isEmpty { effects.append(.store(.releaseBlobs(held), then: .nothing)) }
+        (fetches, incoming, insertQueue, inserting, waitingForBlobs) = ([:], [:], [], [], [])
+    }
+}
+
+/// The last revisions that a peer sent (replication.md §16).
+struct EchoMemory: Sendable {
+    private var revisions: [String: RevisionID] = [:]
+    private var order: [String] = []
+
+    mutating func remember(_ id: String, _ revision: RevisionID, limit: Int) {
+        if revisions.updateValue(revision, forKey: id) == nil { order.append(id) }
+        guard order.count > 2 * limit else { return }
+        for old in order.prefix(limit) { revisions[old] = nil }
+        order.removeFirst(limit)
+    }
+
+    func contains(_ change: LocalChange) -> Bool { revisions[change.documentID] == change.revision }
+}

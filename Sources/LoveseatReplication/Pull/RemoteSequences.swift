@@ -1,0 +1,35 @@
+import LoveseatModel
+
+/// Remote sequences announced and not finished, in the order of announcement (replication.md §5.1).
+struct RemoteSequences: Sendable {
+    private var order: [(sequence: RemoteSequence, isFinished: Bool)] = []
+    private var head = 0
+    private var removed = 0
+    /// The last sequence up to which everything is finished.
+    private(set) var done: RemoteSequence?
+
+    init(since: RemoteSequence?) { done = since }
+
+    var isEmpty: Bool { head == order.count }
+
+    /// Returns the number to finish it by.
+    mutating func announce(_ sequence: RemoteSequence) -> Int {
+        order.append((sequence, false))
+        return removed + order.count - 1
+    }
+
+    mutating func finish(_ number: Int) {
+        let index = number - removed
+        guard order.indices.contains(index), index >= head else { return }
+        order[index].isFinished = true
+        while head < order.count, order[head].isFinished {
+            done = order[head].sequence
+            head += 1
+        }
+        if head > 1_024, head * 2 > order.count {
+            removed += head
+            order.removeFirst(head)
+            head = 0
+        }
+    }
+}

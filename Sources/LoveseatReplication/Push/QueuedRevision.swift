@@ -1,0 +1,35 @@
+import LoveseatModel
+
+/// A revision that the peer wants, on its way from the feed to the peer's answer.
+struct QueuedRevision: Hashable, Sendable {
+    /// The session's name for it.
+    let key: Int
+    let sequence: UInt64
+    let documentID: String
+    let revision: RevisionID
+    let isDeleted: Bool
+    let bodySize: Int
+    /// It was proposed rather than announced.
+    let isProposal: Bool
+    /// Revisions that the peer has.
+    let known: [RevisionID]
+    let maxHistory: Int
+    /// What is actually sent, which may be a newer revision.
+    var sent: RevisionID
+    /// The bytes sent, while their answer is awaited.
+    var sentBytes = 0
+    var isTransmitting = false
+    var wasForbidden = false
+}
+
+/// How far one direction of one collection is.
+struct DirectionProgress: Hashable, Sendable {
+    var completed: UInt64 = 0
+    var total: UInt64 = 0
+    var documents: UInt64 = 0
+
+    mutating func finish(_ units: Int, isDocument: Bool) {
+        completed += UInt64(max(1, units))
+        if isDocument { documents += 1 }
+    }
+}

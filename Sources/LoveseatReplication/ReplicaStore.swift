@@ -1,0 +1,244 @@
+package import LoveseatModel
+
+/// What replication needs from a database. One object serves one connection and is called from its driver only.
+///
+/// Each request is one transaction at most; what was answered is committed.
+package protocol ReplicaStore: AnyObject {
+    func perform(_ request: StoreRequest) -> StoreAnswer
+}
+
+/// A question to the database. Collections are named by their position in the session.
+package enum StoreRequest: Hashable, Sendable {
+    case loadCheckpoint(collection: Int)
+    case saveCheckpoint(collection: Int, JSONText)
+    /// A checkpoint that the peer keeps here.
+    case getPeerCheckpoint(id: String)
+    case savePeerCheckpoint(id: String, replacing: Int, JSONText)
+    /// Opens the collections that a passive peer was asked for.
+    case bindCollections([CollectionName], checkpoints: [String])
+    case readChanges(collection: Int, ChangeQuery)
+    /// Which of a peer's announced changes are wanted (replication.md §7.2).
+    case judgeChanges(collection: Int, [AnnouncedChange])
+    /// Which of a peer's proposed changes would conflict (replication.md §8).
+    case judgeProposals(collection: Int, [ProposedChange])
+    /// Whether the current revision is still this one, and descends from a revision of the peer's.
+    case compare(collection: Int, documentID: String, revision: RevisionID, with: RevisionID?)
+    case readRevisions(collection: Int, [RevisionRequest])
+    case insert(collection: Int, [IncomingRevision])
+    case markSynced(collection: Int, [DocumentRevision])
+    case listConflicts(collection: Int)
+    /// Removes documents that the peer took away (replication.md §14).
+    case purge(collection: Int, [String])
+    /// Which of these blobs are not here; all of them stay until the revision that needs them is stored or given up.
+    case holdBlobs([BlobDigest])
+    case releaseBlobs([BlobDigest])
+    case beginBlob(BlobHandle)
+    case writeBlob(BlobHandle, [UInt8])
+    case finishBlob(BlobHandle, expected: BlobDigest)
+    case cancelBlob(BlobHandle)
+    case blobLength(BlobDigest)
+    case readBlob(BlobDigest, offset: UInt64, count: Int)
+    case proveBlob(BlobDigest, nonce: [UInt8])
+}
+
+/// A blob being received.
+package typealias BlobHandle = UInt64
+
+/// The database's answer.
+package enum StoreAnswer: Hashable, Sendable {
+    case done
+    case failed(LoveseatError)
+    case checkpoint(JSONText?)
+    /// Revision 0 means that there is none.
+    case peerCheckpoint(revision: Int, JSONText?)
+    /// Nil: the peer did not know the current revision.
+    case peerCheckpointSaved(revision: Int?)
+    /// For each collection whether it exists here, and the peer's checkpoint for it.
+    case bound([BoundCollection])
+    case changes([LocalChange], through: UInt64)
+    case changeVerdicts([ChangeVerdict])
+    case proposalVerdicts([ProposalVerdict])
+    case compared(RevisionComparison)
+    case revisions([OutgoingRevision])
+    case inserted([InsertResult])
+    case documentIDs([String])
+    case missingBlobs([BlobDigest])
+    case blobLength(UInt64?)
+    case blobBytes([UInt8])
+    case proof(BlobDigest?)
+}
+
+package struct BoundCollection: Hashable, Sendable {
+    package let exists: Bool
+    package let revision: Int
+    package let checkpoint: JSONText?
+
+    package init(exists: Bool, revision: Int = 0, checkpoint: JSONText? = nil) {
+        self.exists = exists
+        self.revision = revision
+        self.checkpoint = checkpoint
+    }
+}
+
+/// Which changes to read.
+package struct ChangeQuery: Hashable, Sendable {
+    package var since: UInt64
+    package var limit: Int
+    /// Leaves tombstones out.
+    package var activeOnly = false
+    /// Only these documents.
+    package var documentIDs: Set<String>?
+    /// Leaves out what the active side's remote is known to have, and documents in conflict.
+    package var isForPush = false
+    /// Whether the marks of what the remote has may be believed (replication.md §5.5).
+    package var trustsMarks = true
+
+    package init(since: UInt64, limit: Int) {
+        self.since = since
+        self.limit = limit
+    }
+}
+
+package struct LocalChange: Hashable, Sendable {
+    package let sequence: UInt64
+    package let documentID: String
+    package let revision: RevisionID
+    package let isDeleted: Bool
+    package let bodySize: Int
+    /// The revision that the remote is known to have.
+    package var remoteAncestor: RevisionID?
+
+    package init(
+        sequence: UInt64, documentID: String, revision: RevisionID, isDeleted: Bool, bodySize: Int,
+        remoteAncestor: RevisionID?
+    ) {
+        self.sequence = sequence
+        self.documentID = documentID
+        self.revision = revision
+        self.isDeleted = isDeleted
+        self.bodySize = bodySize
+        self.remoteAncestor = remoteAncestor
+    }
+}
+
+package struct DocumentRevision: Hashable, Sendable {
+    package let documentID: String
+    package let revision: RevisionID
+
+    package init(documentID: String, revision: RevisionID) {
+        self.documentID = documentID
+        self.revision = revision
+    }
+}
+
+package enum ChangeVerdict: Hashable, Sendable {
+    case wanted(ancestors: [RevisionID])
+    case alreadyHere
+    case conflict
+}
+
+package enum ProposalVerdict: Hashable, Sendable {
+    case wanted
+    case alreadyHere
+    /// With the current revision here.
+    case conflict(RevisionID)
+}
+
+/// How a revision that was proposed stands now.
+package struct RevisionComparison: Hashable, Sendable {
+    /// It is still the current one.
+    package let isCurrent: Bool
+    /// It takes the place of the revision it was compared with: descends from it, or that one's branch was given up.
+    package let supersedes: Bool
+    /// What the remote is known to have.
+    package let remoteAncestor: RevisionID?
+    /// The document waits for a conflict to be resolved.
+    package let hasConflict: Bool
+
+    package init(isCurrent: Bool, supersedes: Bool, remoteAncestor: RevisionID?, hasConflict: Bool) {
+        self.isCurrent = isCurrent
+        self.supersedes = supersedes
+        self.remoteAncestor = remoteAncestor
+        self.hasConflict = hasConflict
+    }
+}
+
+package struct RevisionRequest: Hashable, Sendable {
+    package let documentID: String
+    package let revision: RevisionID
+    /// Revisions that the peer has.
+    package let known: [RevisionID]
+    package let maxHistory: Int
+
+    package init(documentID: String, revision: RevisionID, known: [RevisionID], maxHistory: Int) {
+        self.documentID = documentID
+        self.revision = revision
+        self.known = known
+        self.maxHistory = maxHistory
+    }
+}
+
+/// A revision to be sent, or why it cannot be.
+package enum OutgoingRevision: Hashable, Sendable {
+    case found(SendableRevision)
+    /// The document was purged.
+    case missing
+    /// A newer revision took its place and its body is gone; this is the current one.
+    case obsolete(current: RevisionID)
+}
+
+package struct SendableRevision: Hashable, Sendable {
+    package let revision: RevisionID
+    /// Its ancestors, newest first.
+    package let history: [RevisionID]
+    package var isDeleted: Bool
+    package var body: JSONText
+    /// Where the revision does not descend from what the peer has: the tombstone that closed the peer's branch, and its
+    /// ancestors up to the peer's revision.
+    package let deletedBranch: [RevisionID]
+
+    package init(
+        revision: RevisionID, history: [RevisionID], isDeleted: Bool, body: JSONText, deletedBranch: [RevisionID] = []
+    ) {
+        self.revision = revision
+        self.history = history
+        self.isDeleted = isDeleted
+        self.body = body
+        self.deletedBranch = deletedBranch
+    }
+}
+
+/// A received revision.
+package struct IncomingRevision: Hashable, Sendable {
+    package let documentID: String
+    /// Newest first, itself included.
+    package let history: [RevisionID]
+    package let isDeleted: Bool
+    package let body: JSONText
+    package let noConflicts: Bool
+    /// See ``SendableRevision/deletedBranch``.
+    package let deletedBranch: [RevisionID]
+
+    package init(
+        documentID: String, history: [RevisionID], isDeleted: Bool, body: JSONText, noConflicts: Bool,
+        deletedBranch: [RevisionID] = []
+    ) {
+        self.deletedBranch = deletedBranch
+        self.documentID = documentID
+        self.history = history
+        self.isDeleted = isDeleted
+        self.body = body
+        self.noConflicts = noConflicts
+    }
+}
+
+package enum InsertResult: Hashable, Sendable {
+    case inserted
+    case alreadyHere
+    /// Stored beside the local revision; somebody must resolve the two.
+    case conflict
+    /// Not stored, because it would conflict.
+    case refusedConflict
+    case badHistory
+    case failed(LoveseatError)
+}

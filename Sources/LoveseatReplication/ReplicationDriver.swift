@@ -1,0 +1,173 @@
+package import LoveseatBLIP
+package import LoveseatModel
+
+/// Runs one ``ReplicationPeer`` against a real channel and a real database. Decides nothing.
+package actor ReplicationDriver {
+    /// What the driver asks of the layer above.
+    package struct Hooks: Sendable {
+        /// Resolves one document's conflict; returns why it could not.
+        package var resolve: @Sendable (_ collection: Int, _ documentID: String) async -> LoveseatError?
+        package var report: @Sendable (ReplicationReport) -> Void
+        /// Unix time in seconds.
+        package var now: @Sendable () -> Int64
+
+        package init(
+            resolve: @escaping @Sendable (Int, String) async -> LoveseatError?,
+            report: @escaping @Sendable (ReplicationReport) -> Void,
+            now: @escaping @Sendable () -> Int64
+        ) {
+            self.resolve = resolve
+            self.report = report
+            self.now = now
+        }
+    }
+
+    private static let batchBytes = 64 << 10
+    /// Beyond this much unsent output nothing more is read: the peer asks faster than it listens.
+    private static let outputLimit = 16 << 20
+
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    private let executor: any SerialExecutor
+    private let peer: ReplicationPeer
+    private let store: any ReplicaStore
+    private let channel: any MessageChannel
+    private let hooks: Hooks
+    private var timers: [ReplicationTimer: Task<Void, Never>] = [:]
+    private var resolutions: [Task<Void, Never>] = []
+    private var isSending = false
+    private var isGone = false
+    private var outputWaiters: [CheckedContinuation<Void, Never>] = []
+    private var goodbye: (code: Int, reason: String)?
+    private var failure: LoveseatError?
+
+    /// - Parameter executor: a serial executor that may block, since the database is called on it.
+    package init(
+        session: ReplicationSession, store: sending any ReplicaStore, channel: any MessageChannel,
+        executor: any SerialExecutor, limits: BLIPLimits = BLIPLimits(), hooks: Hooks
+    ) {
+        peer = ReplicationPeer(session: session, limits: limits)
+        self.store = store
+        self.channel = channel
+        self.hooks = hooks
+        self.executor = executor
+        unownedExecutor = executor.asUnownedSerialExecutor()
+    }
+
+    /// Replicates until the session ends or the connection does, and returns why if that is an error.
+    package func run(_ negotiated: ReplicationProtocol) async -> LoveseatError? {
+        perform(peer.connected(negotiated))
+        do {
+            while goodbye == nil, let frames = try await channel.receive() {
+                peer.now = hooks.now()
+                for frame in frames where goodbye == nil { perform(peer.receive(frame)) }
+                while peer.queuedBytes > Self.outputLimit, !isGone {
+                    await withCheckedContinuation { outputWaiters.append($0) }
+                }
+            }
+            if goodbye == nil, failure == nil {
+                failure = LoveseatError(.webSocketGoingAway, "the peer closed the connection")
+            }
+        } catch {
+            if goodbye == nil, failure == nil { failure = LoveseatError(channel: error) }
+        }
+        isGone = true
+        perform(peer.disconnected())
+        for timer in timers.values { timer.cancel() }
+        timers = [:]
+        for resolution in resolutions { await resolution.value }
+        if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
+        return failure
+    }
+
+    /// Something was saved in these collections.
+    package func localChange(_ collections: some Sequence<Int> & Sendable) {
+        peer.now = hooks.now()
+        for index in collections { perform(peer.localChange(index)) }
+    }
+
+    /// Ends the replication in good order.
+    package func stop() { perform(peer.stop()) }
+
+    private func perform(_ first: [ReplicationPeer.Action]) {
+        var actions = first[...]
+        while let action = actions.popFirst() {
+            switch action {
+            case .store(let request, let continuation):
+                actions.append(contentsOf: peer.stored(continuation, store.perform(request)))
+            case .setTimer(let timer, let milliseconds): setTimer(timer, milliseconds)
+            case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
+            case .resolve(let collection, let id): resolve(collection, id)
+            case .report(.failure(let error)): failure = failure ?? error
+            case .report(let report): hooks.report(report)
+            case .close(let code, let reason): goodbye = (code, reason)
+            }
+        }
+        startSending()
+    }
+
+    private func setTimer(_ timer: ReplicationTimer, _ milliseconds: Int) {
+        timers[timer]?.cancel()
+        timers[timer] = Task {
+            guard (try? await Task.sleep(for: .milliseconds(milliseconds))) != nil, !Task.isCancelled else { return }
+            timers[timer] = nil
+            peer.now = hooks.now()
+            perform(peer.timerFired(timer))
+        }
+    }
+
+    private func resolve(_ collection: Int, _ id: String) {
+        let work = hooks.resolve
+        resolutions.append(
+            Task {
+                let error = await work(collection, id)
+                perform(peer.resolved(collection, documentID: id, error))
+            })
+        if resolutions.count > 1_000 { resolutions.removeFirst(500) }
+    }
+
+    // MARK: Sending
+
+    private func startSending() {
+        guard !isSending, !isGone, goodbye != nil || !peer.hasNothingToSend else { return }
+        isSending = true
+        Task { await send() }
+    }
+
+    private func send() async {
+        defer { isSending = false }
+        while !isGone {
+            var batch: [[UInt8]] = []
+            var bytes = 0
+            while bytes < Self.batchBytes {
+                let (frame, actions) = peer.nextFrame()
+                if !actions.isEmpty { perform(actions) }
+                guard let frame else { break }
+                batch.append(frame)
+                bytes += frame.count
+            }
+            if peer.queuedBytes <= Self.outputLimit { resumeReading() }
+            if batch.isEmpty {
+                // All that was to be said is said; the channel's end wakes the reader.
+                if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
+                return
+            }
+            do { try await channel.send(batch) } catch {
+                // The reader hears of it too, with the reason.
+                resumeReading()
+                return
+            }
+        }
+    }
+
+    private func resumeReading() {
+        let waiters = outputWaiters
+        outputWaiters = []
+        for waiter in waiters { waiter.resume() }
+    }
+}
+
+extension LoveseatError {
+    init(channel error: any Error) {
+        self = (error as? LoveseatError) ?? LoveseatError(.webSocketAbnormalClose, "the connection broke: \(error)")
+    }
+}

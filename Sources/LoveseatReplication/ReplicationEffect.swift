@@ -1,0 +1,143 @@
+package import LoveseatBLIP
+package import LoveseatModel
+
+/// What a session asks of its driver.
+package enum ReplicationEffect: Hashable, Sendable {
+    /// Send a request; the answer comes back with the continuation.
+    case send(Message, then: ReplyContinuation?)
+    case reply(Message, to: UInt64)
+    case replyError(ReplyError, to: UInt64, isUrgent: Bool)
+    /// Begin an answer whose body the driver asks for with ``ReplicationSession/wantsBody(_:)``.
+    case beginReply(Message, to: UInt64)
+    case supply([UInt8], isLast: Bool, to: UInt64)
+    case store(StoreRequest, then: StoreContinuation)
+    /// Fire once after so many milliseconds; setting again moves it.
+    case setTimer(ReplicationTimer, milliseconds: Int)
+    case cancelTimer(ReplicationTimer)
+    /// Have the app resolve a document's conflict, away from this connection.
+    case resolve(collection: Int, documentID: String)
+    case report(ReplicationReport)
+    /// Say goodbye; the session is over.
+    case close(code: Int, reason: String)
+}
+
+/// What an answer of the peer's is for. Names and numbers only, never a closure.
+package enum ReplyContinuation: Hashable, Sendable {
+    case getCollections
+    case getCheckpoint(collection: Int)
+    case refetchCheckpoint(collection: Int)
+    case setCheckpoint(collection: Int)
+    case subscribe(collection: Int)
+    case proposals(collection: Int, list: Int)
+    case changes(collection: Int, list: Int)
+    case revision(collection: Int, key: Int)
+    case blob(collection: Int, BlobHandle)
+
+    /// Whether the answer's body comes in pieces.
+    package var isInPieces: Bool { if case .blob = self { true } else { false } }
+}
+
+/// What an answer of the database's is for.
+package enum StoreContinuation: Hashable, Sendable {
+    case nothing
+    case checkpointLoaded(collection: Int)
+    case checkpointSaved(collection: Int)
+    case peerCheckpoint(request: UInt64)
+    case peerCheckpointSaved(request: UInt64)
+    case bound(request: UInt64)
+    case boundDefault
+    case changesRead(collection: Int)
+    case changesJudged(collection: Int, list: Int)
+    case proposalsJudged(collection: Int, list: Int)
+    case compared(collection: Int, key: Int)
+    case revisionsRead(collection: Int, keys: [Int])
+    case inserted(collection: Int)
+    case conflictsListed(collection: Int)
+    case blobsHeld(collection: Int, key: Int)
+    case blobBegun(collection: Int, BlobHandle)
+    case blobFinished(collection: Int, BlobHandle)
+    case blobFound(request: UInt64)
+    case blobRead(request: UInt64)
+    case proven(request: UInt64)
+}
+
+package enum ReplicationTimer: Hashable, Sendable {
+    case checkpoint(collection: Int)
+    case insert(collection: Int)
+    case stop
+}
+
+/// What the app hears of.
+package enum ReplicationReport: Hashable, Sendable {
+    case activity(isBusy: Bool, ReplicationProgress)
+    case document(DocumentEvent)
+    /// Why the session ends; nothing if it ends well.
+    case failure(LoveseatError)
+}
+
+/// How far a replication is. Completed never exceeds total, and equals it when there is nothing to do.
+package struct ReplicationProgress: Hashable, Sendable {
+    /// Units of work done: about the bytes of bodies.
+    package var completed: UInt64 = 0
+    /// Units of work known.
+    package var total: UInt64 = 0
+    /// Documents pushed or pulled.
+    package var documents: UInt64 = 0
+
+    package init() {}
+}
+
+package struct DocumentEvent: Hashable, Sendable {
+    package let collection: Int
+    package let documentID: String
+    package let isPush: Bool
+    package let isDeleted: Bool
+    /// The peer took the document away.
+    package let isAccessRemoved: Bool
+    package let error: LoveseatError?
+
+    package init(
+        collection: Int, documentID: String, isPush: Bool, isDeleted: Bool, isAccessRemoved: Bool = false,
+        error: LoveseatError?
+    ) {
+        self.collection = collection
+        self.documentID = documentID
+        self.isPush = isPush
+        self.isDeleted = isDeleted
+        self.isAccessRemoved = isAccessRemoved
+        self.error = error
+    }
+}
+
+extension LoveseatError {
+    /// A peer's error reply in our codes (replication.md §15).
+    init(reply: ReplyError, _ doing: String) {
+        let text = reply.text.isEmpty ? "error \(reply.domain)/\(reply.code)" : reply.text
+        let message = "\(doing): the peer says \"\(text)\""
+        switch reply.domain {
+        case "HTTP", "WebSocket": self.init(.init(10_000 + reply.code), message)
+        case "LiteCore": self.init(.init(reply.code), message)
+        case "Network": self.init(.init(5_000 + reply.code), message)
+        case "POSIX": self.init(.init(reply.code, domain: .posix), message)
+        case "SQLite": self.init(.init(reply.code, domain: .sqlite), message)
+        default: self.init(.remoteError, message)
+        }
+    }
+}
+
+extension ReplyError {
+    /// Our error as a reply (replication.md §15.1).
+    init(_ error: LoveseatError) {
+        switch error.code.domain {
+        case .posix: self.init("POSIX", error.code.value, error.message)
+        case .sqlite: self.init("SQLite", error.code.value, error.message)
+        case .couchbaseLite:
+            switch error.code.value {
+            case 10_000..<11_000: self.init("HTTP", error.code.value - 10_000, error.message)
+            case 11_000...: self.init("WebSocket", error.code.value - 10_000, error.message)
+            case 5_000..<6_000: self.init("Network", error.code.value - 5_000, error.message)
+            default: self.init("LiteCore", error.code.value, error.message)
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// The side that opened the connection (replication.md §2).
+extension ReplicationSession {
+    mutating func beginActive(_ plan: ActivePlan, _ negotiated: ReplicationProtocol) {
+        let isSoleDefault = plan.collections.map(\.name) == [.default]
+        guard negotiated == .mobile3 || isSoleDefault else {
+            return fail(
+                LoveseatError(
+                    .unsupported, "the peer speaks CBMobile_2, which knows the default collection only: sync that one"))
+        }
+        // The form of 2.x is understood by every peer; it has no collections.
+        hasCollections = !isSoleDefault
+        collections = plan.collections.enumerated().map { index, binding in
+            var checkpoint = CheckpointSession(collection: index, id: binding.checkpointID)
+            checkpoint.wireIndex = isSoleDefault ? nil : index
+            let pull = PullSession(
+                collection: index, wireIndex: checkpoint.wireIndex, isActive: true, since: nil, tuning: tuning)
+            return CollectionSession(name: binding.name, checkpoint: checkpoint, pull: pull)
+        }
+        phase = .loadingCheckpoints(missing: collections.count)
+        for index in collections.indices {
+            effects.append(.store(.listConflicts(collection: index), then: .conflictsListed(collection: index)))
+            if plan.resets {
+                checkpointLoaded(index, nil)
+            } else {
+                effects.append(
+                    .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index)))
+            }
+        }
+    }
+
+    mutating func checkpointLoaded(_ index: Int, _ json: JSONText?) {
+        guard let plan, case .loadingCheckpoints(let missing) = phase else { return }
+        collections[index].checkpoint?.loaded(json)
+        phase = .loadingCheckpoints(missing: missing - 1)
+        guard missing == 1 else { return }
+        phase = .negotiating
+        if hasCollections == true {
+            let message = GetCollectionsMessage.request(
+                plan.collections.map(\.name), checkpoints: plan.collections.map(\.checkpointID))
+            effects.append(.send(message, then: .getCollections))
+        } else {
+            let message = Message(["Profile": "getCheckpoint", "client": plan.collections[0].checkpointID])
+            effects.append(.send(message, then: .getCheckpoint(collection: 0)))
+        }
+    }
+
+    mutating func collectionsAnswered(_ answer: Result<Message, ReplyError>) {
+        guard phase == .negotiating else { return }
+        do throws(ReplyError) {
+            let items = try ChangesMessage.list(try answer.get().body)
+            guard items.count == collections.count else { throw ReplyError("BLIP", 400, "wrong number of collections") }
+            let missing = zip(collections, items).filter { $0.1.isNull }.map { "'\($0.0.name.path)'" }
+            guard missing.isEmpty else {
+                let names = missing.joined(separator: ", ")
+                return fail(LoveseatError(.httpNotFound, "Collection \(names) is not found on the remote server"))
+            }
+            for (index, item) in items.enumerated() {
+                let hasCheckpoint = item["rev"] != nil
+                collections[index].checkpoint?.peerAnswered(hasCheckpoint ? item : nil, revision: item["rev"]?.string)
+            }
+            startAll()
+        } catch { fail(LoveseatError(reply: error, "asking for collections")) }
+    }
+
+    mutating func checkpointAnswered(_ answer: Result<Message, ReplyError>) {
+        guard phase == .negotiating else { return }
+        switch answer {
+        case .success(let message):
+            let json = try? JSONElement(parsing: message.body)
+            collections[0].checkpoint?.peerAnswered(json, revision: message.properties["rev"])
+        case .failure(let error) where error.code == 404 && error.domain != "BLIP":
+            collections[0].checkpoint?.peerAnswered(nil, revision: nil)
+        case .failure(let error):
+            return fail(LoveseatError(reply: error, "asking for the checkpoint"))
+        }
+        startAll()
+    }
+
+    private mutating func startAll() {
+        guard let plan else { return }
+        phase = .running
+        for index in collections.indices {
+            guard let checkpoint = collections[index].checkpoint else { continue }
+            let wireIndex = checkpoint.wireIndex
+            collections[index].pull = PullSession(
+                collection: index, wireIndex: wireIndex, isActive: true, since: checkpoint.start.remote, tuning: tuning)
+            if plan.pulls {
+                let binding = plan.collections[index]
+                let message = Subscription.request(
+                    collection: wireIndex, since: checkpoint.start.remote, isContinuous: plan.isContinuous,
+                    batch: tuning.changesPerMessage,
+                    activeOnly: binding.isEmpty && checkpoint.start.remote == nil, documentIDs: binding.documentIDs)
+                effects.append(.send(message, then: .subscribe(collection: index)))
+            }
+            if plan.pushes {
+                collections[index].push = PushSession(
+                    collection: index, wireIndex: wireIndex,
+                    mode: .proposing(pulls: plan.pulls, trustsMarks: checkpoint.agreesWithPeer && !plan.resets),
+                    start: checkpoint.start.completed, isContinuous: plan.isContinuous, tuning: tuning)
+                collections[index].push?.pump(&effects)
+            }
+        }
+    }
+
+    mutating func handleAnswer(_ what: ReplyContinuation, _ answer: Result<Message, ReplyError>) {
+        switch what {
+        case .getCollections: collectionsAnswered(answer)
+        case .getCheckpoint: checkpointAnswered(answer)
+        case .refetchCheckpoint(let index): collections[index].checkpoint?.refetched(answer, time: now, &effects)
+        case .setCheckpoint(let index): collections[index].checkpoint?.savedRemotely(answer, time: now, &effects)
+        case .subscribe:
+            if case .failure(let error) = answer { fail(LoveseatError(reply: error, "subscribing to changes")) }
+        case .proposals(let index, let list), .changes(let index, let list):
+            collections[index].push?.listAnswered(list, answer, &effects)
+        case .revision(let index, let key): collections[index].push?.revisionAnswered(key, answer, &effects)
+        case .blob(let index, let handle):
+            guard case .failure(let error) = answer else { return }
+            collections[index].pull.blobEnded(handle, LoveseatError(reply: error, "fetching a blob"), &effects)
+        }
+    }
+
+    mutating func handleStored(_ what: StoreContinuation, _ answer: StoreAnswer) {
+        if case .failed(let error) = answer, handleStoreFailure(what, error) { return }
+        switch (what, answer) {
+        case (.checkpointLoaded(let index), .checkpoint(let json)): checkpointLoaded(index, json)
+        case (.checkpointSaved(let index), let answer):
+            collections[index].checkpoint?.savedLocally(answer == .done)
+        case (.changesRead(let index), .changes(let changes, let through)):
+            let echoes = collections[index].pull.echoes
+            collections[index].push?.changesRead(changes, through: through, isEcho: echoes.contains, &effects)
+        case (.changesJudged(let index, let list), .changeVerdicts(let verdicts)):
+            collections[index].pull.changesJudged(list, verdicts, &effects)
+            collections[index].mayHaveMoreToPush = plan != nil
+        case (.proposalsJudged(let index, let list), .proposalVerdicts(let verdicts)):
+            collections[index].pull.proposalsJudged(list, verdicts, &effects)
+        case (.compared(let index, let key), .compared(let comparison)):
+            collections[index].push?.compared(key, comparison, &effects)
+        case (.revisionsRead(let index, let keys), .revisions(let found)):
+            collections[index].push?.revisionsRead(keys, found, &effects)
+        case (.inserted(let index), .inserted(let results)): inserted(index, results)
+        case (.conflictsListed(let index), .documentIDs(let ids)): for id in ids { resolve(index, id) }
+        case (.blobsHeld(let index, let key), .missingBlobs(let missing)):
+            collections[index].pull.blobsHeld(key, missing: missing, &effects)
+        case (.blobFinished(let index, let handle), _): collections[index].pull.blobEnded(handle, nil, &effects)
+        default: handleStoredPassive(what, answer)
+        }
+    }
+
+    /// Returns whether the failure is dealt with.
+    private mutating func handleStoreFailure(_ what: StoreContinuation, _ error: LoveseatError) -> Bool {
+        switch what {
+        case .checkpointSaved: return false
+        case .blobBegun(let index, let handle), .blobFinished(let index, let handle):
+            collections[index].pull.blobEnded(handle, error, &effects)
+        case .blobFound(let request), .blobRead(let request), .proven(let request), .peerCheckpoint(let request),
+            .peerCheckpointSaved(let request), .bound(let request):
+            answerFailed(request, error)
+        default: fail(error)
+        }
+        return true
+    }
+
+    private mutating func inserted(_ index: Int, _ results: [InsertResult]) {
+        // A database that cannot write is no fault of one document.
+        if case .failed(let error)? = results.first(where: { if case .failed = $0 { true } else { false } }),
+            error.code.domain != .couchbaseLite
+        {
+            return fail(error)
+        }
+        for (id, isConflict) in collections[index].pull.inserted(results, &effects) {
+            if isConflict { resolve(index, id) } else { collections[index].push?.documentMoved(id, &effects) }
+        }
+    }
+
+    /// Only an active puller takes conflicts in, and so only it resolves them.
+    private mutating func resolve(_ index: Int, _ id: String) {
+        guard plan?.pulls == true else { return }
+        guard collections[index].resolving.insert(id).inserted else { return }
+        effects.append(.resolve(collection: index, documentID: id))
+    }
+}

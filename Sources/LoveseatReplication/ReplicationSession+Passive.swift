@@ -1,0 +1,277 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// What the peer asks, which is mostly asked of the passive side.
+extension ReplicationSession {
+    private static let longestCheckpoint = 1 << 20
+    private static let profilesDeferred = 1_000
+
+    mutating func handle(_ message: Message, number: UInt64) {
+        if case .passive(let plan) = role, hasCollections != true, message.profile != "getCollections" {
+            guard bindDefault(plan, message, number: number) else { return }
+        }
+        switch message.profile {
+        case "getCollections": getCollections(message, number: number)
+        case "getCheckpoint": getCheckpoint(message, number: number)
+        case "setCheckpoint": setCheckpoint(message, number: number)
+        case "getAttachment": getAttachment(message, number: number)
+        case "proveAttachment": proveAttachment(message, number: number)
+        case "subChanges": withCollection(message, number) { $0.subscribe($1, message, number: number) }
+        case "unsubChanges":
+            withCollection(message, number) { session, index in
+                session.collections[index].push = nil
+                session.acknowledge(message, number: number)
+            }
+        case "changes":
+            receiving(message, number) { $0.collections[$1].pull.changes(message, request: number, &$0.effects) }
+        case "proposeChanges":
+            receiving(message, number) { $0.collections[$1].pull.proposals(message, request: number, &$0.effects) }
+        case "rev":
+            receiving(message, number) { $0.collections[$1].pull.revision(message, request: number, &$0.effects) }
+        case "norev":
+            receiving(message, number) { session, index in
+                session.collections[index].pull.noRevision(message, &session.effects)
+                session.acknowledge(message, number: number)
+            }
+        default: refuse(message, number, ReplyError("BLIP", 404, "no handler for message"))
+        }
+    }
+
+    private mutating func acknowledge(_ message: Message, number: UInt64) {
+        if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: number)) }
+    }
+
+    private mutating func refuse(_ message: Message, _ number: UInt64, _ error: ReplyError) {
+        if !message.noReply { effects.append(.replyError(error, to: number, isUrgent: message.isUrgent)) }
+    }
+
+    // MARK: Collections
+
+    /// Serves a peer of the 2.x form, which knows the default collection only; false if the message has to wait.
+    private mutating func bindDefault(_ plan: PassivePlan, _ message: Message, number: UInt64) -> Bool {
+        if hasCollections == false {
+            guard deferred.isEmpty else {
+                deferred.append((number, message))
+                if deferred.count > Self.profilesDeferred { fail(LoveseatError(.remoteError, "the peer does not wait for answers")) }
+                return false
+            }
+            return true
+        }
+        guard plan.collections.contains(.default) else {
+            refuse(message, number, ReplyError("BLIP", 400, "This server is not configured for 3.0 client support"))
+            return false
+        }
+        hasCollections = false
+        deferred.append((number, message))
+        effects.append(.store(.bindCollections([.default], checkpoints: [""]), then: .boundDefault))
+        return false
+    }
+
+    private mutating func getCollections(_ message: Message, number: UInt64) {
+        guard case .passive(let plan) = role else {
+            return refuse(message, number, ReplyError("BLIP", 404, "no handler for message"))
+        }
+        guard hasCollections == nil else {
+            return refuse(message, number, ReplyError("BLIP", 400, "Invalid getCollections message: not the first message"))
+        }
+        do throws(ReplyError) {
+            let (names, checkpoints) = try GetCollectionsMessage.parse(message.body)
+            hasCollections = true
+            let known = names.map { name in name.flatMap { plan.collections.contains($0) ? $0 : nil } }
+            guard known.allSatisfy({ $0 != nil }) else {
+                // A peer that was answered `null` cannot go on.
+                hasCollections = nil
+                let bound = known.map { BoundCollection(exists: $0 != nil) }
+                return effects.append(.reply(GetCollectionsMessage.answer(bound), to: number))
+            }
+            makeCollections(known.compactMap { $0 })
+            effects.append(
+                .store(
+                    .bindCollections(known.compactMap { $0 }, checkpoints: checkpoints), then: .bound(request: number)))
+        } catch { refuse(message, number, error) }
+    }
+
+    private mutating func makeCollections(_ names: [CollectionName]) {
+        collections = names.enumerated().map { index, name in
+            let wireIndex = hasCollections == true ? index : nil
+            let pull = PullSession(collection: index, wireIndex: wireIndex, isActive: false, since: nil, tuning: tuning)
+            return CollectionSession(name: name, pull: pull)
+        }
+    }
+
+    /// The collection that a message means, or why it means none (replication.md §B.1).
+    private func collection(of message: Message) throws(ReplyError) -> Int {
+        guard let text = message.properties["collection"] else {
+            guard hasCollections != true else {
+                throw ReplyError("HTTP", 400, "inappropriate use of the collection property.")
+            }
+            return 0
+        }
+        guard hasCollections == true else {
+            throw ReplyError("HTTP", 400, "inappropriate use of the collection property.")
+        }
+        guard let index = Int(text), collections.indices.contains(index) else {
+            throw ReplyError("HTTP", 400, "the collection property is out of range.")
+        }
+        return index
+    }
+
+    private mutating func withCollection(
+        _ message: Message, _ number: UInt64, _ body: (inout ReplicationSession, Int) -> Void
+    ) {
+        do throws(ReplyError) { body(&self, try collection(of: message)) } catch { refuse(message, number, error) }
+    }
+
+    /// For messages by which the peer pushes.
+    private mutating func receiving(
+        _ message: Message, _ number: UInt64, _ body: (inout ReplicationSession, Int) -> Void
+    ) {
+        switch role {
+        case .passive(let plan) where plan.isReadOnly:
+            refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a pull-only replicator"))
+        case .active(let plan) where !plan.pulls:
+            refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a push-only replicator"))
+        default: withCollection(message, number, body)
+        }
+    }
+
+    // MARK: Subscriptions
+
+    private mutating func subscribe(_ index: Int, _ message: Message, number: UInt64) {
+        guard plan == nil else { return refuse(message, number, ReplyError("LiteCore", 501, "Not implemented.")) }
+        guard collections[index].push == nil else {
+            return refuse(message, number, ReplyError("HTTP", 500, "there is a subscription already"))
+        }
+        do throws(ReplyError) {
+            let subscription = try Subscription(message)
+            acknowledge(message, number: number)
+            var start = SequenceSet([0...0])
+            start.insert(0...subscription.since)
+            collections[index].push = PushSession(
+                collection: index, wireIndex: hasCollections == true ? index : nil, mode: .announcing(subscription),
+                start: start, isContinuous: subscription.isContinuous, tuning: tuning)
+            collections[index].push?.pump(&effects)
+        } catch { refuse(message, number, error) }
+    }
+
+    // MARK: Checkpoints
+
+    private func checkpointID(_ message: Message) throws(ReplyError) -> String {
+        guard let id = message.properties["client"], !id.isEmpty, id.utf8.count <= 1_024 else {
+            throw ReplyError("BLIP", 400, "missing checkpoint ID")
+        }
+        return id
+    }
+
+    private mutating func getCheckpoint(_ message: Message, number: UInt64) {
+        do throws(ReplyError) {
+            _ = try collection(of: message)
+            let id = try checkpointID(message)
+            effects.append(.store(.getPeerCheckpoint(id: id), then: .peerCheckpoint(request: number)))
+        } catch { refuse(message, number, error) }
+    }
+
+    private mutating func setCheckpoint(_ message: Message, number: UInt64) {
+        do throws(ReplyError) {
+            _ = try collection(of: message)
+            let id = try checkpointID(message)
+            guard message.body.count <= Self.longestCheckpoint, let body = try? JSONText(message.body) else {
+                throw ReplyError("BLIP", 400, "invalid checkpoint body")
+            }
+            guard let revision = CheckpointRevision.number(message.properties["rev"]) else {
+                throw ReplyError("HTTP", 409, "revision ID mismatch")
+            }
+            effects.append(
+                .store(
+                    .savePeerCheckpoint(id: id, replacing: revision, body), then: .peerCheckpointSaved(request: number)))
+        } catch { refuse(message, number, error) }
+    }
+
+    // MARK: Blobs
+
+    private mutating func getAttachment(_ message: Message, number: UInt64) {
+        do throws(ReplyError) {
+            _ = try collection(of: message)
+            guard let digest = message.properties["digest"].flatMap({ BlobDigest($0) }) else {
+                throw ReplyError("LiteCore", 9, "invalid blob digest")
+            }
+            blobReads[number] = BlobRead(digest: digest, isCompressed: message.properties.bool("compress"))
+            effects.append(.store(.blobLength(digest), then: .blobFound(request: number)))
+        } catch { refuse(message, number, error) }
+    }
+
+    private mutating func proveAttachment(_ message: Message, number: UInt64) {
+        guard let digest = message.properties["digest"].flatMap({ BlobDigest($0) }) else {
+            return refuse(message, number, ReplyError("LiteCore", 9, "invalid blob digest"))
+        }
+        guard (1...255).contains(message.body.count) else {
+            return refuse(message, number, ReplyError("BLIP", 400, "invalid nonce"))
+        }
+        effects.append(.store(.proveBlob(digest, nonce: message.body), then: .proven(request: number)))
+    }
+
+    // MARK: The database's answers
+
+    mutating func handleStoredPassive(_ what: StoreContinuation, _ answer: StoreAnswer) {
+        switch (what, answer) {
+        case (.bound(let request), .bound(let bound)):
+            effects.append(.reply(GetCollectionsMessage.answer(bound), to: request))
+            if bound.contains(where: { !$0.exists }) {
+                collections = []
+                hasCollections = nil
+            }
+        case (.boundDefault, .bound(let bound)):
+            guard bound.first?.exists == true else { return fail(LoveseatError(.notOpen, "the collection is gone")) }
+            makeCollections([.default])
+            let waiting = deferred
+            deferred = []
+            for (number, message) in waiting { handle(message, number: number) }
+        case (.peerCheckpoint(let request), .peerCheckpoint(let revision, let body)):
+            guard let body else { return effects.append(.replyError(ReplyError("HTTP", 404), to: request, isUrgent: false)) }
+            let properties: MessageProperties = ["rev": CheckpointRevision.text(revision)]
+            effects.append(.reply(Message(properties, body: body.bytes), to: request))
+        case (.peerCheckpointSaved(let request), .peerCheckpointSaved(let revision)):
+            guard let revision else {
+                let error = ReplyError("HTTP", 409, "revision ID mismatch")
+                return effects.append(.replyError(error, to: request, isUrgent: false))
+            }
+            effects.append(.reply(Message(["rev": CheckpointRevision.text(revision)]), to: request))
+        case (.blobFound(let request), .blobLength(let length)): blobFound(request, length)
+        case (.blobRead(let request), .blobBytes(let bytes)): blobRead(request, bytes)
+        case (.proven(let request), .proof(let proof)):
+            guard let proof else {
+                return effects.append(.replyError(ReplyError("LiteCore", 7, "blob not found"), to: request, isUrgent: false))
+            }
+            effects.append(.reply(Message(body: Array(proof.text.utf8)), to: request))
+        default: break
+        }
+    }
+
+    private mutating func blobFound(_ request: UInt64, _ length: UInt64?) {
+        guard let length, let read = blobReads[request] else {
+            blobReads[request] = nil
+            let error = ReplyError("LiteCore", 7, "blob not found")
+            return effects.append(.replyError(error, to: request, isUrgent: false))
+        }
+        blobReads[request]?.length = length
+        effects.append(.beginReply(Message(isCompressed: read.isCompressed), to: request))
+    }
+
+    private mutating func blobRead(_ request: UInt64, _ bytes: [UInt8]) {
+        guard var read = blobReads[request] else { return }
+        read.offset += UInt64(bytes.count)
+        let isLast = read.offset >= read.length || bytes.isEmpty
+        blobReads[request] = isLast ? nil : read
+        effects.append(.supply(bytes, isLast: isLast, to: request))
+    }
+
+    /// The database could not answer for a peer's request. A blob under way ends where it stands: the peer sees that
+    /// its digest is wrong.
+    mutating func answerFailed(_ request: UInt64, _ error: LoveseatError) {
+        if let read = blobReads.removeValue(forKey: request), read.offset > 0 || read.length > 0 {
+            effects.append(.supply([], isLast: true, to: request))
+        } else {
+            effects.append(.replyError(ReplyError(error), to: request, isUrgent: false))
+        }
+    }
+}

@@ -1,0 +1,310 @@
+package import LoveseatBLIP
+package import LoveseatModel
+
+/// What an active session is to do.
+package struct ActivePlan: Hashable, Sendable {
+    package struct Binding: Hashable, Sendable {
+        package let name: CollectionName
+        /// Under which both sides keep the checkpoint (replication.md §5.2).
+        package let checkpointID: String
+        package var documentIDs: [String]?
+        /// The collection holds nothing yet, so tombstones need not be pulled.
+        package var isEmpty = false
+
+        package init(name: CollectionName, checkpointID: String) {
+            self.name = name
+            self.checkpointID = checkpointID
+        }
+    }
+
+    package var collections: [Binding]
+    package var pushes: Bool
+    package var pulls: Bool
+    package var isContinuous: Bool
+    /// Ignores the local checkpoint and examines everything again.
+    package var resets = false
+
+    package init(collections: [Binding], pushes: Bool, pulls: Bool, isContinuous: Bool) {
+        self.collections = collections
+        self.pushes = pushes
+        self.pulls = pulls
+        self.isContinuous = isContinuous
+    }
+}
+
+/// What a passive session allows.
+package struct PassivePlan: Hashable, Sendable {
+    package var collections: [CollectionName]
+    /// Peers may pull and keep checkpoints, and push nothing.
+    package var isReadOnly = false
+
+    package init(collections: [CollectionName]) { self.collections = collections }
+}
+
+/// The two forms of the protocol that this build speaks.
+package enum ReplicationProtocol: String, Hashable, Sendable, CaseIterable {
+    case mobile3 = "BLIP_3+CBMobile_3"
+    case mobile2 = "BLIP_3+CBMobile_2"
+}
+
+/// One connection's life: checkpoints, push and pull of every collection, for the active or the passive side.
+///
+/// Reads no clock, opens no socket, touches no database: events arrive as method calls, and each answers with what
+/// the driver must do. A session makes one connection and is never used again; trying again is a new session.
+package struct ReplicationSession: Sendable {
+    /// One collection's parts.
+    struct CollectionSession: Sendable {
+        let name: CollectionName
+        var checkpoint: CheckpointSession?
+        var push: PushSession?
+        var pull: PullSession
+        var resolving: Set<String> = []
+        /// The pull may have changed something that a push of one pass has already gone by.
+        var mayHaveMoreToPush = false
+    }
+
+    enum Phase: Hashable {
+        case connecting
+        case loadingCheckpoints(missing: Int)
+        case negotiating
+        case running
+        case stopping
+        case over
+    }
+
+    enum Role: Sendable {
+        case active(ActivePlan)
+        case passive(PassivePlan)
+    }
+
+    let role: Role
+    let tuning: ReplicationTuning
+    var phase = Phase.connecting
+    var collections: [CollectionSession] = []
+    var effects: [ReplicationEffect] = []
+    /// Unix time in seconds, for the `time` of checkpoints.
+    package var now: Int64 = 0
+
+    // Passive side.
+    var hasCollections: Bool?
+    var deferred: [(number: UInt64, message: Message)] = []
+    var blobReads: [UInt64: BlobRead] = [:]
+    var peerCheckpointRequests: [UInt64: Bool] = [:]
+
+    private var lastReport: ReplicationReport?
+    private var hasFailed = false
+
+    /// A blob being sent.
+    struct BlobRead: Sendable {
+        let digest: BlobDigest
+        let isCompressed: Bool
+        var offset: UInt64 = 0
+        var length: UInt64 = 0
+    }
+
+    package init(active plan: ActivePlan, tuning: ReplicationTuning = ReplicationTuning()) {
+        role = .active(plan)
+        self.tuning = tuning
+    }
+
+    package init(passive plan: PassivePlan, tuning: ReplicationTuning = ReplicationTuning()) {
+        role = .passive(plan)
+        self.tuning = tuning
+    }
+
+    var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
+    package var isOver: Bool { phase == .over }
+
+    // MARK: Events
+
+    /// The connection is open and speaks this protocol.
+    package mutating func connected(_ negotiated: ReplicationProtocol) -> [ReplicationEffect] {
+        event { session in
+            if let plan = session.plan { session.beginActive(plan, negotiated) } else { session.phase = .running }
+        }
+    }
+
+    package mutating func received(_ message: Message, number: UInt64) -> [ReplicationEffect] {
+        event { $0.handle(message, number: number) }
+    }
+
+    package mutating func answered(_ what: ReplyContinuation, _ answer: Result<Message, ReplyError>) -> [ReplicationEffect] {
+        event { $0.handleAnswer(what, answer) }
+    }
+
+    /// A piece of a blob arrived.
+    package mutating func piece(_ what: ReplyContinuation, _ bytes: [UInt8], isLast: Bool) -> [ReplicationEffect] {
+        event { session in
+            guard case .blob(let index, let handle) = what else { return }
+            session.collections[index].pull.blobPiece(handle, bytes, isLast: isLast, &session.effects)
+        }
+    }
+
+    /// All bytes of a request were handed to the transport.
+    package mutating func sent(_ what: ReplyContinuation) -> [ReplicationEffect] {
+        event { session in
+            guard case .revision(let index, let key) = what else { return }
+            session.collections[index].push?.revisionSent(key, &session.effects)
+        }
+    }
+
+    /// A blob being sent has room for more.
+    package mutating func wantsBody(_ number: UInt64) -> [ReplicationEffect] {
+        event { session in
+            guard let read = session.blobReads[number] else { return }
+            session.effects.append(
+                .store(
+                    .readBlob(read.digest, offset: read.offset, count: session.tuning.blobPiece),
+                    then: .blobRead(request: number)))
+        }
+    }
+
+    package mutating func stored(_ what: StoreContinuation, _ answer: StoreAnswer) -> [ReplicationEffect] {
+        event { $0.handleStored(what, answer) }
+    }
+
+    package mutating func timerFired(_ timer: ReplicationTimer) -> [ReplicationEffect] {
+        event { session in
+            switch timer {
+            case .checkpoint(let index):
+                let checkpoint = session.currentCheckpoint(index)
+                session.collections[index].push?.flushMarks(&session.effects)
+                session.collections[index].checkpoint?.timerFired(checkpoint, time: session.now, &session.effects)
+            case .insert(let index): session.collections[index].pull.timerFired(&session.effects)
+            case .stop: session.close(1000, "")
+            }
+        }
+    }
+
+    /// Something was saved in a collection here.
+    package mutating func localChange(_ index: Int) -> [ReplicationEffect] {
+        event { session in
+            guard session.phase == .running, session.collections.indices.contains(index) else { return }
+            guard let push = session.collections[index].push, push.isContinuous else { return }
+            session.collections[index].push?.localChange(&session.effects)
+        }
+    }
+
+    /// The app resolved a conflict, or could not.
+    package mutating func resolved(_ index: Int, documentID: String, _ error: LoveseatError?) -> [ReplicationEffect] {
+        event { session in
+            guard session.collections[index].resolving.remove(documentID) != nil else { return }
+            session.effects.append(
+                .report(
+                    .document(
+                        DocumentEvent(
+                            collection: index, documentID: documentID, isPush: false, isDeleted: false, error: error))))
+            session.collections[index].push?.documentMoved(documentID, &session.effects)
+            // What a resolver made belongs to this run, also when it makes only one pass.
+            session.collections[index].mayHaveMoreToPush = true
+        }
+    }
+
+    /// The app wants the replication to end. Saves the checkpoints first, and does not wait long for the peer.
+    package mutating func stop() -> [ReplicationEffect] {
+        event { session in
+            guard session.phase == .running, session.plan != nil else { return session.close(1000, "") }
+            session.phase = .stopping
+            session.effects.append(.setTimer(.stop, milliseconds: session.tuning.stopDelay))
+        }
+    }
+
+    /// The connection is gone.
+    package mutating func disconnected() -> [ReplicationEffect] {
+        event { session in
+            for index in session.collections.indices {
+                session.collections[index].pull.disconnected(&session.effects)
+                session.collections[index].push?.flushMarks(&session.effects)
+                session.collections[index].push?.reportParked(&session.effects)
+            }
+            session.phase = .over
+        }
+    }
+
+    private mutating func event(_ body: (inout ReplicationSession) -> Void) -> [ReplicationEffect] {
+        if phase != .over {
+            body(&self)
+            settle()
+        }
+        defer { effects = [] }
+        return effects
+    }
+
+    // MARK: Ending
+
+    mutating func fail(_ error: LoveseatError) {
+        guard phase != .over, !hasFailed else { return }
+        hasFailed = true
+        effects.append(.report(.failure(error)))
+        close(error.code.domain == .posix ? 4001 : 1011, String(error.message.prefix(100)))
+    }
+
+    mutating func close(_ code: Int, _ reason: String) {
+        guard phase != .over else { return }
+        for index in collections.indices {
+            collections[index].pull.disconnected(&effects)
+            collections[index].push?.flushMarks(&effects)
+            collections[index].push?.reportParked(&effects)
+        }
+        phase = .over
+        effects.append(.close(code: code, reason: reason))
+    }
+
+    // MARK: Where we are
+
+    func currentCheckpoint(_ index: Int) -> Checkpoint {
+        let collection = collections[index]
+        let start = collection.checkpoint?.start ?? Checkpoint()
+        return Checkpoint(
+            completed: collection.push?.completed ?? start.completed,
+            remote: plan?.pulls == true ? collection.pull.remoteSequence : start.remote)
+    }
+
+    private func isBusy(_ collection: CollectionSession) -> Bool {
+        if !collection.resolving.isEmpty || !collection.pull.isQuiet || collection.push?.isCaughtUp == false { return true }
+        return plan?.pulls == true && !collection.pull.isCaughtUp
+    }
+
+    /// Looks at the whole after every event: whether to save checkpoints, to end, and what to tell the app.
+    private mutating func settle() {
+        if let failure = collections.lazy.compactMap({ $0.pull.failure ?? $0.push?.failure }).first { fail(failure) }
+        guard phase == .running || phase == .stopping else { return }
+        for index in collections.indices where collections[index].mayHaveMoreToPush && !isBusy(collections[index]) {
+            collections[index].mayHaveMoreToPush = false
+            collections[index].push?.localChange(&effects)
+        }
+        let busy = collections.contains { isBusy($0) }
+        if let plan {
+            let isEnding = phase == .stopping || (!busy && !plan.isContinuous)
+            for index in collections.indices {
+                if !busy || isEnding { collections[index].push?.flushMarks(&effects) }
+                let checkpoint = currentCheckpoint(index)
+                collections[index].checkpoint?.progressed(
+                    to: checkpoint, now: !busy || isEnding, time: now, tuning: tuning, &effects)
+            }
+            let unsaved = collections.indices.contains { index in
+                collections[index].checkpoint.map { $0.isSaving || $0.needsSave(currentCheckpoint(index)) } ?? false
+            }
+            report(isBusy: busy || unsaved)
+            if isEnding, !unsaved { close(1000, "") }
+        } else {
+            report(isBusy: busy)
+        }
+    }
+
+    private mutating func report(isBusy: Bool) {
+        var progress = ReplicationProgress()
+        for collection in collections {
+            for part in [collection.pull.progress, collection.push?.progress ?? DirectionProgress()] {
+                progress.completed += min(part.completed, part.total)
+                progress.total += part.total
+                progress.documents += part.documents
+            }
+        }
+        if !isBusy { progress.completed = progress.total }
+        let report = ReplicationReport.activity(isBusy: isBusy, progress)
+        guard report != lastReport else { return }
+        lastReport = report
+        effects.append(.report(report))
+    }
+}

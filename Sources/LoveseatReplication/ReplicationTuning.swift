@@ -1,0 +1,43 @@
+/// Every limit and delay of replication, each with its reason (replication.md §16).
+package struct ReplicationTuning: Hashable, Sendable {
+    /// Changes in one `changes` or `proposeChanges` message; what peers ask for.
+    package var changesPerMessage = 200
+    /// Lists sent and not answered. One is enough once the backlog is done.
+    package var listsInFlight = 5
+    /// Revisions waiting to be sent before the feed of changes pauses.
+    package var revisionsQueued = 600
+    /// Revisions whose bytes are not all handed to the socket.
+    package var revisionsTransmitting = 10
+    /// Bytes of revisions sent and not answered. Keeps what is lost by a cut, and the peer's queue, small.
+    package var unansweredBytes = 2 << 20
+    /// Revisions asked for and not received; beyond it no more lists are answered.
+    package var revisionsRequested = 200
+    /// Revisions stored in one transaction.
+    package var insertBatch = 100
+    /// Bytes of revisions stored in one transaction.
+    package var insertBytes = 1 << 20
+    /// How long a revision waits for others to be stored with it, in milliseconds.
+    package var insertDelay = 20
+    /// How many ancestors an answer to `changes` names.
+    package var ancestorsNamed = 10
+    /// How much history is asked for and sent.
+    package var maxHistory = 50
+    /// How long after a change the checkpoint is saved, in milliseconds.
+    package var checkpointDelay = 5_000
+    /// How many just-received revisions are remembered, so as not to announce them back.
+    package var echoes = 250
+    /// Blobs fetched at the same time over one connection.
+    package var blobsFetching = 4
+    /// Bytes of a blob read from disk at a time.
+    package var blobPiece = 64 << 10
+    /// Unanswered lists that a peer may leave with us before it is a mistake of its own.
+    package var listsAccepted = 64
+    /// Bytes of received revisions that are not stored yet before it is a mistake of the peer's.
+    package var receivedBytes = 64 << 20
+    /// Bodies at least this long, in bytes, travel compressed.
+    package var compressionThreshold = 100
+    /// How long a stop waits for the peer to take the last checkpoint, in milliseconds.
+    package var stopDelay = 2_000
+
+    package init() {}
+}

@@ -1,0 +1,231 @@
+private import Crypto
+package import LoveseatModel
+private import Synchronization
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// Blobs as files named by their SHA-1, in one folder.
+///
+/// A blob is written beside its place, synced and renamed, so that a name always stands for whole content.
+package final class BlobFiles: Sendable {
+    package let folder: String
+    private let syncs: Bool
+    private let nextTemporary = Mutex(0)
+    private let keeping = Mutex(Keeping())
+
+    /// What compaction must not remove although no document refers to it yet.
+    private struct Keeping {
+        /// Blobs that a save or a pull under way relies on, and how many do.
+        var pins: [BlobDigest: Int] = [:]
+        /// Blobs written or looked for since the compaction under way began; nil while none is.
+        var touched: Set<BlobDigest>?
+    }
+
+    /// - Parameter syncs: whether new files reach the disk before they count; only tests in memory say no.
+    package init(folder: String, syncs: Bool) throws(LoveseatError) {
+        self.folder = folder
+        self.syncs = syncs
+        guard mkdir(folder, 0o755) == 0 || errno == EEXIST else { throw Self.failure("make", folder) }
+        removeTemporaries()
+    }
+
+    static func failure(_ action: String, _ path: String) -> LoveseatError {
+        let number = errno
+        return LoveseatError(.init(Int(number), domain: .posix), "cannot \(action) \(path): \(String(cString: strerror(number)))")
+    }
+
+    func path(_ digest: BlobDigest) -> String { "\(folder)/\(digest.hexadecimalText)" }
+
+    /// Half-written files of a run that ended early are of no use to anybody.
+    private func removeTemporaries() {
+        for name in fileNames() where name.hasPrefix("incoming-") { unlink("\(folder)/\(name)") }
+    }
+
+    func fileNames() -> [String] {
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names
+    }
+
+    package func length(_ digest: BlobDigest) -> UInt64? {
+        var status = stat()
+        return stat(path(digest), &status) == 0 ? UInt64(status.st_size) : nil
+    }
+
+    /// Whether the blob is here. Whoever is told so may refer to it: a compaction under way will keep it.
+    package func contains(_ digest: BlobDigest) -> Bool {
+        touch([digest])
+        return length(digest) != nil
+    }
+
+    /// Tells a compaction under way that these are referred to.
+    package func touch(_ digests: some Sequence<BlobDigest>) {
+        keeping.withLock { $0.touched?.formUnion(digests) }
+    }
+
+    /// Keeps a blob until ``unpin(_:)``, whether or not a document refers to it.
+    package func pin(_ digest: BlobDigest) { keeping.withLock { $0.pins[digest, default: 0] += 1 } }
+
+    package func unpin(_ digest: BlobDigest) {
+        keeping.withLock { keeping in
+            keeping.pins[digest] = keeping.pins[digest].flatMap { $0 > 1 ? $0 - 1 : nil }
+        }
+    }
+
+    /// Removes every blob that nobody refers to, and returns how many bytes that freed.
+    ///
+    /// - Parameter referenced: reads what documents refer to; called once, after new references are being noted.
+    package func collectGarbage(referenced: () throws -> Set<BlobDigest>) throws -> (count: Int, bytes: UInt64) {
+        keeping.withLock { $0.touched = [] }
+        defer { keeping.withLock { $0.touched = nil } }
+        let names = fileNames()
+        let wanted = Set(try referenced().map(\.hexadecimalText))
+        var freed: (count: Int, bytes: UInt64) = (0, 0)
+        for name in names where !wanted.contains(name) {
+            guard let digest = BlobDigest(fileName: name) else { continue }
+            keeping.withLock { keeping in
+                guard keeping.pins[digest] == nil, keeping.touched?.contains(digest) != true else { return }
+                freed.bytes += length(digest) ?? 0
+                freed.count += 1
+                unlink(path(digest))
+            }
+        }
+        return freed
+    }
+
+    /// Every blob here.
+    package func all() -> [BlobDigest] { fileNames().compactMap { BlobDigest(fileName: $0) } }
+
+    /// Reads a range; less than asked at the end, nothing past it.
+    package func read(_ digest: BlobDigest, from offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8] {
+        let descriptor = open(path(digest), O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw errno == ENOENT
+                ? LoveseatError(.notFound, "blob \(digest) is not in this database")
+                : Self.failure("open", path(digest))
+        }
+        defer { close(descriptor) }
+        var failed = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = 0
+            while filled < count {
+                let got = pread(descriptor, buffer.baseAddress.map { $0 + filled }, count - filled, off_t(offset) + off_t(filled))
+                if got < 0, errno == EINTR { continue }
+                failed = got < 0
+                if got <= 0 { return }
+                filled += got
+            }
+        }
+        if failed { throw Self.failure("read", path(digest)) }
+        return bytes
+    }
+
+    /// Begins a new blob, whose name is known when it is whole.
+    package func writer() throws(LoveseatError) -> BlobWriter {
+        let number = nextTemporary.withLock {
+            $0 += 1
+            return $0
+        }
+        return try BlobWriter(path: "\(folder)/incoming-\(getpid())-\(number)", files: self)
+    }
+
+    /// Moves a whole file to its place.
+    fileprivate func install(_ temporary: String, descriptor: Int32, as digest: BlobDigest) throws(LoveseatError) {
+        if syncs, fsync(descriptor) != 0 { throw Self.failure("sync", temporary) }
+        guard rename(temporary, path(digest)) == 0 else { throw Self.failure("rename", temporary) }
+        guard syncs else { return }
+        let directory = open(folder, O_RDONLY | O_CLOEXEC)
+        guard directory >= 0 else { throw Self.failure("open", folder) }
+        defer { close(directory) }
+        if fsync(directory) != 0 { throw Self.failure("sync", folder) }
+    }
+
+    /// The SHA-1 of stored content, with bytes put before it (replication.md §11.4).
+    package func hash(_ digest: BlobDigest, prefix: [UInt8] = []) throws(LoveseatError) -> BlobDigest {
+        var hasher = Insecure.SHA1()
+        hasher.update(data: prefix)
+        var offset: UInt64 = 0
+        while true {
+            let piece = try read(digest, from: offset, count: 256 << 10)
+            if piece.isEmpty { return BlobDigest(sha1: hasher.finalize()) }
+            hasher.update(data: piece)
+            offset += UInt64(piece.count)
+        }
+    }
+}
+
+/// A blob on its way to the disk. Never holds more than the piece it is given.
+package final class BlobWriter {
+    private let path: String
+    private let files: BlobFiles
+    private var descriptor: Int32
+    private var hasher = Insecure.SHA1()
+    private var length: UInt64 = 0
+
+    fileprivate init(path: String, files: BlobFiles) throws(LoveseatError) {
+        self.path = path
+        self.files = files
+        descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
+    }
+
+    deinit { cancel() }
+
+    package func write(_ bytes: some Collection<UInt8>) throws(LoveseatError) {
+        let bytes = Array(bytes)
+        hasher.update(data: bytes)
+        length += UInt64(bytes.count)
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                #if canImport(Darwin)
+                Darwin.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+                #else
+                Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+                #endif
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw BlobFiles.failure("write", path) }
+            written += count
+        }
+    }
+
+    /// Ends the blob, and puts it in its place unless the same content is there already.
+    ///
+    /// - Parameter expected: the digest it must have; ``LoveseatError/Code/corruptData`` is thrown if it has another.
+    package func finish(expected: BlobDigest? = nil) throws(LoveseatError) -> (digest: BlobDigest, length: UInt64) {
+        let digest = BlobDigest(sha1: hasher.finalize())
+        guard expected == nil || expected == digest else {
+            cancel()
+            throw LoveseatError(.corruptData, "the content of blob \(expected?.text ?? "") has digest \(digest)")
+        }
+        defer { closeFile() }
+        if files.contains(digest) { unlink(path) } else { try files.install(path, descriptor: descriptor, as: digest) }
+        return (digest, length)
+    }
+
+    /// Forgets the blob.
+    package func cancel() {
+        guard descriptor >= 0 else { return }
+        unlink(path)
+        closeFile()
+    }
+
+    private func closeFile() {
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+    }
+}

@@ -1,0 +1,48 @@
+package import LoveseatModel
+private import Synchronization
+
+/// What one transaction changed in one collection.
+package struct CollectionCommit: Hashable, Sendable {
+    package let collection: CollectionName
+    /// The collection's number: a collection that was deleted and made again has another.
+    package let number: Int64
+    /// The documents saved, deleted, purged or replicated, in order, each once.
+    package let documentIDs: [String]
+    /// The collection's last sequence after the transaction.
+    package let lastSequence: UInt64
+}
+
+/// Tells subscribers of every commit once, in the order of the commits.
+package final class ChangeHub: Sendable {
+    package typealias Subscriber = @Sendable (CollectionCommit) -> Void
+
+    private struct State {
+        var nextToken = 0
+        var subscribers: [Int: (collection: Int64, notify: Subscriber)] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Calls `notify` on the writer's thread after each commit that touches the collection. It must return at once.
+    package func subscribe(collection: Int64, _ notify: @escaping Subscriber) -> Int {
+        state.withLock {
+            $0.nextToken += 1
+            $0.subscribers[$0.nextToken] = (collection, notify)
+            return $0.nextToken
+        }
+    }
+
+    /// After this returns no further call begins.
+    package func unsubscribe(_ token: Int) { state.withLock { $0.subscribers[token] = nil } }
+
+    func publish(_ commits: [CollectionCommit]) {
+        for commit in commits {
+            let interested = state.withLock { state in
+                state.subscribers.filter { $0.value.collection == commit.number }.sorted { $0.key < $1.key }
+            }
+            for (_, subscriber) in interested { subscriber.notify(commit) }
+        }
+    }
+}

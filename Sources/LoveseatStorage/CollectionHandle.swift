@@ -1,0 +1,40 @@
+package import LoveseatModel
+
+/// A collection as the store knows it: its number, and the statements for its table.
+package struct CollectionHandle: Hashable, Sendable {
+    package let number: Int64
+    package let name: CollectionName
+    package let table: String
+
+    /// The columns of a ``DocumentRecord``, in its order.
+    private static let columns = "row, doc_id, sequence, revision, flags, synced, expires, tree, body"
+
+    // Statements are cached by their text, so the text is made once.
+    let fetchSQL: String
+    let insertSQL: String
+    let updateSQL: String
+    let changesSQL: String
+    let syncedSQL: String
+
+    init(number: Int64, name: CollectionName, table: String) {
+        self.number = number
+        self.name = name
+        self.table = table
+        fetchSQL = "SELECT \(Self.columns) FROM \"\(table)\" WHERE doc_id = ?1"
+        insertSQL = """
+            INSERT INTO "\(table)" (doc_id, sequence, revision, flags, synced, tree, body)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (doc_id) DO NOTHING
+            """
+        updateSQL = """
+            UPDATE "\(table)" SET sequence = ?2, revision = ?3, flags = ?4, synced = ?5, tree = ?6, body = ?7
+            WHERE row = ?1
+            """
+        changesSQL = """
+            SELECT \(Self.columns) FROM "\(table)" WHERE sequence > ?1 AND synced <> ?3 ORDER BY sequence LIMIT ?2
+            """
+        syncedSQL = "UPDATE \"\(table)\" SET synced = ?2 WHERE row = ?1"
+    }
+
+    package static func == (lhs: Self, rhs: Self) -> Bool { lhs.number == rhs.number && lhs.name == rhs.name }
+    package func hash(into hasher: inout Hasher) { hasher.combine(number) }
+}

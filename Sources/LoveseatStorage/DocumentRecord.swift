@@ -1,0 +1,49 @@
+package import LoveseatModel
+
+/// One document as its row holds it.
+package struct DocumentRecord: Sendable {
+    package let row: Int64
+    package let id: String
+    package let sequence: UInt64
+    package let revision: RevisionID
+    package let flags: RowFlags
+    /// The remote that is known to have the current revision; 0 for none. Others are in the tree.
+    package let synced: Int
+    /// When the document purges itself, in milliseconds since 1970.
+    package let expires: Int64?
+    /// The rest of the tree (RevisionTree+Encoding.swift); nil if there is no more than the current revision.
+    package let encodedTree: [UInt8]?
+    package let body: JSONText
+
+    package var isDeleted: Bool { flags.contains(.deleted) }
+    package var hasConflicts: Bool { flags.contains(.hasConflicts) }
+
+    /// The whole tree.
+    ///
+    /// - Throws: ``LoveseatError/Code/corruptRevisionData`` if the stored form cannot be read.
+    package func tree() throws(LoveseatError) -> RevisionTree {
+        var nodeFlags = RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: flags.rawValue))
+        nodeFlags.remove(.conflict)
+        var tree: RevisionTree
+        if let encodedTree {
+            guard let decoded = RevisionTree(encoded: encodedTree, winnerBody: body) else {
+                throw LoveseatError(
+                    .corruptRevisionData, "the revision tree of document \"\(id)\" is damaged; run `check`")
+            }
+            tree = decoded
+        } else {
+            tree = RevisionTree(
+                nodes: [.init(id: revision, parent: nil, flags: nodeFlags.intersection([.deleted, .closed, .hasBlobs]), body: body)],
+                remotes: [:])
+        }
+        if synced != 0 { tree.adoptRemote(synced, has: revision) }
+        return tree
+    }
+
+    /// The revision that a remote is known to have as its current one.
+    package func remoteAncestor(_ remote: Int) throws(LoveseatError) -> RevisionID? {
+        if synced == remote { return revision }
+        guard encodedTree != nil else { return nil }
+        return try tree().remotes[remote]
+    }
+}

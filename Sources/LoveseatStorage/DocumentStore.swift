@@ -1,0 +1,265 @@
+private import Crypto
+import GRDB
+package import LoveseatModel
+import Synchronization
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// Documents in SQLite, and blobs beside them.
+///
+/// One writer, parallel readers on snapshots, and one kept connection for reads of single rows, which a read
+/// transaction would cost more than the row. Inside ``write(_:)`` every read of the same thread sees what was written.
+package final class DocumentStore: Sendable {
+    /// How a store is opened.
+    package struct Options: Sendable {
+        /// Whether a commit reaches the disk before it returns. Without, it survives a crash of the process but the
+        /// last commits may not survive a power cut.
+        package var fullSync = false
+        /// Random bits for the identity of a new database.
+        package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
+
+        package init() {}
+    }
+
+    private let writer: any DatabaseWriter
+    private let snapshots: any DatabaseReader
+    private let rows: DatabaseQueue
+    private let lock: FolderLock?
+    package let blobs: BlobFiles
+    package let changes = ChangeHub()
+    /// 0, or the thread that is inside a write transaction.
+    private let writingThread = Atomic<UInt>(0)
+    private let writing = Mutex<UncheckedBox<WriteTransaction?>>(UncheckedBox(nil))
+    private let catalog = Mutex(Catalog())
+
+    /// Sequences and collections as the last commit left them.
+    package struct Catalog: Sendable {
+        var collections: [CollectionName: CollectionHandle] = [:]
+        var lastSequence: [Int64: UInt64] = [:]
+    }
+
+    // MARK: Opening
+
+    /// Opens a database folder, making it if it is not there.
+    ///
+    /// - Throws: ``LoveseatError``: `busy` if another process has it open, `unreadableDatabase` for a file of another
+    ///   kind, `databaseTooNew`, or an error of the disk.
+    package static func open(folder: String, options: Options = Options()) throws(LoveseatError) -> DocumentStore {
+        guard mkdir(folder, 0o755) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
+        let lock = try FolderLock(folder: folder)
+        return try wrapping {
+            let file = "\(folder)/db.sqlite"
+            let pool = try DatabasePool(path: file, configuration: configuration(options, cacheKilobytes: 32 << 10))
+            try prepare(pool, options: options)
+            var readOnly = configuration(options, cacheKilobytes: 4 << 10)
+            readOnly.readonly = true
+            let rows = try DatabaseQueue(path: file, configuration: readOnly)
+            let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
+            return try DocumentStore(writer: pool, snapshots: pool, rows: rows, lock: lock, blobs: blobs)
+        }
+    }
+
+    /// A store that lives in memory, for simulations; its blobs are files in a folder of the caller's.
+    package static func inMemory(
+        blobFolder: String, options: Options = Options()
+    ) throws(LoveseatError) -> DocumentStore {
+        try wrapping {
+            let queue = try DatabaseQueue(configuration: configuration(options, cacheKilobytes: 2 << 10))
+            try prepare(queue, options: options)
+            let blobs = try BlobFiles(folder: blobFolder, syncs: false)
+            return try DocumentStore(writer: queue, snapshots: queue, rows: queue, lock: nil, blobs: blobs)
+        }
+    }
+
+    private static func configuration(_ options: Options, cacheKilobytes: Int) -> Configuration {
+        var configuration = Configuration()
+        configuration.label = "Loveseat"
+        configuration.busyMode = .timeout(10)
+        configuration.maximumReaderCount = 4
+        configuration.prepareDatabase { db in
+            try db.execute(sql: "PRAGMA cache_size = -\(cacheKilobytes)")
+            if !db.configuration.readonly {
+                try db.execute(sql: "PRAGMA synchronous = \(options.fullSync ? "FULL" : "NORMAL")")
+                try db.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
+            }
+        }
+        return configuration
+    }
+
+    private static func prepare(_ writer: any DatabaseWriter, options: Options) throws {
+        try writer.writeWithoutTransaction { db in
+            let application = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+            let version = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+            let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") ?? 0
+            guard application == Schema.applicationID || (application == 0 && tables == 0) else {
+                throw LoveseatError(.unreadableDatabase, "db.sqlite is an SQLite file of another program")
+            }
+            guard version <= Schema.version else {
+                throw LoveseatError(
+                    .databaseTooNew, "the database has format \(version), this program knows \(Schema.version): update it")
+            }
+            guard version == 0 else { return }
+            let uuid = { BlobDigest(sha1: options.newUUID() + [0, 0, 0, 0]).hexadecimalText.prefix(32) }
+            try db.inTransaction {
+                try db.execute(sql: Schema.shared)
+                try db.execute(
+                    sql: "INSERT INTO info (key, value) VALUES ('private_uuid', ?), ('public_uuid', ?)",
+                    arguments: [String(uuid()), String(uuid())])
+                let first = CollectionHandle(number: 1, name: .default, table: CollectionName.default.fullName)
+                try db.execute(sql: Schema.collection(first.table))
+                try db.execute(
+                    sql: "INSERT INTO collections (number, scope, name, table_name) VALUES (1, ?, ?, ?)",
+                    arguments: [first.name.scope, first.name.name, first.table])
+                try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+                try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
+                return .commit
+            }
+        }
+    }
+
+    private init(
+        writer: any DatabaseWriter, snapshots: any DatabaseReader, rows: DatabaseQueue, lock: FolderLock?,
+        blobs: BlobFiles
+    ) throws {
+        self.writer = writer
+        self.snapshots = snapshots
+        self.rows = rows
+        self.lock = lock
+        self.blobs = blobs
+        let loaded = try writer.unsafeRead { try CollectionTable.load($0) }
+        catalog.withLock { $0 = loaded }
+    }
+
+    /// Closes every connection. Waits for transactions under way.
+    package func close() throws(LoveseatError) {
+        try Self.wrapping {
+            try rows.close()
+            try writer.close()
+        }
+        lock?.release()
+    }
+
+    // MARK: Transactions
+
+    private var isWritingHere: Bool { writingThread.load(ordering: .acquiring) == Self.thisThread }
+
+    private static var thisThread: UInt {
+        #if canImport(Darwin)
+        UInt(bitPattern: Int(pthread_mach_thread_np(pthread_self())))
+        #else
+        UInt(pthread_self())
+        #endif
+    }
+
+    /// Runs a closure in a transaction that commits when it returns and leaves no trace when it throws.
+    ///
+    /// Inside another ``write(_:)`` of the same thread it is a part of that transaction that can fail by itself.
+    package func write<T>(_ body: (WriteTransaction) throws -> T) throws -> T {
+        if isWritingHere, let outer = writing.withLock({ $0.value }) {
+            return try outer.nested { try body(outer) }
+        }
+        return try writer.writeWithoutTransaction { db in
+            writingThread.store(Self.thisThread, ordering: .releasing)
+            let start = catalog.withLock { $0 }
+            let transaction = WriteTransaction(database: db, blobs: blobs, catalog: start)
+            writing.withLock { $0.value = transaction }
+            defer {
+                writing.withLock { $0.value = nil }
+                writingThread.store(0, ordering: .releasing)
+            }
+            try RawStatement("BEGIN IMMEDIATE", in: db).run()
+            do {
+                let result = try body(transaction)
+                try transaction.finish()
+                try RawStatement("COMMIT", in: db).run()
+                catalog.withLock { $0 = transaction.catalog }
+                writing.withLock { $0.value = nil }
+                writingThread.store(0, ordering: .releasing)
+                changes.publish(transaction.commits)
+                return result
+            } catch {
+                if db.isInsideTransaction { _ = try? RawStatement("ROLLBACK", in: db).run() }
+                throw error
+            }
+        }
+    }
+
+    /// Runs a closure on a snapshot of the database.
+    package func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
+        if isWritingHere, let outer = writing.withLock({ $0.value }) { return try body(outer) }
+        return try snapshots.read { try body(ReadTransaction(database: $0, catalog: catalog.withLock { $0 })) }
+    }
+
+    /// Reads a few rows, each as of now, on the kept connection.
+    package func readRows<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
+        if isWritingHere, let outer = writing.withLock({ $0.value }) { return try body(outer) }
+        return try rows.unsafeRead { try body(ReadTransaction(database: $0, catalog: catalog.withLock { $0 })) }
+    }
+
+    /// Runs SQL that no transaction may surround, on the writer.
+    func maintain<T>(_ body: (Database) throws -> T) throws -> T {
+        try writer.writeWithoutTransaction(body)
+    }
+
+    // MARK: Collections
+
+    package var collections: [CollectionHandle] {
+        if isWritingHere, let outer = writing.withLock({ $0.value }) { return outer.collections }
+        return catalog.withLock { Array($0.collections.values) }
+    }
+
+    package func collection(_ name: CollectionName) -> CollectionHandle? {
+        collections.first { $0.name == name }
+    }
+
+    package func lastSequence(_ collection: CollectionHandle) -> UInt64 {
+        catalog.withLock { $0.lastSequence[collection.number] ?? 0 }
+    }
+
+    /// Runs work whose errors may be SQLite's, and throws ours.
+    package static func wrapping<T>(_ body: () throws -> T) throws(LoveseatError) -> T {
+        do { return try body() } catch { throw LoveseatError(storage: error) }
+    }
+}
+
+/// Carries a value past the compiler where a lock and a thread check guard it.
+// @unchecked because a transaction is touched only by the thread inside it (DocumentStore.isWritingHere).
+private struct UncheckedBox<Value>: @unchecked Sendable {
+    var value: Value
+    init(_ value: Value) { self.value = value }
+}
+
+extension LoveseatError {
+    /// Says an error of the disk or of SQLite in our codes; other errors become `unexpectedError`.
+    package init(storage error: any Error) {
+        if let error = error as? LoveseatError {
+            self = error
+            return
+        }
+        guard let error = error as? DatabaseError else {
+            self.init(.unexpectedError, "\(error)")
+            return
+        }
+        let code: Code
+        let advice: String
+        switch error.resultCode {
+        case .SQLITE_FULL: (code, advice) = (.init(Int(ENOSPC), domain: .posix), "the disk is full: free some space")
+        case .SQLITE_NOTADB: (code, advice) = (.unreadableDatabase, "db.sqlite is no database, or an encrypted one")
+        case .SQLITE_CORRUPT: (code, advice) = (.corruptData, "the database file is damaged: restore it or sync it anew")
+        case .SQLITE_CANTOPEN: (code, advice) = (.cantOpenFile, "the database file cannot be opened")
+        case .SQLITE_READONLY: (code, advice) = (.notWriteable, "the database file is read-only")
+        case .SQLITE_BUSY, .SQLITE_LOCKED: (code, advice) = (.busy, "another program holds the database file")
+        case .SQLITE_NOMEM: (code, advice) = (.memoryError, "out of memory")
+        case .SQLITE_IOERR: (code, advice) = (.ioError, "the disk failed")
+        case .SQLITE_MISUSE: (code, advice) = (.notOpen, "the database is closed")
+        default: (code, advice) = (.init(Int(error.extendedResultCode.rawValue), domain: .sqlite), "SQLite failed")
+        }
+        self.init(code, "\(advice): \(error.message ?? "\(error.extendedResultCode)")")
+    }
+}

@@ -1,0 +1,45 @@
+import LoveseatModel
+private import Synchronization
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// Keeps other processes out of a database folder, for as long as this process lives.
+///
+/// The operating system lets go of the lock when the process ends in whatever way, so nothing is ever stale.
+final class FolderLock: Sendable {
+    private let descriptor: Mutex<Int32>
+
+    init(folder: String) throws(LoveseatError) {
+        let path = "\(folder)/lock"
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw BlobFiles.failure("open", path) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            var text = [UInt8](repeating: 0, count: 20)
+            let count = pread(descriptor, &text, text.count, 0)
+            close(descriptor)
+            let owner = String(decoding: text.prefix(max(0, count)), as: UTF8.self)
+            throw LoveseatError(
+                .busy,
+                "\(folder) is open in process \(owner.isEmpty ? "?" : owner): stop that process, or sync with it")
+        }
+        let text = Array("\(getpid())".utf8)
+        ftruncate(descriptor, 0)
+        _ = pwrite(descriptor, text, text.count, 0)
+        self.descriptor = Mutex(descriptor)
+    }
+
+    func release() {
+        descriptor.withLock {
+            if $0 >= 0 { close($0) }
+            $0 = -1
+        }
+    }
+
+    deinit { release() }
+}

@@ -1,0 +1,101 @@
+import GRDB
+import LoveseatModel
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+extension DocumentStore {
+    /// Removes blobs that no document refers to, and gives free pages back to the file system.
+    package func compact() throws -> (blobs: Int, bytes: UInt64) {
+        let sizeBefore = try databaseSize()
+        let freed = try blobs.collectGarbage { try read { try $0.referencedBlobs() } }
+        try maintain { db in
+            try db.execute(sql: "VACUUM")
+            _ = try Row.fetchAll(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+        }
+        let sizeAfter = try databaseSize()
+        return (freed.count, freed.bytes + (sizeBefore > sizeAfter ? sizeBefore - sizeAfter : 0))
+    }
+
+    private func databaseSize() throws -> UInt64 {
+        try read { transaction in
+            let pages = try Int.fetchOne(transaction.database, sql: "PRAGMA page_count") ?? 0
+            let size = try Int.fetchOne(transaction.database, sql: "PRAGMA page_size") ?? 0
+            return UInt64(pages * size)
+        }
+    }
+
+    /// Looks at everything stored, and returns a sentence for each thing that is wrong.
+    package func check() throws -> [String] {
+        var problems: [String] = []
+        try read { transaction in
+            let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
+            problems += findings.filter { $0 != "ok" }.map { "SQLite: \($0)" }
+            for collection in transaction.collections.sorted(by: { $0.number < $1.number }) {
+                try transaction.changes(in: collection, since: 0) { record in
+                    problems += Self.problems(of: record, blobs: self.blobs).map {
+                        "\(collection.name)/\(record.id): \($0)"
+                    }
+                    return true
+                }
+            }
+        }
+        for digest in blobs.all() where try blobs.hash(digest) != digest {
+            problems.append("blob \(digest): its content has another digest")
+        }
+        return problems
+    }
+
+    private static func problems(of record: DocumentRecord, blobs: BlobFiles) -> [String] {
+        var problems: [String] = []
+        do throws(LoveseatError) {
+            let tree = try record.tree()
+            if tree.winner?.id != record.revision { problems.append("the row's revision is not the tree's winner") }
+            if tree.conflicts.isEmpty == record.hasConflicts { problems.append("the conflict flag is wrong") }
+            for body in try record.allBodies() {
+                do throws(JSONError) {
+                    let element = try JSONElement(parsing: body.bytes, limits: JSONLimits(maximumBytes: .max))
+                    if element.kind != .object { problems.append("the body is not a JSON object") }
+                } catch { problems.append("\(error)") }
+            }
+            for blob in BlobReference.all(in: record.body) where !blobs.contains(blob.digest) {
+                problems.append("blob \(blob.digest) is missing")
+            }
+        } catch { problems.append(error.message) }
+        return problems
+    }
+
+    /// Writes a copy of everything into an empty folder, with an identity of its own.
+    package func copy(to folder: String) throws {
+        guard mkdir(folder, 0o755) == 0 else { throw BlobFiles.failure("make", folder) }
+        try maintain { try $0.execute(sql: "VACUUM INTO ?", arguments: ["\(folder)/db.sqlite"]) }
+        let target = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
+        for digest in blobs.all() {
+            let writer = try target.writer()
+            var offset: UInt64 = 0
+            while true {
+                let piece = try blobs.read(digest, from: offset, count: 1 << 20)
+                if piece.isEmpty { break }
+                try writer.write(piece)
+                offset += UInt64(piece.count)
+            }
+            _ = try writer.finish(expected: digest)
+        }
+        let copy = try DocumentStore.open(folder: folder)
+        defer { try? copy.close() }
+        let fresh = { (0..<32).map { _ in "0123456789abcdef".randomElement() ?? "0" }.map(String.init).joined() }
+        try copy.write { transaction in
+            // Checkpoints belong to an identity: the copy starts with none, and re-examines instead of skipping.
+            try transaction.database.execute(
+                sql: "UPDATE info SET value = ? WHERE key = 'private_uuid'", arguments: [fresh()])
+            try transaction.database.execute(
+                sql: "UPDATE info SET value = ? WHERE key = 'public_uuid'", arguments: [fresh()])
+            try transaction.database.execute(sql: "DELETE FROM local_checkpoints")
+        }
+    }
+}

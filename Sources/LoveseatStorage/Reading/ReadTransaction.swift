@@ -1,0 +1,117 @@
+import GRDB
+import LoveseatModel
+
+/// A view of the database in which nothing changes. Used inside the closure that it was given to, and nowhere else.
+package class ReadTransaction {
+    let database: Database
+    package fileprivate(set) var catalogView: DocumentStore.Catalog
+
+    init(database: Database, catalog: DocumentStore.Catalog) {
+        self.database = database
+        catalogView = catalog
+    }
+
+    var collections: [CollectionHandle] { Array(catalogView.collections.values) }
+
+    /// A document's row, tombstones included; nil if there is none.
+    package func record(_ id: String, in collection: CollectionHandle) throws -> DocumentRecord? {
+        let statement = try RawStatement(collection.fetchSQL, in: database)
+        statement.bind(1, id)
+        defer { statement.reset() }
+        return try statement.step() ? try Self.record(of: statement, in: collection) : nil
+    }
+
+    /// Rows with sequences above `since`, in order, until `visit` returns false or there are `limit`.
+    ///
+    /// - Parameter remote: leaves out rows whose current revision this remote is known to have.
+    package func changes(
+        in collection: CollectionHandle, since: UInt64, limit: Int = -1, notSyncedWith remote: Int? = nil,
+        visit: (DocumentRecord) throws -> Bool
+    ) throws {
+        let statement = try RawStatement(collection.changesSQL, in: database)
+        statement.bind(1, Int64(clamping: since))
+        statement.bind(2, Int64(limit))
+        statement.bind(3, Int64(remote ?? -1))
+        defer { statement.reset() }
+        while try statement.step(), try visit(Self.record(of: statement, in: collection)) {}
+    }
+
+    private static func record(of statement: RawStatement, in collection: CollectionHandle) throws -> DocumentRecord {
+        guard let revision = RevisionID(statement.string(3)) else {
+            throw LoveseatError(
+                .corruptRevisionData, "document \"\(statement.string(1))\" has a revision ID that is none; run `check`")
+        }
+        return DocumentRecord(
+            row: statement.int(0),
+            id: statement.string(1),
+            sequence: UInt64(clamping: statement.int(2)),
+            revision: revision,
+            flags: RowFlags(rawValue: statement.int(4)),
+            synced: Int(statement.int(5)),
+            expires: statement.isNull(6) ? nil : statement.int(6),
+            encodedTree: statement.optionalBytes(7),
+            body: JSONText(trusted: statement.bytes(8))
+        )
+    }
+
+    /// The last sequence of any row, as this view sees it.
+    package func lastSequence(_ collection: CollectionHandle) throws -> UInt64 {
+        UInt64(try Int64.fetchOne(database, sql: "SELECT max(sequence) FROM \"\(collection.table)\"") ?? 0)
+    }
+
+    /// The number of documents that are not deleted.
+    package func count(_ collection: CollectionHandle) throws -> Int {
+        let all = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(collection.table)\"") ?? 0
+        let deleted = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(collection.table)\" WHERE flags & 1") ?? 0
+        return all - deleted
+    }
+
+    /// The IDs of documents, in their order, from the one after `start`; tombstones left out.
+    package func documentIDs(in collection: CollectionHandle, after start: String, limit: Int) throws -> [String] {
+        try String.fetchAll(
+            database,
+            sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE doc_id > ? AND flags & 1 = 0 ORDER BY doc_id LIMIT ?",
+            arguments: [start, limit])
+    }
+
+    /// The documents that have a conflict nobody has resolved yet.
+    package func conflictedIDs(in collection: CollectionHandle, limit: Int = 1_000) throws -> [String] {
+        try String.fetchAll(
+            database, sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE flags & 16 ORDER BY sequence LIMIT ?",
+            arguments: [limit])
+    }
+
+    /// The documents whose time is up, and the next time one will be.
+    package func expired(in collection: CollectionHandle, at now: Int64) throws -> (ids: [String], next: Int64?) {
+        let ids = try String.fetchAll(
+            database, sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE expires <= ? LIMIT 1000", arguments: [now])
+        let next = try Int64.fetchOne(
+            database, sql: "SELECT min(expires) FROM \"\(collection.table)\" WHERE expires > ?", arguments: [now])
+        return (ids, next)
+    }
+
+    /// Every blob that a stored body refers to.
+    func referencedBlobs() throws -> Set<BlobDigest> {
+        var found: Set<BlobDigest> = []
+        for collection in collections {
+            try changes(in: collection, since: 0) { record in
+                for body in try record.allBodies() { found.formUnion(BlobReference.all(in: body).map(\.digest)) }
+                return true
+            }
+        }
+        return found
+    }
+}
+
+extension DocumentRecord {
+    /// The current body, and those of conflicting leaves and kept ancestors.
+    func allBodies() throws(LoveseatError) -> [JSONText] {
+        guard encodedTree != nil else { return [body] }
+        return try tree().nodes.compactMap(\.body)
+    }
+}
+
+extension ReadTransaction {
+    /// Lets a write transaction keep the collections it made.
+    func replaceCatalog(_ change: (inout DocumentStore.Catalog) throws -> Void) rethrows { try change(&catalogView) }
+}

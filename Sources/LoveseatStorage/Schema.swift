@@ -1,0 +1,74 @@
+import GRDB
+
+/// Every table, in one place. docs/schema.md describes them; the two change together.
+enum Schema {
+    /// `lvst`: what tells a database of ours from any other SQLite file.
+    static let applicationID: Int32 = 0x6C76_7374
+    /// The version this code writes.
+    static let version: Int32 = 1
+
+    static let shared = """
+        CREATE TABLE info (
+            key TEXT PRIMARY KEY NOT NULL,
+            value TEXT NOT NULL
+        );
+        CREATE TABLE collections (
+            number INTEGER PRIMARY KEY,
+            scope TEXT NOT NULL,
+            name TEXT NOT NULL,
+            table_name TEXT NOT NULL,
+            last_sequence INTEGER NOT NULL DEFAULT 0,
+            UNIQUE (scope, name)
+        );
+        CREATE TABLE remotes (
+            number INTEGER PRIMARY KEY,
+            address TEXT NOT NULL UNIQUE
+        );
+        CREATE TABLE local_checkpoints (
+            id TEXT PRIMARY KEY NOT NULL,
+            body TEXT NOT NULL
+        );
+        CREATE TABLE peer_checkpoints (
+            id TEXT PRIMARY KEY NOT NULL,
+            revision INTEGER NOT NULL,
+            body TEXT NOT NULL
+        );
+        """
+
+    /// One table a collection. `body` is last, so that the columns before it are read without it.
+    static func collection(_ table: String) -> String {
+        """
+        CREATE TABLE "\(table)" (
+            row INTEGER PRIMARY KEY,
+            doc_id TEXT NOT NULL,
+            sequence INTEGER NOT NULL,
+            revision TEXT NOT NULL,
+            flags INTEGER NOT NULL DEFAULT 0,
+            synced INTEGER NOT NULL DEFAULT 0,
+            expires INTEGER,
+            tree BLOB,
+            body TEXT NOT NULL
+        );
+        CREATE UNIQUE INDEX "\(table) by doc_id" ON "\(table)" (doc_id);
+        CREATE UNIQUE INDEX "\(table) by sequence" ON "\(table)" (sequence);
+        CREATE INDEX "\(table) deleted" ON "\(table)" (row) WHERE flags & 1;
+        CREATE INDEX "\(table) conflicts" ON "\(table)" (sequence) WHERE flags & 16;
+        CREATE INDEX "\(table) expiring" ON "\(table)" (expires) WHERE expires IS NOT NULL;
+        """
+    }
+}
+
+/// The flags of a row.
+package struct RowFlags: OptionSet, Hashable, Sendable {
+    package let rawValue: Int64
+    package init(rawValue: Int64) { self.rawValue = rawValue }
+
+    /// The current revision is a tombstone.
+    package static let deleted = RowFlags(rawValue: 1)
+    /// The current revision is on a branch that was given up.
+    package static let closed = RowFlags(rawValue: 4)
+    /// The current revision refers to blobs.
+    package static let hasBlobs = RowFlags(rawValue: 8)
+    /// Another leaf waits for somebody to resolve the conflict.
+    package static let hasConflicts = RowFlags(rawValue: 16)
+}

@@ -1,0 +1,47 @@
+import GRDB
+package import LoveseatModel
+
+/// Checkpoints: our own, and those that peers keep here (replication.md §5).
+extension ReadTransaction {
+    package func localCheckpoint(_ id: String) throws -> JSONText? {
+        try String.fetchOne(database, sql: "SELECT body FROM local_checkpoints WHERE id = ?", arguments: [id])
+            .map { JSONText(trusted: Array($0.utf8)) }
+    }
+
+    package func peerCheckpoint(_ id: String) throws -> (revision: Int, body: JSONText)? {
+        try Row.fetchOne(database, sql: "SELECT revision, body FROM peer_checkpoints WHERE id = ?", arguments: [id])
+            .map { ($0["revision"], JSONText(trusted: Array(($0["body"] as String).utf8))) }
+    }
+
+    /// The database's identity: `private_uuid` never leaves it, `public_uuid` may.
+    package func info(_ key: String) throws -> String? {
+        try String.fetchOne(database, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
+    }
+}
+
+extension WriteTransaction {
+    package func saveLocalCheckpoint(_ id: String, _ body: JSONText) throws {
+        try database.execute(
+            sql: "INSERT OR REPLACE INTO local_checkpoints (id, body) VALUES (?, ?)",
+            arguments: [id, body.description])
+    }
+
+    /// Saves a peer's checkpoint if the peer knows the revision it replaces; nil if it does not.
+    package func savePeerCheckpoint(_ id: String, replacing revision: Int, _ body: JSONText) throws -> Int? {
+        let current = try peerCheckpoint(id)?.revision ?? 0
+        guard current == revision else { return nil }
+        try database.execute(
+            sql: "INSERT OR REPLACE INTO peer_checkpoints (id, revision, body) VALUES (?, ?, ?)",
+            arguments: [id, current + 1, body.description])
+        return current + 1
+    }
+
+    /// The number under which marks for a remote database are kept; a new one for a new address.
+    package func remoteNumber(_ address: String) throws -> Int {
+        if let number = try Int.fetchOne(database, sql: "SELECT number FROM remotes WHERE address = ?", arguments: [address]) {
+            return number
+        }
+        try database.execute(sql: "INSERT INTO remotes (address) VALUES (?)", arguments: [address])
+        return Int(database.lastInsertedRowID)
+    }
+}

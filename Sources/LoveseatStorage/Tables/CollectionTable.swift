@@ -1,0 +1,53 @@
+import GRDB
+import LoveseatModel
+
+/// The table of collections.
+enum CollectionTable {
+    static func load(_ db: Database) throws -> DocumentStore.Catalog {
+        var catalog = DocumentStore.Catalog()
+        let rows = try Row.fetchAll(db, sql: "SELECT number, scope, name, table_name, last_sequence FROM collections")
+        for row in rows {
+            guard let name = CollectionName(scope: row["scope"], name: row["name"]) else {
+                throw LoveseatError(.corruptData, "the table of collections holds a name that is none")
+            }
+            let handle = CollectionHandle(number: row["number"], name: name, table: row["table_name"])
+            let highest = try Int64.fetchOne(db, sql: "SELECT max(sequence) FROM \"\(handle.table)\"") ?? 0
+            catalog.collections[name] = handle
+            // A purge notes the last sequence; other writes leave it to the rows.
+            catalog.lastSequence[handle.number] = UInt64(max(highest, row["last_sequence"]))
+        }
+        return catalog
+    }
+
+    /// SQLite's table names do not tell `A` from `a`, and it keeps those that begin with `sqlite_` to itself.
+    static func tableName(_ name: CollectionName, number: Int64, taken: some Sequence<String>) -> String {
+        let plain = name.fullName
+        let isTaken = taken.contains { $0.lowercased() == plain.lowercased() }
+        return isTaken || plain.lowercased().hasPrefix("sqlite_") ? "\(number) \(plain)" : plain
+    }
+
+    static func create(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws -> CollectionHandle {
+        if let existing = catalog.collections[name] { return existing }
+        let tables = catalog.collections.values.map(\.table)
+        // Numbers are never given twice: a listener may still hold the number of a deleted collection.
+        let last = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'last_collection'") ?? 1
+        let number = last + 1
+        try db.execute(sql: "INSERT OR REPLACE INTO info (key, value) VALUES ('last_collection', ?)", arguments: [number])
+        let handle = CollectionHandle(
+            number: number, name: name, table: tableName(name, number: number, taken: tables))
+        try db.execute(sql: Schema.collection(handle.table))
+        try db.execute(
+            sql: "INSERT INTO collections (number, scope, name, table_name) VALUES (?, ?, ?, ?)",
+            arguments: [number, name.scope, name.name, handle.table])
+        catalog.collections[name] = handle
+        catalog.lastSequence[number] = 0
+        return handle
+    }
+
+    static func delete(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws {
+        guard let handle = catalog.collections.removeValue(forKey: name) else { return }
+        catalog.lastSequence[handle.number] = nil
+        try db.execute(sql: "DROP TABLE \"\(handle.table)\"")
+        try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
+    }
+}

@@ -1,0 +1,349 @@
+private import Crypto
+import GRDB
+package import LoveseatModel
+
+/// What a save must find for it to go ahead.
+package enum SaveCondition: Hashable, Sendable {
+    /// Whatever is there is replaced.
+    case lastWriteWins
+    /// The document must still be at the revision that the change was made to (nil: must not exist, or be deleted).
+    case unchanged(since: RevisionID?)
+}
+
+/// A received revision to be stored.
+package struct IncomingRecord: Sendable {
+    package var documentID: String
+    /// Newest first, the revision itself included.
+    package var history: [RevisionID]
+    package var isDeleted: Bool
+    package var body: JSONText
+    package var allowConflict: Bool
+    /// The remote whose current revision this is; nil if that does not matter.
+    package var remote: Int?
+    /// A tombstone with its ancestors that gives up the branch which is current here.
+    package var deletedBranch: [RevisionID] = []
+
+    package init(
+        documentID: String, history: [RevisionID], isDeleted: Bool, body: JSONText, allowConflict: Bool, remote: Int?
+    ) {
+        self.documentID = documentID
+        self.history = history
+        self.isDeleted = isDeleted
+        self.body = body
+        self.allowConflict = allowConflict
+        self.remote = remote
+    }
+}
+
+/// A transaction that may write. Used inside the closure that it was given to, and nowhere else.
+package final class WriteTransaction: ReadTransaction {
+    private let blobs: BlobFiles
+    /// The IDs changed in each collection, in order, each once.
+    private var changed: [Int64: (collection: CollectionHandle, ids: [String], seen: Set<String>)] = [:]
+    private(set) var commits: [CollectionCommit] = []
+    private var savepoints = 0
+
+    var catalog: DocumentStore.Catalog { catalogView }
+
+    init(database: Database, blobs: BlobFiles, catalog: DocumentStore.Catalog) {
+        self.blobs = blobs
+        super.init(database: database, catalog: catalog)
+    }
+
+    /// Runs a part that leaves no trace when it throws.
+    func nested<T>(_ body: () throws -> T) throws -> T {
+        savepoints += 1
+        let name = "part\(savepoints)"
+        let before = (catalogView, changed)
+        try RawStatement("SAVEPOINT \(name)", in: database).run()
+        defer { savepoints -= 1 }
+        do {
+            let result = try body()
+            try RawStatement("RELEASE \(name)", in: database).run()
+            return result
+        } catch {
+            if database.isInsideTransaction {
+                _ = try? RawStatement("ROLLBACK TO \(name)", in: database).run()
+                _ = try? RawStatement("RELEASE \(name)", in: database).run()
+            }
+            replaceCatalog { $0 = before.0 }
+            changed = before.1
+            throw error
+        }
+    }
+
+    func finish() throws {
+        commits = changed.values.sorted { $0.collection.number < $1.collection.number }.map {
+            CollectionCommit(
+                collection: $0.collection.name, number: $0.collection.number, documentIDs: $0.ids,
+                lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0)
+        }
+    }
+
+    // MARK: Collections
+
+    package func createCollection(_ name: CollectionName) throws -> CollectionHandle {
+        var handle: CollectionHandle?
+        try replaceCatalog { handle = try CollectionTable.create(name, in: database, catalog: &$0) }
+        guard let handle else { throw LoveseatError(.assertionFailed, "no collection was made") }
+        return handle
+    }
+
+    package func deleteCollection(_ name: CollectionName) throws {
+        try replaceCatalog { try CollectionTable.delete(name, in: database, catalog: &$0) }
+    }
+
+    /// Fails once the collection was deleted, by whatever holder of a handle.
+    private func nextSequence(_ collection: CollectionHandle) throws -> UInt64 {
+        guard let last = catalogView.lastSequence[collection.number] else {
+            throw LoveseatError(.notOpen, "collection \(collection.name) was deleted")
+        }
+        replaceCatalog { $0.lastSequence[collection.number] = last + 1 }
+        return last + 1
+    }
+
+    private func note(_ id: String, in collection: CollectionHandle) {
+        var entry = changed.removeValue(forKey: collection.number) ?? (collection, [], [])
+        if entry.seen.insert(id).inserted { entry.ids.append(id) }
+        changed[collection.number] = entry
+    }
+
+    // MARK: Local edits
+
+    /// Saves a new revision made here; nil if the condition does not hold.
+    ///
+    /// - Parameter body: canonical JSON (replication.md §3), of which the revision's digest is taken.
+    package func save(
+        _ id: String, in collection: CollectionHandle, body: JSONText, isDeleted: Bool, condition: SaveCondition
+    ) throws -> (revision: RevisionID, sequence: UInt64)? {
+        let flags = rowFlags(of: body, isDeleted: isDeleted)
+        if case .lastWriteWins = condition {} else if case .unchanged(since: nil) = condition {
+            if !isDeleted, let made = try insertNew(id, in: collection, body: body, flags: flags) { return made }
+        }
+        guard let record = try record(id, in: collection) else {
+            guard !isDeleted, condition == .lastWriteWins || condition == .unchanged(since: nil) else { return nil }
+            return try insertNew(id, in: collection, body: body, flags: flags)
+        }
+        if case .unchanged(let base) = condition {
+            guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
+        }
+        let revision = Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
+        var tree = try record.tree()
+        // The same edit again, as after a crash between the commit and its answer, is the same revision.
+        if tree.contains(revision) { return (record.revision, record.sequence) }
+        tree.insertLocal(revision, parent: record.revision, flags: flags.treeFlags, body: body)
+        return (revision, try store(tree, over: record, in: collection))
+    }
+
+    private func insertNew(
+        _ id: String, in collection: CollectionHandle, body: JSONText, flags: RowFlags
+    ) throws -> (revision: RevisionID, sequence: UInt64)? {
+        let revision = Self.revisionID(parent: nil, isDeleted: false, body: body)
+        let sequence = try insertRow(id, in: collection, revision: revision, flags: flags, synced: 0, tree: nil, body: body)
+        return sequence.map { (revision, $0) }
+    }
+
+    private static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
+        let input = RevisionID.digestInput(parent: parent, isDeleted: isDeleted, canonicalBody: body.bytes)
+        return RevisionID(generation: (parent?.generation ?? 0) + 1, digest: Insecure.SHA1.hash(data: input))
+    }
+
+    /// The name of the tombstone that closes a branch: everybody who closes it gives it the same.
+    private static func tombstone(over leaf: RevisionID) -> RevisionID {
+        revisionID(parent: leaf, isDeleted: true, body: .emptyObject)
+    }
+
+    private func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
+        let references = BlobReference.all(in: body)
+        blobs.touch(references.map(\.digest))
+        var flags: RowFlags = references.isEmpty ? [] : .hasBlobs
+        if isDeleted { flags.insert(.deleted) }
+        return flags
+    }
+
+    // MARK: Received revisions
+
+    /// Stores a received revision.
+    ///
+    /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
+    package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> RevisionTree.Outcome {
+        let flags = rowFlags(of: incoming.body, isDeleted: incoming.isDeleted)
+        if incoming.history.count == 1, let id = incoming.history.first {
+            let sequence = try insertRow(
+                incoming.documentID, in: collection, revision: id, flags: flags, synced: incoming.remote ?? 0,
+                tree: nil, body: incoming.body)
+            if sequence != nil { return .inserted }
+        }
+        let record = try record(incoming.documentID, in: collection)
+        var tree = try record?.tree() ?? RevisionTree()
+        let before = tree
+        let outcome = try tree.insert(
+            history: incoming.history, flags: flags.treeFlags, body: incoming.body,
+            allowConflict: incoming.allowConflict, remote: incoming.remote, deletedBranch: incoming.deletedBranch,
+            tombstone: Self.tombstone)
+        if tree != before { try store(tree, over: record, id: incoming.documentID, in: collection) }
+        return outcome
+    }
+
+    /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody.
+    package func markSynced(
+        _ id: String, revision: RevisionID, remote: Int, in collection: CollectionHandle
+    ) throws {
+        guard let record = try record(id, in: collection) else { return }
+        if record.revision == revision, record.synced == 0 || record.synced == remote {
+            guard record.synced != remote else { return }
+            let statement = try RawStatement(collection.syncedSQL, in: database)
+            statement.bind(1, record.row)
+            statement.bind(2, Int64(remote))
+            try statement.run()
+            return
+        }
+        var tree = try record.tree()
+        tree.noteRemote(remote, has: revision, tombstone: Self.tombstone)
+        tree.prune(depth: RevisionTree.maximumDepth)
+        if let winner = tree.winner, winner.id != record.revision || !tree.isKnownToFollow(revision) {
+            // The remote holds on to a branch that lost here: what won has to be offered to it, again.
+            try store(tree, over: record, in: collection)
+        } else {
+            try write(tree, over: record, in: collection, sequence: record.sequence)
+        }
+    }
+
+    // MARK: Conflicts
+
+    /// Settles a conflict (replication.md §13.3): the conflicting leaf wins, with the result as its child if the
+    /// result is another body.
+    ///
+    /// - Returns: the current revision afterwards; nil if the document changed since `local` was read.
+    package func resolve(
+        _ id: String, in collection: CollectionHandle, local: RevisionID, remote: RevisionID,
+        result: (body: JSONText, isDeleted: Bool)?
+    ) throws -> RevisionID? {
+        guard let record = try record(id, in: collection), record.revision == local else { return nil }
+        var tree = try record.tree()
+        guard tree.conflicts.contains(where: { $0.id == remote }) else { return nil }
+        let child = result.map { result in
+            (
+                id: Self.revisionID(parent: remote, isDeleted: result.isDeleted, body: result.body),
+                flags: rowFlags(of: result.body, isDeleted: result.isDeleted).treeFlags, body: result.body
+            )
+        }
+        tree.resolve(conflict: remote, child: child, tombstone: Self.tombstone)
+        try store(tree, over: record, in: collection)
+        return tree.winner?.id
+    }
+
+    // MARK: Purge and expiration
+
+    /// Removes a document without trace; false if it was not there.
+    package func purge(_ id: String, in collection: CollectionHandle) throws -> Bool {
+        guard catalogView.lastSequence[collection.number] != nil else {
+            throw LoveseatError(.notOpen, "collection \(collection.name) was deleted")
+        }
+        let statement = try RawStatement("DELETE FROM \"\(collection.table)\" WHERE doc_id = ?1", in: database)
+        statement.bind(1, id)
+        guard try statement.run() > 0 else { return false }
+        // The rows may no longer tell the last sequence, and none may be given twice.
+        let last = try RawStatement("UPDATE collections SET last_sequence = ?2 WHERE number = ?1", in: database)
+        last.bind(1, collection.number)
+        last.bind(2, Int64(clamping: catalogView.lastSequence[collection.number] ?? 0))
+        try last.run()
+        note(id, in: collection)
+        return true
+    }
+
+    /// Sets when a document purges itself, in milliseconds since 1970, or nil for never; false if it is not there.
+    package func setExpiration(_ id: String, in collection: CollectionHandle, at time: Int64?) throws -> Bool {
+        let statement = try RawStatement("UPDATE \"\(collection.table)\" SET expires = ?2 WHERE doc_id = ?1", in: database)
+        statement.bind(1, id)
+        statement.bind(2, time)
+        return try statement.run() > 0
+    }
+
+    // MARK: Rows
+
+    /// Inserts a row; nil if the document is there already.
+    private func insertRow(
+        _ id: String, in collection: CollectionHandle, revision: RevisionID, flags: RowFlags, synced: Int,
+        tree: [UInt8]?, body: JSONText
+    ) throws -> UInt64? {
+        let last = catalogView.lastSequence[collection.number]
+        let sequence = try nextSequence(collection)
+        let statement = try RawStatement(collection.insertSQL, in: database)
+        statement.bind(1, id)
+        statement.bind(2, Int64(clamping: sequence))
+        statement.bind(3, revision.text)
+        statement.bind(4, flags.rawValue)
+        statement.bind(5, Int64(synced))
+        statement.bind(6, blob: tree)
+        statement.bindText(7, body.bytes)
+        guard try statement.run() > 0 else {
+            replaceCatalog { $0.lastSequence[collection.number] = last }
+            return nil
+        }
+        note(id, in: collection)
+        return sequence
+    }
+
+    @discardableResult
+    private func store(
+        _ tree: RevisionTree, over record: DocumentRecord?, id: String? = nil, in collection: CollectionHandle
+    ) throws -> UInt64 {
+        guard let record else {
+            guard let id, let winner = tree.winner else { throw LoveseatError(.assertionFailed, "an empty tree") }
+            let parts = try RowParts(tree, winner: winner)
+            let sequence = try insertRow(
+                id, in: collection, revision: winner.id, flags: parts.flags, synced: parts.synced, tree: parts.tree,
+                body: parts.body)
+            guard let sequence else { throw LoveseatError(.assertionFailed, "a row appeared inside a transaction") }
+            return sequence
+        }
+        let sequence = try nextSequence(collection)
+        try write(tree, over: record, in: collection, sequence: sequence)
+        note(record.id, in: collection)
+        return sequence
+    }
+
+    private func write(
+        _ tree: RevisionTree, over record: DocumentRecord, in collection: CollectionHandle, sequence: UInt64
+    ) throws {
+        guard let winner = tree.winner else { throw LoveseatError(.assertionFailed, "an empty tree") }
+        let parts = try RowParts(tree, winner: winner)
+        let statement = try RawStatement(collection.updateSQL, in: database)
+        statement.bind(1, record.row)
+        statement.bind(2, Int64(clamping: sequence))
+        statement.bind(3, winner.id.text)
+        statement.bind(4, parts.flags.rawValue)
+        statement.bind(5, Int64(parts.synced))
+        statement.bind(6, blob: parts.tree)
+        statement.bindText(7, parts.body.bytes)
+        try statement.run()
+    }
+
+    /// A tree as the columns of its row.
+    private struct RowParts {
+        let flags: RowFlags
+        let synced: Int
+        let tree: [UInt8]?
+        let body: JSONText
+
+        init(_ tree: RevisionTree, winner: RevisionTree.Node) throws {
+            guard let body = winner.body else { throw LoveseatError(.assertionFailed, "a leaf without a body") }
+            var flags = RowFlags(rawValue: Int64(winner.flags.subtracting(.conflict).rawValue))
+            if !tree.conflicts.isEmpty { flags.insert(.hasConflicts) }
+            // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
+            synced = tree.remotes.filter { $0.value == winner.id }.keys.min() ?? 0
+            var rest = tree
+            if synced != 0 { rest.forgetRemote(synced) }
+            self.tree = rest.encoded
+            self.flags = flags
+            self.body = body
+        }
+    }
+}
+
+extension RowFlags {
+    var treeFlags: RevisionTree.Flags {
+        RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: rawValue)).intersection([.deleted, .closed, .hasBlobs])
+    }
+}

@@ -1,0 +1,188 @@
+import LoveseatModel
+import LoveseatReplication
+
+/// A mistake that replication could make. The simulator must notice every one of them; if it does not, what it says
+/// of the others is worth nothing.
+public enum PlantedFault: String, CaseIterable, Sendable {
+    /// A received document is answered as stored and is not.
+    case dropReceivedDocument
+    /// A byte of a received body changes.
+    case flipByteOfReceivedBody
+    /// A byte of a sent body changes.
+    case flipByteOfSentBody
+    /// A received deletion is stored as a living document.
+    case loseTombstone
+    /// A received document is stored as a deletion.
+    case inventTombstone
+    /// Of a batch, all but the last revision are stored.
+    case dropEndOfBatch
+    /// The change feed leaves a change out.
+    case skipChangeInFeed
+    /// The change feed claims to have read further than it did.
+    case overstateFeedPosition
+    /// The local checkpoint is read back as further than it was.
+    case advanceLocalCheckpoint
+    /// Both copies of the checkpoint skip ahead by one.
+    case skipCheckpoint
+    /// Revisions are answered before they are stored, and then the storing is forgotten.
+    case acknowledgeEarly
+    /// A wanted change is answered as already here.
+    case claimToHaveChange
+    /// A proposal is answered as already here.
+    case claimToHaveProposal
+    /// The current and the conflicting revision change places when stored.
+    case swapWinner
+    /// A conflict is reported as no conflict, and nobody resolves it.
+    case hideConflict
+    /// A revision is marked as known to the remote before it was pushed.
+    case markUnpushedAsSynced
+    /// A blob loses its last byte and keeps its name.
+    case truncateBlob
+    /// A missing blob is claimed to be here.
+    case claimToHaveBlob
+    /// The history that comes with a revision is cut off.
+    case loseHistory
+    /// A revision is sent with the body of another document.
+    case sendOtherBody
+    /// A document comes under another ID.
+    case misnameDocument
+    /// A received revision is stored twice, once under an invented name.
+    case inventDocument
+    /// A received revision gets a name of our own making.
+    case renameRevision
+}
+
+/// A database that makes one of the mistakes from time to time.
+final class FaultyReplica: ReplicaStore {
+    private let inner: any ReplicaStore
+    private let fault: PlantedFault
+    private var generator: SeededGenerator
+    private var lastBody: JSONText?
+    private(set) var count = 0
+
+    init(_ inner: any ReplicaStore, fault: PlantedFault, seed: UInt64) {
+        self.inner = inner
+        self.fault = fault
+        generator = SeededGenerator(seed: seed)
+    }
+
+    func perform(_ request: StoreRequest) -> StoreAnswer {
+        guard generator.chance(0.3) else { return inner.perform(request) }
+        if let answer = bend(request) {
+            count += 1
+            return answer
+        }
+        return inner.perform(request)
+    }
+
+    /// The answer of a database that makes the mistake; nil where the mistake does not apply.
+    private func bend(_ request: StoreRequest) -> StoreAnswer? {
+        switch (fault, request) {
+        case (.dropReceivedDocument, .insert(let collection, let revisions)),
+            (.acknowledgeEarly, .insert(let collection, let revisions)):
+            _ = inner.perform(.insert(collection: collection, Array(revisions.dropFirst())))
+            return .inserted(revisions.map { _ in .inserted })
+        case (.dropEndOfBatch, .insert(let collection, let revisions)) where revisions.count > 1:
+            _ = inner.perform(.insert(collection: collection, revisions.dropLast()))
+            return .inserted(revisions.map { _ in .inserted })
+        case (.flipByteOfReceivedBody, .insert(let collection, let revisions)):
+            return insert(collection, revisions) { change($0, body: Self.flipped($0.body)) }
+        case (.loseTombstone, .insert(let collection, let revisions)) where revisions.contains(where: \.isDeleted):
+            return insert(collection, revisions) { change($0, isDeleted: false) }
+        case (.inventTombstone, .insert(let collection, let revisions)) where revisions.contains { !$0.isDeleted }:
+            return insert(collection, revisions) { change($0, isDeleted: true) }
+        case (.loseHistory, .insert(let collection, let revisions)) where revisions.contains { $0.history.count > 1 }:
+            return insert(collection, revisions) { change($0, history: [$0.history[0]]) }
+        case (.misnameDocument, .insert(let collection, let revisions)):
+            return insert(collection, revisions) { change($0, id: $0.documentID + "x") }
+        case (.inventDocument, .insert(let collection, let revisions)):
+            let copies = revisions.map { change($0, id: $0.documentID + "-copy") }
+            _ = inner.perform(.insert(collection: collection, copies))
+            return inner.perform(request)
+        case (.renameRevision, .insert(let collection, let revisions)):
+            return insert(collection, revisions) { revision in
+                let renamed = RevisionID(generation: revision.history[0].generation, digest: [0xAB, 0xCD])
+                return change(revision, history: [renamed] + revision.history.dropFirst())
+            }
+        case (.swapWinner, .insert(let collection, let revisions)) where revisions.contains { $0.history.count > 1 }:
+            return insert(collection, revisions) { change($0, history: Array($0.history.dropFirst())) }
+        case (.hideConflict, .insert):
+            guard case .inserted(let results) = inner.perform(request) else { return nil }
+            return .inserted(results.map { $0 == .conflict ? .inserted : $0 })
+        case (.flipByteOfSentBody, .readRevisions):
+            return found(request) { (Self.flipped($0), $1) }
+        case (.sendOtherBody, .readRevisions):
+            return found(request) { body, isDeleted in
+                defer { lastBody = body }
+                return (lastBody ?? body, isDeleted)
+            }
+        case (.skipChangeInFeed, .readChanges):
+            guard case .changes(let changes, let through) = inner.perform(request), !changes.isEmpty else { return nil }
+            return .changes(Array(changes.dropFirst()), through: through)
+        case (.overstateFeedPosition, .readChanges):
+            guard case .changes(let changes, let through) = inner.perform(request), through > 0 else { return nil }
+            return .changes(changes, through: through + 2)
+        case (.advanceLocalCheckpoint, .loadCheckpoint):
+            guard case .checkpoint(let json?) = inner.perform(request) else { return nil }
+            return .checkpoint(Self.advanced(json))
+        case (.skipCheckpoint, .saveCheckpoint(let collection, let json)):
+            return inner.perform(.saveCheckpoint(collection: collection, Self.advanced(json)))
+        case (.skipCheckpoint, .savePeerCheckpoint(let id, let revision, let json)):
+            return inner.perform(.savePeerCheckpoint(id: id, replacing: revision, Self.advanced(json)))
+        case (.claimToHaveChange, .judgeChanges(_, let changes)):
+            return .changeVerdicts(changes.map { _ in .alreadyHere })
+        case (.claimToHaveProposal, .judgeProposals(_, let proposals)):
+            return .proposalVerdicts(proposals.map { _ in .alreadyHere })
+        case (.markUnpushedAsSynced, .readChanges(let collection, _)):
+            guard case .changes(let changes, let through) = inner.perform(request), !changes.isEmpty else { return nil }
+            let marks = changes.map { DocumentRevision(documentID: $0.documentID, revision: $0.revision) }
+            _ = inner.perform(.markSynced(collection: collection, marks))
+            return .changes([], through: through)
+        case (.truncateBlob, .readBlob(let digest, let offset, let count)):
+            guard case .blobBytes(let bytes) = inner.perform(.readBlob(digest, offset: offset, count: count)) else { return nil }
+            return .blobBytes(bytes.dropLast())
+        case (.claimToHaveBlob, .holdBlobs): return .missingBlobs([])
+        default: return nil
+        }
+    }
+
+    private func insert(
+        _ collection: Int, _ revisions: [IncomingRevision], _ change: (IncomingRevision) -> IncomingRevision
+    ) -> StoreAnswer {
+        inner.perform(.insert(collection: collection, revisions.map(change)))
+    }
+
+    private func change(
+        _ revision: IncomingRevision, id: String? = nil, history: [RevisionID]? = nil, isDeleted: Bool? = nil,
+        body: JSONText? = nil
+    ) -> IncomingRevision {
+        IncomingRevision(
+            documentID: id ?? revision.documentID, history: history ?? revision.history,
+            isDeleted: isDeleted ?? revision.isDeleted, body: body ?? revision.body, noConflicts: revision.noConflicts)
+    }
+
+    private func found(_ request: StoreRequest, _ change: (JSONText, Bool) -> (JSONText, Bool)) -> StoreAnswer? {
+        guard case .revisions(let revisions) = inner.perform(request) else { return nil }
+        return .revisions(
+            revisions.map { outgoing in
+                guard case .found(var content) = outgoing else { return outgoing }
+                (content.body, content.isDeleted) = change(content.body, content.isDeleted)
+                return .found(content)
+            })
+    }
+
+    /// The text with one letter or digit changed, still JSON.
+    private static func flipped(_ text: JSONText) -> JSONText {
+        var bytes = text.bytes
+        guard let index = bytes.lastIndex(where: { (0x31...0x38).contains($0) }) else { return text }
+        bytes[index] ^= 1
+        return (try? JSONText(bytes)) ?? text
+    }
+
+    private static func advanced(_ json: JSONText) -> JSONText {
+        var value = JSONElement(json).value
+        for key in ["local", "remote"] { value[key] = JSONValue((value[key]?.int ?? 0) + 3) }
+        value["localCompleted"] = nil
+        return JSONText(canonical: value)
+    }
+}

@@ -1,0 +1,234 @@
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// Two sessions joined by a link of the virtual clock.
+final class SimulatedConnection {
+    struct Plan {
+        var pushes = true
+        var pulls = true
+        var isContinuous = false
+        var resets = false
+        var latency = 1...5
+        var storeDelay = 0...0
+        var tuning = ReplicationTuning()
+        /// The number of frames after which the link breaks; nil for never.
+        var cutAfter: Int?
+        /// How often a resolver throws and leaves the conflict for the next start.
+        var resolverFailures = 0.0
+    }
+
+    /// One side.
+    final class End {
+        let owner: SimulatedPeer
+        let peer: ReplicationPeer
+        let store: any ReplicaStore
+        let isActive: Bool
+        var timers: [ReplicationTimer: VirtualClock.Token] = [:]
+        var framesOnTheWay = 0
+        var lastArrival = 0
+        var progress = ReplicationProgress()
+        var isBusy = true
+        var failure: LoveseatError?
+        var lastStoreTime = 0
+
+        init(owner: SimulatedPeer, peer: ReplicationPeer, store: any ReplicaStore, isActive: Bool) {
+            self.owner = owner
+            self.peer = peer
+            self.store = store
+            self.isActive = isActive
+        }
+    }
+
+    private static let framesInFlight = 8
+
+    let plan: Plan
+    let active: End
+    let passive: End
+    private(set) var isOpen = true
+    private let clock: VirtualClock
+    private var generator: SeededGenerator
+    private var frames = 0
+    private let trace: (String) -> Void
+    /// Says what every database is asked and answers, for people; not a part of the trace.
+    var detail: ((String) -> Void)?
+    private let onEnd: (SimulatedConnection) -> Void
+
+    init(
+        from source: SimulatedPeer, to target: SimulatedPeer, plan: Plan, clock: VirtualClock, seed: UInt64,
+        wrap: (any ReplicaStore, Bool) -> any ReplicaStore, trace: @escaping (String) -> Void,
+        onEnd: @escaping (SimulatedConnection) -> Void
+    ) throws {
+        self.plan = plan
+        self.clock = clock
+        self.trace = trace
+        self.onEnd = onEnd
+        generator = SeededGenerator(seed: seed)
+        let ids = source.collections.indices.map {
+            source.checkpointID($0, with: target, pushes: plan.pushes, pulls: plan.pulls)
+        }
+        let remote = try source.store.write { try $0.remoteNumber("peer-\(target.index)") }
+        let bindings = zip(source.collections, ids).map { collection, id in
+            var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
+            binding.isEmpty = source.store.lastSequence(collection) == 0
+            return binding
+        }
+        var activePlan = ActivePlan(
+            collections: bindings, pushes: plan.pushes, pulls: plan.pulls, isContinuous: plan.isContinuous)
+        activePlan.resets = plan.resets
+        let now = { Int64(1_700_000_000_000 + clock.now) }
+        let activeStore = StoreReplica(
+            store: source.store, collections: source.collections, checkpointIDs: ids, remote: remote, nowMilliseconds: now)
+        active = End(
+            owner: source, peer: ReplicationPeer(session: ReplicationSession(active: activePlan, tuning: plan.tuning)),
+            store: wrap(activeStore, true), isActive: true)
+        let passivePlan = PassivePlan(collections: target.collections.map(\.name))
+        passive = End(
+            owner: target, peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
+            store: wrap(StoreReplica(store: target.store, nowMilliseconds: now), false), isActive: false)
+    }
+
+    func open() {
+        for end in [active, passive] {
+            end.owner.listen(end) { [unowned self, unowned end] collection in
+                clock.schedule(after: 0) { [weak self, weak end] in
+                    guard let self, let end, isOpen else { return }
+                    self.run(end) { $0.localChange(collection) }
+                }
+            }
+            run(end) { $0.connected(.mobile3) }
+        }
+    }
+
+    /// The link breaks: both sides notice, what was on the way is lost.
+    func cut() {
+        guard isOpen else { return }
+        isOpen = false
+        trace("cut \(active.owner.index)-\(passive.owner.index)")
+        for end in [active, passive] {
+            perform(end.peer.disconnected(), of: end)
+            leave(end)
+        }
+        onEnd(self)
+    }
+
+    /// One side's process dies: it notices nothing more, and nothing that it kept in memory is written down.
+    func crash(_ peer: SimulatedPeer) {
+        guard isOpen else { return }
+        isOpen = false
+        for end in [active, passive] {
+            if end.owner !== peer { perform(end.peer.disconnected(), of: end) }
+            leave(end)
+        }
+        onEnd(self)
+    }
+
+    private func leave(_ end: End) {
+        end.owner.unlisten(end)
+        for timer in end.timers.values { clock.cancel(timer) }
+        end.timers = [:]
+    }
+
+    private func run(_ end: End, _ event: (ReplicationPeer) -> [ReplicationPeer.Action]) {
+        end.peer.now = Int64(1_700_000_000 + clock.now / 1_000)
+        perform(event(end.peer), of: end)
+        pump(end)
+    }
+
+    private func perform(_ first: [ReplicationPeer.Action], of end: End) {
+        var actions = first[...]
+        while let action = actions.popFirst() {
+            switch action {
+            case .store(let request, let continuation):
+                let delay = generator.int(plan.storeDelay)
+                if delay == 0, end.lastStoreTime <= clock.now || !isOpen {
+                    actions.append(contentsOf: end.peer.stored(continuation, ask(request, end)))
+                } else {
+                    // Answers come in the order of the questions.
+                    end.lastStoreTime = max(end.lastStoreTime, clock.now + delay)
+                    clock.schedule(after: end.lastStoreTime - clock.now) { [weak self, weak end] in
+                        guard let self, let end, isOpen else { return }
+                        let answer = ask(request, end)
+                        run(end) { $0.stored(continuation, answer) }
+                    }
+                }
+            case .setTimer(let timer, let milliseconds):
+                if let old = end.timers[timer] { clock.cancel(old) }
+                end.timers[timer] = clock.schedule(after: milliseconds) { [weak self, weak end] in
+                    guard let self, let end, isOpen else { return }
+                    end.timers[timer] = nil
+                    run(end) { $0.timerFired(timer) }
+                }
+            case .cancelTimer(let timer): if let old = end.timers.removeValue(forKey: timer) { clock.cancel(old) }
+            case .resolve(let collection, let id): resolve(collection, id, end)
+            case .report(.activity(let isBusy, let progress)):
+                (end.isBusy, end.progress) = (isBusy, progress)
+            case .report(.failure(let error)): end.failure = end.failure ?? error
+            case .report(.document(let event)):
+                trace("\(end.owner.index) \(event.isPush ? "push" : "pull") \(event.documentID) \(event.error?.code.description ?? "ok")")
+            case .close(let code, _): finish(end, code)
+            }
+        }
+    }
+
+    private func ask(_ request: StoreRequest, _ end: End) -> StoreAnswer {
+        let answer = end.store.perform(request)
+        detail?("\(end.owner.index) \(request) -> \(answer)")
+        if case .insert(let collection, _) = request { end.owner.changed(collection) }
+        return answer
+    }
+
+    private func resolve(_ collection: Int, _ id: String, _ end: End) {
+        let fails = generator.chance(plan.resolverFailures)
+        clock.schedule(after: generator.int(0...20)) { [weak self, weak end] in
+            guard let self, let end, isOpen else { return }
+            var failure: LoveseatError?
+            if fails {
+                failure = LoveseatError(.conflict, "the resolver threw")
+            } else {
+                let resolution = ConflictResolution(
+                    store: end.owner.store, collection: end.owner.collections[collection], documentID: id)
+                do { try resolution.runNow(DefaultConflictResolver.resolve) } catch { failure = LoveseatError(storage: error) }
+                end.owner.changed(collection)
+            }
+            trace("\(end.owner.index) resolved \(id)")
+            run(end) { $0.resolved(collection, documentID: id, failure) }
+        }
+    }
+
+    /// Hands frames to the link as long as it takes them.
+    private func pump(_ end: End) {
+        while isOpen, end.framesOnTheWay < Self.framesInFlight {
+            let (frame, actions) = end.peer.nextFrame()
+            if !actions.isEmpty { perform(actions, of: end) }
+            guard let frame, isOpen else { return }
+            frames += 1
+            if let limit = plan.cutAfter, frames > limit { return cut() }
+            let other = end === active ? passive : active
+            end.framesOnTheWay += 1
+            end.lastArrival = max(end.lastArrival, clock.now + generator.int(plan.latency))
+            trace("\(end.owner.index)>\(other.owner.index) \(frame.count) \(frame.suffix(4))")
+            clock.schedule(after: end.lastArrival - clock.now) { [weak self, weak end, weak other] in
+                guard let self, let end, let other, isOpen else { return }
+                end.framesOnTheWay -= 1
+                run(other) { $0.receive(frame) }
+                if isOpen { pump(end) }
+            }
+        }
+    }
+
+    /// A session said goodbye: the other side hears of it after all that was sent before.
+    private func finish(_ end: End, _ code: Int) {
+        trace("\(end.owner.index) closes \(code)")
+        let other = end === active ? passive : active
+        clock.schedule(after: max(0, end.lastArrival - clock.now) + 1) { [weak self] in
+            guard let self, isOpen else { return }
+            isOpen = false
+            perform(other.peer.disconnected(), of: other)
+            leave(active)
+            leave(passive)
+            onEnd(self)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// One database of a simulation, which outlives its connections.
+final class SimulatedPeer {
+    let index: Int
+    let store: DocumentStore
+    let collections: [CollectionHandle]
+    private let privateUUID: [UInt8]
+    /// Connections that want to hear of changes here.
+    var listeners: [ObjectIdentifier: (Int) -> Void] = [:]
+    private(set) var order: [ObjectIdentifier] = []
+
+    init(index: Int, collections names: [CollectionName], blobFolder: String, seed: UInt64) throws {
+        self.index = index
+        var generator = SeededGenerator(seed: seed)
+        privateUUID = generator.bytes(16)
+        var options = DocumentStore.Options()
+        let uuid = generator.bytes(16)
+        options.newUUID = { uuid }
+        store = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
+        let store = store
+        collections = try names.map { name in try store.write { try $0.createCollection(name) } }
+    }
+
+    func listen(_ connection: AnyObject, _ notify: @escaping (Int) -> Void) {
+        listeners[ObjectIdentifier(connection)] = notify
+        order.append(ObjectIdentifier(connection))
+    }
+
+    func unlisten(_ connection: AnyObject) {
+        listeners[ObjectIdentifier(connection)] = nil
+        order.removeAll { $0 == ObjectIdentifier(connection) }
+    }
+
+    func changed(_ collection: Int) { for key in order { listeners[key]?(collection) } }
+
+    func checkpointID(_ collection: Int, with other: SimulatedPeer, pushes: Bool, pulls: Bool) -> String {
+        let id = CheckpointID(
+            privateUUID: privateUUID, collection: collections[collection].name, pulls: pulls, pushes: pushes,
+            remote: "peer-\(other.index)")
+        return "cp-" + String(decoding: Hashing.sha1(id.hashInput).flatMap { Array(String($0, radix: 16).utf8) }, as: UTF8.self)
+    }
+
+    // MARK: State
+
+    /// What two peers must agree on about a document.
+    struct DocumentState: Hashable, CustomStringConvertible {
+        let revision: RevisionID
+        let isDeleted: Bool
+        let body: JSONText
+        let hasConflict: Bool
+
+        var description: String {
+            "\(revision)\(isDeleted ? " deleted" : "")\(hasConflict ? " CONFLICT" : "") \(body.description.prefix(80))"
+        }
+    }
+
+    func state(of collection: Int) throws -> [String: DocumentState] {
+        var state: [String: DocumentState] = [:]
+        try store.read { transaction in
+            try transaction.changes(in: collections[collection], since: 0) { record in
+                state[record.id] = DocumentState(
+                    revision: record.revision, isDeleted: record.isDeleted, body: record.body, hasConflict: record.hasConflicts)
+                return true
+            }
+        }
+        return state
+    }
+}

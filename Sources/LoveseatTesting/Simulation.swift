@@ -1,0 +1,351 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+private import Foundation
+
+/// A whole history of N peers on a virtual clock, made from one number.
+///
+/// Peers edit, delete, purge, resolve and attach; connections come, are cut at any message and come again; peers die
+/// and start again from what they stored. In the end everybody syncs until nothing moves, and all must hold the same.
+/// The same seed gives the same history, event for event.
+public struct Simulation: Sendable {
+    /// The number that the history is made from.
+    public let seed: UInt64
+    /// A mistake to make on purpose.
+    public var fault: PlantedFault?
+    /// About how many edits the history has, at most.
+    public var edits = 150
+    /// The most peers.
+    public var maximumPeers = 16
+    /// Prints every event.
+    public var isVerbose = false
+
+    /// A history that is not run yet.
+    public init(seed: UInt64) { self.seed = seed }
+
+    /// What a run found.
+    public struct Report: Hashable, Sendable {
+        /// Sentences about what is wrong; none if the peers agree.
+        public var problems: [String] = []
+        /// A digest of every event, the same for the same seed.
+        public var trace: UInt64 = 0xCBF2_9CE4_8422_2325
+        /// The number of peers.
+        public var peers = 0
+        /// The number of connections made.
+        public var connections = 0
+        /// The number of revisions sent over all of them.
+        public var revisionsSent = 0
+        /// The number of documents in the end, tombstones included.
+        public var documents = 0
+    }
+
+    /// Runs the history.
+    ///
+    /// - Throws: ``LoveseatError`` if a database of the simulation itself fails.
+    public func run() throws -> Report { try SimulationRun(self).run() }
+}
+
+/// One run.
+final class SimulationRun {
+    private let simulation: Simulation
+    private var generator: SeededGenerator
+    private let clock = VirtualClock()
+    private var peers: [SimulatedPeer] = []
+    private var edges: [(source: Int, target: Int)] = []
+    private var connections: [SimulatedConnection] = []
+    private var report = Simulation.Report()
+    private let folder: String
+    private var hasPurged = false
+    private var isQuiescing = false
+    /// The only editor of each document, and what it wrote last; nil once there were several, or a purge.
+    private var soleEditors: [String: (peer: Int, body: JSONText?)?] = [:]
+    private var blobContents: [BlobDigest: [UInt8]] = [:]
+
+    init(_ simulation: Simulation) throws {
+        self.simulation = simulation
+        generator = SeededGenerator(seed: simulation.seed)
+        folder = FileManager.default.temporaryDirectory
+            .appending(path: "loveseat-simulation-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)").path
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    func run() throws -> Simulation.Report {
+        try makePeers()
+        scheduleHistory()
+        try runUntilQuiet(limit: 3_000_000)
+        try quiesce()
+        for peer in peers { try peer.store.close() }
+        return report
+    }
+
+    private func trace(_ event: String) {
+        if simulation.isVerbose { print(clock.now, event) }
+        for byte in event.utf8 { report.trace = (report.trace ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    }
+
+    // MARK: Setting up
+
+    private func makePeers() throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let small = generator.chance(0.7)
+        report.peers = small ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
+        let names: [CollectionName] = generator.chance(0.4)
+            ? [.default] : [CollectionName(scope: "s", name: "one"), CollectionName(scope: "s", name: "two")].compactMap { $0 }
+        for index in 0..<report.peers {
+            let peer = try SimulatedPeer(
+                index: index, collections: names, blobFolder: "\(folder)/\(index)", seed: generator.next())
+            peers.append(peer)
+            guard index > 0 else { continue }
+            // A spanning tree keeps everybody reachable, in either direction; further edges make rings and cliques.
+            let other = generator.int(0...index - 1)
+            edges.append(generator.chance(0.5) ? (index, other) : (other, index))
+        }
+        for _ in 0..<generator.int(0...report.peers) {
+            let (source, target) = (generator.int(0...report.peers - 1), generator.int(0...report.peers - 1))
+            if source != target, !edges.contains(where: { $0.source == source && $0.target == target }) {
+                edges.append((source, target))
+            }
+        }
+    }
+
+    // MARK: The history
+
+    private func scheduleHistory() {
+        let edits = generator.int(20...max(20, simulation.edits))
+        for _ in 0..<edits { clock.schedule(after: generator.int(0...20_000)) { [unowned self] in edit() } }
+        for _ in 0..<edges.count * generator.int(1...4) {
+            let edge = generator.pick(edges)
+            clock.schedule(after: generator.int(0...15_000)) { [unowned self] in connect(edge) }
+        }
+        for _ in 0..<generator.int(0...4) {
+            clock.schedule(after: generator.int(0...20_000)) { [unowned self] in crash() }
+            clock.schedule(after: generator.int(0...20_000)) { [unowned self] in partition() }
+        }
+        // Continuous connections go on until somebody ends them.
+        clock.schedule(after: 25_000) { [unowned self] in for connection in connections { connection.cut() } }
+    }
+
+    private func randomTuning() -> ReplicationTuning {
+        var tuning = ReplicationTuning()
+        tuning.changesPerMessage = generator.pick([10, 20, 200])
+        tuning.insertBatch = generator.pick([1, 5, 100])
+        tuning.revisionsTransmitting = generator.pick([1, 3, 10])
+        tuning.revisionsRequested = generator.pick([5, 50, 200])
+        tuning.listsInFlight = generator.pick([1, 5])
+        tuning.revisionsQueued = generator.pick([5, 600])
+        tuning.checkpointDelay = generator.pick([50, 500, 5_000])
+        tuning.blobPiece = generator.pick([1_000, 64 << 10])
+        return tuning
+    }
+
+    private func connect(_ edge: (source: Int, target: Int)) {
+        let isLinked = connections.contains { $0.active.owner.index == edge.source && $0.passive.owner.index == edge.target }
+        guard !isQuiescing, !isLinked else { return }
+        var plan = SimulatedConnection.Plan()
+        switch generator.int(0...5) {
+        case 0: plan.pulls = false
+        case 1: plan.pushes = false
+        default: break
+        }
+        plan.isContinuous = generator.chance(0.5)
+        plan.latency = generator.pick([0...0, 1...5, 20...300])
+        plan.storeDelay = generator.pick([0...0, 0...0, 0...30])
+        plan.tuning = randomTuning()
+        plan.cutAfter = generator.chance(0.4) ? generator.int(1...120) : nil
+        plan.resolverFailures = generator.pick([0, 0, 0.3])
+        plan.resets = generator.chance(0.05)
+        open(edge, plan)
+    }
+
+    private func open(_ edge: (source: Int, target: Int), _ plan: SimulatedConnection.Plan) {
+        trace("connect \(edge.source)>\(edge.target)")
+        let seed = generator.next()
+        let faultSeed = generator.next()
+        do {
+            let connection = try SimulatedConnection(
+                from: peers[edge.source], to: peers[edge.target], plan: plan, clock: clock, seed: seed,
+                wrap: { [simulation, isQuiescing] store, isActive in
+                    guard let fault = simulation.fault, !isQuiescing else { return store }
+                    return FaultyReplica(store, fault: fault, seed: faultSeed &+ (isActive ? 1 : 2))
+                },
+                trace: { [unowned self] in trace($0) }, onEnd: { [unowned self] in ended($0) })
+            if simulation.isVerbose {
+                connection.detail = { [clock] text in print(clock.now, text.replacing("LoveseatReplication.", with: "")) }
+            }
+            report.connections += 1
+            connections.append(connection)
+            connection.open()
+        } catch { report.problems.append("a connection could not be made: \(error)") }
+    }
+
+    private func ended(_ connection: SimulatedConnection) {
+        connections.removeAll { $0 === connection }
+        report.revisionsSent += connection.active.peer.revisionsSent + connection.passive.peer.revisionsSent
+        if let failure = connection.active.failure ?? connection.passive.failure, simulation.fault == nil {
+            report.problems.append("a session failed: \(failure)")
+        }
+    }
+
+    private func crash() {
+        let peer = generator.pick(peers)
+        trace("crash \(peer.index)")
+        for connection in connections where connection.active.owner === peer || connection.passive.owner === peer {
+            connection.crash(peer)
+        }
+    }
+
+    private func partition() {
+        let side = Set(peers.indices.filter { _ in generator.chance(0.5) })
+        trace("partition \(side.sorted())")
+        for connection in connections
+        where side.contains(connection.active.owner.index) != side.contains(connection.passive.owner.index) {
+            connection.cut()
+        }
+    }
+
+    // MARK: Edits
+
+    private func edit() {
+        let peer = generator.pick(peers)
+        let collection = generator.int(0...peer.collections.count - 1)
+        let id = "doc\(generator.int(0...generator.pick([3, 12, 40])))"
+        let key = "\(collection)/\(id)"
+        let kind = generator.int(0...19)
+        trace("\(peer.index) edit \(kind) \(key)")
+        do {
+            switch kind {
+            case 0:
+                if try peer.store.write({ try $0.purge(id, in: peer.collections[collection]) }) {
+                    hasPurged = true
+                    soleEditors[key] = .some(nil)
+                }
+            case 1...3:
+                let made = try peer.store.write {
+                    try $0.save(id, in: peer.collections[collection], body: .emptyObject, isDeleted: true, condition: .lastWriteWins)
+                }
+                if made != nil { noteEdit(key, peer, nil) }
+            case 4:
+                let resolution = ManualMerge(peer: peer, collection: collection, documentID: id)
+                if try resolution.merge() { soleEditors[key] = .some(nil) }
+            default:
+                let body = try randomBody(for: peer)
+                _ = try peer.store.write {
+                    try $0.save(id, in: peer.collections[collection], body: body, isDeleted: false, condition: .lastWriteWins)
+                }
+                noteEdit(key, peer, body)
+            }
+        } catch { report.problems.append("an edit failed: \(error)") }
+        peer.changed(collection)
+    }
+
+    private func noteEdit(_ key: String, _ peer: SimulatedPeer, _ body: JSONText?) {
+        switch soleEditors[key] {
+        case nil: soleEditors[key] = (peer.index, body)
+        case .some(.some(let entry)) where entry.peer == peer.index: soleEditors[key] = (peer.index, body)
+        default: soleEditors[key] = .some(nil)
+        }
+    }
+
+    private func randomBody(for peer: SimulatedPeer) throws -> JSONText {
+        var value: JSONValue = ["n": JSONValue(generator.int(0...1_000_000)), "by": JSONValue(peer.index)]
+        if generator.chance(0.1) { value["long"] = .string(String(repeating: "lorem ipsum ", count: generator.int(1...4_000))) }
+        if generator.chance(0.15) {
+            let content = generator.bytes(generator.pick([0, 10, 5_000, 200_000]))
+            let writer = try peer.store.blobs.writer()
+            try writer.write(content)
+            let (digest, length) = try writer.finish()
+            blobContents[digest] = content
+            let type = generator.pick(["text/plain", "image/jpeg"])
+            value["blob"] = BlobReference(digest: digest, length: length, contentType: type).json
+        }
+        return JSONText(canonical: value)
+    }
+
+    // MARK: The end
+
+    private func runUntilQuiet(limit: Int) throws {
+        let start = clock.steps
+        while clock.step() {
+            guard clock.steps - start < limit else {
+                report.problems.append("the history does not end: \(limit) events and more to come")
+                return
+            }
+        }
+    }
+
+    /// Everybody syncs with everybody reachable, over good links, until a whole round changes nothing.
+    private func quiesce() throws {
+        isQuiescing = true
+        for connection in connections { connection.cut() }
+        var rounds = 0
+        while report.problems.isEmpty {
+            let before = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
+            for edge in edges {
+                var plan = SimulatedConnection.Plan()
+                plan.resets = rounds == 0 && hasPurged
+                plan.latency = 0...1
+                open(edge, plan)
+                let connection = connections.last
+                try runUntilQuiet(limit: 1_000_000)
+                if let connection { judge(connection) }
+            }
+            rounds += 1
+            let after = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
+            if before == after, rounds > 1 { break }
+            if rounds > 3 * peers.count + 5 {
+                report.problems.append("no rest after \(rounds) rounds")
+                break
+            }
+        }
+        if report.problems.isEmpty || simulation.fault != nil { try compare() }
+    }
+
+    private func judge(_ connection: SimulatedConnection) {
+        let name = "\(connection.active.owner.index)>\(connection.passive.owner.index)"
+        if connection.isOpen { report.problems.append("session \(name) does not end") }
+        let progress = connection.active.progress
+        if progress.completed != progress.total {
+            report.problems.append("session \(name) ended at \(progress.completed) of \(progress.total)")
+        }
+    }
+
+    private func compare() throws {
+        for collection in peers[0].collections.indices {
+            let first = try peers[0].state(of: collection)
+            report.documents += first.count
+            for peer in peers.dropFirst() {
+                let other = try peer.state(of: collection)
+                for id in Set(first.keys).union(other.keys).sorted() where first[id] != other[id] {
+                    report.problems.append(
+                        "\(collection)/\(id): peer 0 has \(first[id].map(\.description) ?? "nothing"), peer \(peer.index) has \(other[id].map(\.description) ?? "nothing")")
+                }
+            }
+            for (id, state) in first.sorted(by: { $0.key < $1.key }) {
+                if state.hasConflict { report.problems.append("\(collection)/\(id): the conflict is not resolved") }
+                checkSoleEditor("\(collection)/\(id)", state)
+            }
+            for (key, entry) in soleEditors.sorted(by: { $0.key < $1.key }) where key.hasPrefix("\(collection)/") {
+                if entry != nil, first[String(key.dropFirst(2))] == nil { report.problems.append("\(key): lost everywhere") }
+            }
+        }
+        for peer in peers {
+            report.problems += try peer.store.check().map { "peer \(peer.index): \($0)" }
+            for (digest, content) in blobContents where peer.store.blobs.contains(digest) {
+                if try peer.store.blobs.read(digest, from: 0, count: content.count + 1) != content {
+                    report.problems.append("peer \(peer.index): blob \(digest) has other content")
+                }
+            }
+        }
+    }
+
+    /// Where only one peer ever edited a document, what it wrote last is what everybody has.
+    private func checkSoleEditor(_ key: String, _ state: SimulatedPeer.DocumentState) {
+        guard let entry = soleEditors[key] ?? nil else { return }
+        if let body = entry.body {
+            if state.isDeleted || state.body != body { report.problems.append("\(key): the last edit of peer \(entry.peer) is lost") }
+        } else if !state.isDeleted {
+            report.problems.append("\(key): the deletion by peer \(entry.peer) is lost")
+        }
+    }
+}

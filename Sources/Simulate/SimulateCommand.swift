@@ -1,0 +1,96 @@
+import ArgumentParser
+import LoveseatTesting
+
+@main
+struct SimulateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Runs whole histories of several peers, each made from one number, and checks that all end up equal.",
+        discussion: """
+            EXAMPLES:
+              simulate --seeds 1..20000          run twenty thousand histories
+              simulate --seeds 4711 --verbose    replay one, and print every event
+              simulate --faults                  plant every known fault, and check that each is caught
+            """)
+
+    @Option(help: "One seed, or a range such as 1..100000.")
+    var seeds = "1..500"
+
+    @Option(help: "About how many edits a history has, at most.")
+    var edits = 150
+
+    @Option(help: "Plant this fault in every history.")
+    var fault: String?
+
+    @Flag(help: "Plant every fault in turn, and check that the simulator catches it.")
+    var faults = false
+
+    @Flag(help: "Run every history twice, and check that both runs are the same, event for event.")
+    var twice = false
+
+    @Flag(help: "Print every event.")
+    var verbose = false
+
+    func run() throws {
+        let range = try parseSeeds()
+        if faults { return try checkFaults(range) }
+        let planted = try fault.map { name in
+            guard let fault = PlantedFault(rawValue: name) else {
+                let names = PlantedFault.allCases.map(\.rawValue).joined(separator: ", ")
+                throw ValidationError("no fault \"\(name)\": there are \(names)")
+            }
+            return fault
+        }
+        var failures = 0
+        var totals = (connections: 0, revisions: 0)
+        for seed in range {
+            let report = try simulate(seed, planted)
+            totals.connections += report.connections
+            totals.revisions += report.revisionsSent
+            if twice, try simulate(seed, planted).trace != report.trace {
+                failures += 1
+                print("seed \(seed): two runs differ")
+            }
+            guard !report.problems.isEmpty else { continue }
+            failures += 1
+            print("seed \(seed): \(report.peers) peers, \(report.problems.count) problems")
+            for problem in report.problems.prefix(5) { print("  \(problem)") }
+            print("  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")")
+        }
+        print("\(range.count - failures) passed, \(failures) failed")
+        print("\(totals.connections) connections, \(totals.revisions) revisions sent")
+        if failures > 0 { throw ExitCode(1) }
+    }
+
+    private func simulate(_ seed: UInt64, _ fault: PlantedFault?) throws -> Simulation.Report {
+        var simulation = Simulation(seed: seed)
+        simulation.fault = fault
+        simulation.edits = edits
+        simulation.isVerbose = verbose
+        return try simulation.run()
+    }
+
+    private func checkFaults(_ range: ClosedRange<UInt64>) throws {
+        var missed = 0
+        for fault in PlantedFault.allCases {
+            var caughtAt: UInt64?
+            for seed in range where caughtAt == nil {
+                if !(try simulate(seed, fault).problems.isEmpty) { caughtAt = seed }
+            }
+            if let caughtAt { print("\(fault.rawValue): caught at seed \(caughtAt)") } else {
+                missed += 1
+                print("\(fault.rawValue): MISSED in \(range.count) histories")
+            }
+        }
+        print("\(PlantedFault.allCases.count - missed) of \(PlantedFault.allCases.count) faults caught")
+        if missed > 0 { throw ExitCode(1) }
+    }
+
+    private func parseSeeds() throws -> ClosedRange<UInt64> {
+        let parts = seeds.split(separator: ".", omittingEmptySubsequences: true).map { UInt64($0) }
+        guard let first = parts.first ?? nil, let last = parts.last ?? nil, parts.count <= 2, first <= last else {
+            throw ValidationError("--seeds takes a number or a range such as 1..500, not \"\(seeds)\"")
+        }
+        return first...last
+    }
+}
