@@ -6,13 +6,13 @@ package actor ReplicationDriver {
     /// What the driver asks of the layer above.
     package struct Hooks: Sendable {
         /// Resolves one document's conflict; returns why it could not.
-        package var resolve: @Sendable (_ collection: Int, _ documentID: String) async -> LoveseatError?
+        package var resolve: @Sendable (ConflictNotice) async -> LoveseatError?
         package var report: @Sendable (ReplicationReport) -> Void
         /// Unix time in seconds.
         package var now: @Sendable () -> Int64
 
         package init(
-            resolve: @escaping @Sendable (Int, String) async -> LoveseatError?,
+            resolve: @escaping @Sendable (ConflictNotice) async -> LoveseatError?,
             report: @escaping @Sendable (ReplicationReport) -> Void,
             now: @escaping @Sendable () -> Int64
         ) {
@@ -96,7 +96,7 @@ package actor ReplicationDriver {
                 actions.append(contentsOf: peer.stored(continuation, store.perform(request)))
             case .setTimer(let timer, let milliseconds): setTimer(timer, milliseconds)
             case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
-            case .resolve(let collection, let id): resolve(collection, id)
+            case .resolve(let notice): resolve(notice)
             case .report(.failure(let error)): failure = failure ?? error
             case .report(let report): hooks.report(report)
             case .close(let code, let reason): goodbye = (code, reason)
@@ -115,12 +115,12 @@ package actor ReplicationDriver {
         }
     }
 
-    private func resolve(_ collection: Int, _ id: String) {
+    private func resolve(_ notice: ConflictNotice) {
         let work = hooks.resolve
         resolutions.append(
             Task {
-                let error = await work(collection, id)
-                perform(peer.resolved(collection, documentID: id, error))
+                let error = await work(notice)
+                perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
             })
         if resolutions.count > 1_000 { resolutions.removeFirst(500) }
     }

@@ -15,10 +15,18 @@ package enum ReplicationEffect: Hashable, Sendable {
     case setTimer(ReplicationTimer, milliseconds: Int)
     case cancelTimer(ReplicationTimer)
     /// Have the app resolve a document's conflict, away from this connection.
-    case resolve(collection: Int, documentID: String)
+    case resolve(ConflictNotice)
     case report(ReplicationReport)
     /// Say goodbye; the session is over.
     case close(code: Int, reason: String)
+}
+
+/// A document whose conflict is to be resolved.
+package struct ConflictNotice: Hashable, Sendable {
+    package let collection: Int
+    package let documentID: String
+    /// Whether the peer takes a `deleted_branch` (docs/extensions.md).
+    package let closesBranches: Bool
 }
 
 /// What an answer of the peer's is for. Names and numbers only, never a closure.

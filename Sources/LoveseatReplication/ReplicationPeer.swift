@@ -10,7 +10,7 @@ package final class ReplicationPeer {
         case store(StoreRequest, then: StoreContinuation)
         case setTimer(ReplicationTimer, milliseconds: Int)
         case cancelTimer(ReplicationTimer)
-        case resolve(collection: Int, documentID: String)
+        case resolve(ConflictNotice)
         case report(ReplicationReport)
         case close(code: Int, reason: String)
     }
@@ -106,7 +106,7 @@ package final class ReplicationPeer {
             case .store(let request, let continuation): actions.append(.store(request, then: continuation))
             case .setTimer(let timer, let milliseconds): actions.append(.setTimer(timer, milliseconds: milliseconds))
             case .cancelTimer(let timer): actions.append(.cancelTimer(timer))
-            case .resolve(let collection, let id): actions.append(.resolve(collection: collection, documentID: id))
+            case .resolve(let notice): actions.append(.resolve(notice))
             case .report(let report): actions.append(.report(report))
             case .close(let code, let reason): actions.append(.close(code: code, reason: reason))
             }

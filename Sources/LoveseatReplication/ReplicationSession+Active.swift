@@ -21,7 +21,6 @@ extension ReplicationSession {
         }
         phase = .loadingCheckpoints(missing: collections.count)
         for index in collections.indices {
-            effects.append(.store(.listConflicts(collection: index), then: .conflictsListed(collection: index)))
             if plan.resets {
                 checkpointLoaded(index, nil)
             } else {
@@ -111,8 +110,13 @@ extension ReplicationSession {
         case .getCheckpoint: checkpointAnswered(answer)
         case .refetchCheckpoint(let index): collections[index].checkpoint?.refetched(answer, time: now, &effects)
         case .setCheckpoint(let index): collections[index].checkpoint?.savedRemotely(answer, time: now, &effects)
-        case .subscribe:
-            if case .failure(let error) = answer { fail(LoveseatError(reply: error, "subscribing to changes")) }
+        case .subscribe(let index):
+            switch answer {
+            case .success(let message):
+                peerClosesBranches = message.properties[ProtocolExtension.property] == ProtocolExtension.closedBranches
+                effects.append(.store(.listConflicts(collection: index), then: .conflictsListed(collection: index)))
+            case .failure(let error): fail(LoveseatError(reply: error, "subscribing to changes"))
+            }
         case .proposals(let index, let list), .changes(let index, let list):
             collections[index].push?.listAnswered(list, answer, &effects)
         case .revision(let index, let key): collections[index].push?.revisionAnswered(key, answer, &effects)
@@ -179,6 +183,7 @@ extension ReplicationSession {
     private mutating func resolve(_ index: Int, _ id: String) {
         guard plan?.pulls == true else { return }
         guard collections[index].resolving.insert(id).inserted else { return }
-        effects.append(.resolve(collection: index, documentID: id))
+        effects.append(
+            .resolve(ConflictNotice(collection: index, documentID: id, closesBranches: peerClosesBranches)))
     }
 }

@@ -1,6 +1,12 @@
 import LoveseatBLIP
 import LoveseatModel
 
+/// What this build says beyond the protocol (docs/extensions.md). Other peers ignore the property.
+enum ProtocolExtension {
+    static let property = "loveseat"
+    static let closedBranches = "closed-branches"
+}
+
 /// What the peer asks, which is mostly asked of the passive side.
 extension ReplicationSession {
     private static let longestCheckpoint = 1 << 20
@@ -144,7 +150,8 @@ extension ReplicationSession {
         }
         do throws(ReplyError) {
             let subscription = try Subscription(message)
-            acknowledge(message, number: number)
+            let properties: MessageProperties = [ProtocolExtension.property: ProtocolExtension.closedBranches]
+            effects.append(.reply(Message(properties, isUrgent: message.isUrgent), to: number))
             var start = SequenceSet([0...0])
             start.insert(0...subscription.since)
             collections[index].push = PushSession(

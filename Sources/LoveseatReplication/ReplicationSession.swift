@@ -87,6 +87,8 @@ package struct ReplicationSession: Sendable {
 
     // Passive side.
     var hasCollections: Bool?
+    /// The peer takes a `deleted_branch` with a revision (docs/extensions.md).
+    var peerClosesBranches = false
     var deferred: [(number: UInt64, message: Message)] = []
     var blobReads: [UInt64: BlobRead] = [:]
     var peerCheckpointRequests: [UInt64: Bool] = [:]

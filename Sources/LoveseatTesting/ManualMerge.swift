@@ -12,7 +12,7 @@ struct ManualMerge {
     /// Returns whether there was one.
     func merge() throws -> Bool {
         let resolution = ConflictResolution(
-            store: peer.store, collection: peer.collections[collection], documentID: documentID)
+            store: peer.store, collection: peer.collections[collection], documentID: documentID, closesBranches: true)
         guard try peer.store.read({ try $0.record(documentID, in: peer.collections[collection]) })?.hasConflicts == true,
             let conflict = try resolution.next()
         else { return false }

@@ -161,7 +161,7 @@ final class SimulatedConnection {
                     run(end) { $0.timerFired(timer) }
                 }
             case .cancelTimer(let timer): if let old = end.timers.removeValue(forKey: timer) { clock.cancel(old) }
-            case .resolve(let collection, let id): resolve(collection, id, end)
+            case .resolve(let notice): resolve(notice, end)
             case .report(.activity(let isBusy, let progress)):
                 (end.isBusy, end.progress) = (isBusy, progress)
             case .report(.failure(let error)): end.failure = end.failure ?? error
@@ -179,7 +179,8 @@ final class SimulatedConnection {
         return answer
     }
 
-    private func resolve(_ collection: Int, _ id: String, _ end: End) {
+    private func resolve(_ notice: ConflictNotice, _ end: End) {
+        let (collection, id) = (notice.collection, notice.documentID)
         let fails = generator.chance(plan.resolverFailures)
         clock.schedule(after: generator.int(0...20)) { [weak self, weak end] in
             guard let self, let end, isOpen else { return }
@@ -188,7 +189,8 @@ final class SimulatedConnection {
                 failure = LoveseatError(.conflict, "the resolver threw")
             } else {
                 let resolution = ConflictResolution(
-                    store: end.owner.store, collection: end.owner.collections[collection], documentID: id)
+                    store: end.owner.store, collection: end.owner.collections[collection], documentID: id,
+                    closesBranches: notice.closesBranches)
                 do { try resolution.runNow(DefaultConflictResolver.resolve) } catch { failure = LoveseatError(storage: error) }
                 end.owner.changed(collection)
             }

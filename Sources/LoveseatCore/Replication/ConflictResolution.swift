@@ -7,8 +7,11 @@ package struct ConflictResolution: Sendable {
     package let store: DocumentStore
     package let collection: CollectionHandle
     package let documentID: String
+    /// Whether the peer takes a `deleted_branch`.
+    package let closesBranches: Bool
 
-    package init(store: DocumentStore, collection: CollectionHandle, documentID: String) {
+    package init(store: DocumentStore, collection: CollectionHandle, documentID: String, closesBranches: Bool) {
+        self.closesBranches = closesBranches
         self.store = store
         self.collection = collection
         self.documentID = documentID
@@ -41,7 +44,7 @@ package struct ConflictResolution: Sendable {
         try store.write {
             try $0.resolve(
                 documentID, in: collection, local: conflict.local.revision, remote: conflict.remote.revision,
-                result: resolution.child(of: conflict)) != nil
+                resolution.settlement(of: conflict, closesBranches: closesBranches)) != nil
         }
     }
 

@@ -10,6 +10,16 @@ extension RevisionTree {
         case badHistory
     }
 
+    /// How a conflict was settled.
+    package enum Settlement: Hashable, Sendable {
+        /// The conflicting revision becomes the current one.
+        case remoteStands
+        /// The current revision stays, and the conflicting branch is closed.
+        case localStands
+        /// A new revision follows the conflicting one.
+        case child(body: JSONText, isDeleted: Bool)
+    }
+
     /// What became of a received revision.
     package enum Outcome: Hashable, Sendable {
         /// It was here before.
@@ -128,6 +138,14 @@ extension RevisionTree {
         guard let new = node(id) else { return false }
         if old.isDeleted != new.isDeleted { return new.isDeleted }
         return new.id > old.id
+    }
+
+    /// Settles a conflict by leaving the current branch as it is and giving up the conflicting one.
+    ///
+    /// For remotes that take a `deleted_branch`: no new revision is made, so that peers that decide alike agree at once.
+    package mutating func keepLocal(over leaf: RevisionID, tombstone: (RevisionID) -> RevisionID) {
+        retire(leaf, tombstone: tombstone)
+        finish()
     }
 
     /// Settles the conflict between the current branch and a conflicting leaf (replication.md §13.3).

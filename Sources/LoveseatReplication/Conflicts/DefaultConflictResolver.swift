@@ -44,20 +44,20 @@ package enum Resolution: Hashable, Sendable {
     case merged(JSONText)
     case deleted
 
-    /// What to store as a child of the remote revision (replication.md §13.3); nil if the remote one stands as it is.
-    package func child(of conflict: ConflictCase) -> (body: JSONText, isDeleted: Bool)? {
+    /// What that means for the revision tree (replication.md §13.3).
+    ///
+    /// - Parameter closesBranches: whether the peer takes a `deleted_branch` (docs/extensions.md). If not, the remote
+    ///   branch must win, and a local winner becomes a child of the remote revision.
+    package func settlement(of conflict: ConflictCase, closesBranches: Bool) -> RevisionTree.Settlement {
         switch self {
-        case .remote: nil
-        case .local: (conflict.local.body, conflict.local.isDeleted)
-        case .merged(let body): (body, false)
+        case .remote: return .remoteStands
+        case .local where closesBranches: return .localStands
+        case .local: return .child(body: conflict.local.body, isDeleted: conflict.local.isDeleted)
+        case .merged(let body): return .child(body: body, isDeleted: false)
         case .deleted:
-            if conflict.remote.isDeleted {
-                nil
-            } else if conflict.local.isDeleted {
-                (conflict.local.body, true)
-            } else {
-                (.emptyObject, true)
-            }
+            if conflict.remote.isDeleted { return .remoteStands }
+            guard conflict.local.isDeleted else { return .child(body: .emptyObject, isDeleted: true) }
+            return Resolution.local.settlement(of: conflict, closesBranches: closesBranches)
         }
     }
 }

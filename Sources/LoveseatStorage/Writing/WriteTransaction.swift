@@ -211,24 +211,24 @@ package final class WriteTransaction: ReadTransaction {
 
     // MARK: Conflicts
 
-    /// Settles a conflict (replication.md §13.3): the conflicting leaf wins, with the result as its child if the
-    /// result is another body.
+    /// Settles a conflict (replication.md §13.3).
     ///
     /// - Returns: the current revision afterwards; nil if the document changed since `local` was read.
     package func resolve(
         _ id: String, in collection: CollectionHandle, local: RevisionID, remote: RevisionID,
-        result: (body: JSONText, isDeleted: Bool)?
+        _ settlement: RevisionTree.Settlement
     ) throws -> RevisionID? {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
         var tree = try record.tree()
         guard tree.conflicts.contains(where: { $0.id == remote }) else { return nil }
-        let child = result.map { result in
-            (
-                id: Self.revisionID(parent: remote, isDeleted: result.isDeleted, body: result.body),
-                flags: rowFlags(of: result.body, isDeleted: result.isDeleted).treeFlags, body: result.body
-            )
+        switch settlement {
+        case .remoteStands: tree.resolve(conflict: remote, child: nil, tombstone: Self.tombstone)
+        case .localStands: tree.keepLocal(over: remote, tombstone: Self.tombstone)
+        case .child(let body, let isDeleted):
+            let id = Self.revisionID(parent: remote, isDeleted: isDeleted, body: body)
+            let flags = rowFlags(of: body, isDeleted: isDeleted).treeFlags
+            tree.resolve(conflict: remote, child: (id, flags, body), tombstone: Self.tombstone)
         }
-        tree.resolve(conflict: remote, child: child, tombstone: Self.tombstone)
         try store(tree, over: record, in: collection)
         return tree.winner?.id
     }
