@@ -16,16 +16,12 @@ let package = Package(
     name: "loveseat",
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
-        .library(name: "Loveseat", targets: ["Loveseat"]),
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
-        .executable(name: "loveseat", targets: ["LoveseatCLI"]),
         .executable(name: "simulate", targets: ["Simulate"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
@@ -56,42 +52,15 @@ let package = Package(
             name: "LoveseatCore",
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage",
-                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
         ),
-
-        // Network.
-        .target(
-            name: "LoveseatNetwork",
-            dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatCore",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-            ],
-            swiftSettings: strict
-        ),
-
-        // The one import of an app.
-        .target(name: "Loveseat", dependencies: ["LoveseatCore", "LoveseatNetwork"], swiftSettings: strict),
 
         // Tools.
         .target(
             name: "LoveseatTesting",
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
-            ],
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "LoveseatCLI",
-            dependencies: [
-                "Loveseat", "LoveseatModel", "LoveseatCore", "LoveseatNetwork",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict
         ),
@@ -113,6 +82,23 @@ let package = Package(
         .testTarget(
             name: "LoveseatBLIPTests",
             dependencies: ["LoveseatModel", "LoveseatBLIP"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatStorageTests",
+            dependencies: ["LoveseatModel", "LoveseatStorage", "StoreWriter"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "ConvergenceTests",
+            dependencies: ["LoveseatTesting"],
+            swiftSettings: strict
+        ),
+        // A process that the crash test kills.
+        .executableTarget(
+            name: "StoreWriter",
+            dependencies: ["LoveseatModel", "LoveseatStorage"],
+            path: "Tests/StoreWriter",
             swiftSettings: strict
         ),
     ]

@@ -20,8 +20,6 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case skipChangeInFeed
     /// The change feed claims to have read further than it did.
     case overstateFeedPosition
-    /// The local checkpoint is read back as further than it was.
-    case advanceLocalCheckpoint
     /// Both copies of the checkpoint skip ahead by one.
     case skipCheckpoint
     /// Revisions are answered before they are stored, and then the storing is forgotten.
@@ -32,8 +30,6 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case claimToHaveProposal
     /// The current and the conflicting revision change places when stored.
     case swapWinner
-    /// A conflict is reported as no conflict, and nobody resolves it.
-    case hideConflict
     /// A revision is marked as known to the remote before it was pushed.
     case markUnpushedAsSynced
     /// A blob loses its last byte and keeps its name.
@@ -106,9 +102,6 @@ final class FaultyReplica: ReplicaStore {
             }
         case (.swapWinner, .insert(let collection, let revisions)) where revisions.contains { $0.history.count > 1 }:
             return insert(collection, revisions) { change($0, history: Array($0.history.dropFirst())) }
-        case (.hideConflict, .insert):
-            guard case .inserted(let results) = inner.perform(request) else { return nil }
-            return .inserted(results.map { $0 == .conflict ? .inserted : $0 })
         case (.flipByteOfSentBody, .readRevisions):
             return found(request) { (Self.flipped($0), $1) }
         case (.sendOtherBody, .readRevisions):
@@ -122,9 +115,6 @@ final class FaultyReplica: ReplicaStore {
         case (.overstateFeedPosition, .readChanges):
             guard case .changes(let changes, let through) = inner.perform(request), through > 0 else { return nil }
             return .changes(changes, through: through + 2)
-        case (.advanceLocalCheckpoint, .loadCheckpoint):
-            guard case .checkpoint(let json?) = inner.perform(request) else { return nil }
-            return .checkpoint(Self.advanced(json))
         case (.skipCheckpoint, .saveCheckpoint(let collection, let json)):
             return inner.perform(.saveCheckpoint(collection: collection, Self.advanced(json)))
         case (.skipCheckpoint, .savePeerCheckpoint(let id, let revision, let json)):

@@ -72,6 +72,7 @@ final class SimulatedConnection {
         let bindings = zip(source.collections, ids).map { collection, id in
             var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
             binding.isEmpty = source.store.lastSequence(collection) == 0
+            if binding.isEmpty, plan.pulls { source.mayLackTombstones = true }
             return binding
         }
         var activePlan = ActivePlan(

@@ -9,6 +9,8 @@ final class SimulatedPeer {
     let store: DocumentStore
     let collections: [CollectionHandle]
     private let privateUUID: [UInt8]
+    /// It once pulled into an empty collection, which leaves tombstones of documents it never had out (replication.md §6).
+    var mayLackTombstones = false
     /// Connections that want to hear of changes here.
     var listeners: [ObjectIdentifier: (Int) -> Void] = [:]
     private(set) var order: [ObjectIdentifier] = []

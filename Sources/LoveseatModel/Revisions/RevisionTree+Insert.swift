@@ -62,21 +62,27 @@ extension RevisionTree {
         let common = history.firstIndex { contains($0) }
         if common == 0 {
             if let winner, winner.id != id, let given = deletedBranch.firstIndex(of: winner.id), given > 0 {
-                reopen(id)
-                closeWinner(with: deletedBranch[..<given])
-                noteRemote(remote, has: id, tombstone: tombstone)
-                finish()
-                return .inserted
+                reopen(id, flags: flags, body: body)
+                if isLeaf(id) {
+                    closeWinner(with: deletedBranch[..<given])
+                    noteRemote(remote, has: id, tombstone: tombstone)
+                    finish()
+                    return .inserted
+                }
             }
             noteRemote(remote, has: id, tombstone: tombstone)
             finish()
             return .alreadyPresent
         }
         let ancestor = common.flatMap { node(history[$0]) }
-        let isDeadDocument = common == nil && winner?.isDeleted == true && conflicts.isEmpty
-        var continuesLeaf = ancestor.map { isLeaf($0.id) } ?? (nodes.isEmpty || (!allowConflict && isDeadDocument))
+        var continuesLeaf = ancestor.map { isLeaf($0.id) } ?? nodes.isEmpty
         if !continuesLeaf, let winner, let given = deletedBranch.firstIndex(of: winner.id), given > 0 {
             closeWinner(with: deletedBranch[..<given])
+            continuesLeaf = true
+        }
+        if !continuesLeaf, !allowConflict, let winner, winner.isDeleted, conflicts.isEmpty {
+            // A deleted document may be made anew by a peer that never had it (replication.md §8).
+            if let dead = index(of: winner.id) { nodes[dead].flags.insert(.closed) }
             continuesLeaf = true
         }
         guard allowConflict || continuesLeaf else { throw .conflict }
@@ -94,8 +100,10 @@ extension RevisionTree {
     }
 
     /// Takes back the tombstone that closed a revision's branch, if one did.
-    private mutating func reopen(_ id: RevisionID) {
+    private mutating func reopen(_ id: RevisionID, flags: Flags, body: JSONText) {
         for leaf in leaves where leaf.flags.contains(.closed) && leaf.parent == id { nodes.removeAll { $0.id == leaf.id } }
+        guard isLeaf(id), let index = index(of: id) else { return }
+        (nodes[index].flags, nodes[index].body) = (flags, body)
     }
 
     /// Adds a received tombstone with its ancestors on top of the current revision.

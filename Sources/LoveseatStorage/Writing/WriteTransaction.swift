@@ -94,10 +94,15 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     /// Fails once the collection was deleted, by whatever holder of a handle.
-    private func nextSequence(_ collection: CollectionHandle) throws -> UInt64 {
-        guard let last = catalogView.lastSequence[collection.number] else {
+    private func requireOpen(_ collection: CollectionHandle) throws {
+        guard catalogView.lastSequence[collection.number] != nil else {
             throw LoveseatError(.notOpen, "collection \(collection.name) was deleted")
         }
+    }
+
+    private func nextSequence(_ collection: CollectionHandle) throws -> UInt64 {
+        try requireOpen(collection)
+        let last = catalogView.lastSequence[collection.number] ?? 0
         replaceCatalog { $0.lastSequence[collection.number] = last + 1 }
         return last + 1
     }
@@ -116,6 +121,7 @@ package final class WriteTransaction: ReadTransaction {
     package func save(
         _ id: String, in collection: CollectionHandle, body: JSONText, isDeleted: Bool, condition: SaveCondition
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
+        try requireOpen(collection)
         let flags = rowFlags(of: body, isDeleted: isDeleted)
         if case .lastWriteWins = condition {} else if case .unchanged(since: nil) = condition {
             if !isDeleted, let made = try insertNew(id, in: collection, body: body, flags: flags) { return made }
@@ -167,6 +173,7 @@ package final class WriteTransaction: ReadTransaction {
     ///
     /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
     package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> RevisionTree.Outcome {
+        try requireOpen(collection)
         let flags = rowFlags(of: incoming.body, isDeleted: incoming.isDeleted)
         if incoming.history.count == 1, let id = incoming.history.first {
             let sequence = try insertRow(
@@ -201,8 +208,10 @@ package final class WriteTransaction: ReadTransaction {
         var tree = try record.tree()
         tree.noteRemote(remote, has: revision, tombstone: Self.tombstone)
         tree.prune(depth: RevisionTree.maximumDepth)
-        if let winner = tree.winner, winner.id != record.revision || !tree.isKnownToFollow(revision) {
-            // The remote holds on to a branch that lost here: what won has to be offered to it, again.
+        let isSettled = record.hasConflicts && tree.conflicts.isEmpty
+        if isSettled || tree.winner?.id != record.revision || !tree.isKnownToFollow(revision) {
+            // The remote holds on to a branch that lost here, or a conflict kept the document from being offered:
+            // what is current has to be offered to it, again.
             try store(tree, over: record, in: collection)
         } else {
             try write(tree, over: record, in: collection, sequence: record.sequence)
@@ -237,9 +246,7 @@ package final class WriteTransaction: ReadTransaction {
 
     /// Removes a document without trace; false if it was not there.
     package func purge(_ id: String, in collection: CollectionHandle) throws -> Bool {
-        guard catalogView.lastSequence[collection.number] != nil else {
-            throw LoveseatError(.notOpen, "collection \(collection.name) was deleted")
-        }
+        try requireOpen(collection)
         let statement = try RawStatement("DELETE FROM \"\(collection.table)\" WHERE doc_id = ?1", in: database)
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }

@@ -1,0 +1,74 @@
+import Foundation
+import LoveseatModel
+import LoveseatStorage
+import Testing
+
+/// Real processes, killed while they write.
+@Suite(.serialized) struct CrashTests {
+    /// The program that writes, beside the tests.
+    private static var writer: URL {
+        let tests = URL(filePath: ProcessInfo.processInfo.arguments[0]).deletingLastPathComponent()
+        return tests.appending(path: "StoreWriter")
+    }
+
+    private static func start(_ folder: String, _ first: Int) throws -> (Process, Pipe) {
+        let process = Process()
+        process.executableURL = writer
+        process.arguments = [folder, String(first)]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        return (process, output)
+    }
+
+    @Test func `two hundred kills lose no save that returned`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-crash-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var next = 0
+        for round in 0..<200 {
+            let (process, output) = try Self.start(folder, next)
+            // Each round dies after another number of acknowledged saves.
+            var text = ""
+            while text.count(where: { $0 == "\n" }) <= round % 37 {
+                let piece = output.fileHandleForReading.availableData
+                try #require(!piece.isEmpty, "the writer ended by itself")
+                text += String(decoding: piece, as: UTF8.self)
+            }
+            kill(process.processIdentifier, SIGKILL)
+            text += String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            process.waitUntilExit()
+            let acknowledged = text.split(separator: "\n").compactMap { Int($0) }
+            let last = try #require(acknowledged.last)
+
+            let store = try DocumentStore.open(folder: folder)
+            defer { try? store.close() }
+            let collection = try #require(store.collection(.default))
+            try store.readRows { view in
+                for number in next...last {
+                    let record = try view.record("doc\(number)", in: collection)
+                    #expect(record.map { JSONElement($0.body)["n"]?.int } == number)
+                }
+            }
+            if round % 50 == 49 { #expect(try store.check() == []) }
+            next = last + 1
+        }
+    }
+
+    @Test func `a database that another process has open is refused with its number`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-lock-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (process, output) = try Self.start(folder, 0)
+        _ = output.fileHandleForReading.availableData
+        do {
+            _ = try DocumentStore.open(folder: folder)
+            Issue.record("opened twice")
+        } catch {
+            #expect(error.code == .busy)
+            #expect(error.message.contains(String(process.processIdentifier)))
+        }
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        let store = try DocumentStore.open(folder: folder)
+        try store.close()
+    }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import LoveseatModel
+import LoveseatStorage
+import Testing
+
+/// A database in a folder of its own, removed afterwards.
+final class TemporaryStore {
+    let folder: String
+    let store: DocumentStore
+    let collection: CollectionHandle
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-\(UUID().uuidString)").path
+        store = try DocumentStore.open(folder: folder)
+        collection = try #require(store.collection(.default))
+    }
+
+    deinit {
+        try? store.close()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    func save(_ id: String, _ json: String, since condition: SaveCondition = .lastWriteWins) throws -> RevisionID? {
+        let body = try JSONText(json).canonical
+        return try store.write {
+            try $0.save(id, in: collection, body: body, isDeleted: false, condition: condition)
+        }?.revision
+    }
+
+    func record(_ id: String) throws -> DocumentRecord? { try store.readRows { try $0.record(id, in: collection) } }
+}
+
+@Suite struct DocumentStoreTests {
+    @Test func `a saved document is read back after opening again`() throws {
+        let temporary = try TemporaryStore()
+        let revision = try temporary.save("tower", #"{"likes":3,"city":"Paris"}"#)
+        try temporary.store.close()
+        let again = try DocumentStore.open(folder: temporary.folder)
+        defer { try? again.close() }
+        let record = try #require(try again.readRows { try $0.record("tower", in: temporary.collection) })
+        #expect(record.revision == revision)
+        #expect(record.body.description == #"{"city":"Paris","likes":3}"#)
+        #expect(record.sequence == 1)
+    }
+
+    @Test func `revisions made here have the digests of the specification`() throws {
+        let temporary = try TemporaryStore()
+        #expect(try temporary.save("h", #"{"name":"Hobbes","age":7}"#)?.text == "1-7b58069baa4e97140f275c7ba4e0f8883c1d42fa")
+        #expect(try temporary.save("h", #"{"name":"Hobbes","age":8}"#)?.text == "2-ef1504fdd47b89096281325a9194e9dcee2b04f7")
+        let deleted = try temporary.store.write {
+            try $0.save("h", in: temporary.collection, body: .emptyObject, isDeleted: true, condition: .lastWriteWins)
+        }
+        #expect(deleted?.revision.text == "3-63840bbc074b80ae44e0f2ac7f6cd734d3ad395d")
+        #expect(try temporary.record("h")?.isDeleted == true)
+        #expect(try temporary.store.read { try $0.count(temporary.collection) } == 0)
+    }
+
+    @Test func `a save on a stale revision is refused, and the document stays`() throws {
+        let temporary = try TemporaryStore()
+        let first = try temporary.save("x", "{\"v\":1}")
+        let second = try temporary.save("x", "{\"v\":2}", since: .unchanged(since: first))
+        #expect(second != nil)
+        #expect(try temporary.save("x", "{\"v\":3}", since: .unchanged(since: first)) == nil)
+        #expect(try temporary.save("x", "{\"v\":3}", since: .unchanged(since: nil)) == nil)
+        #expect(try temporary.record("x")?.revision == second)
+    }
+
+    struct Stop: Error {}
+
+    @Test func `a transaction that throws leaves no trace, and neither does a part of one`() throws {
+        let temporary = try TemporaryStore()
+        #expect(throws: Stop.self) {
+            try temporary.store.write { _ in
+                _ = try temporary.save("a", "{}")
+                throw Stop()
+            }
+        }
+        #expect(try temporary.record("a") == nil)
+        try temporary.store.write { _ in
+            _ = try temporary.save("kept", "{}")
+            #expect(throws: Stop.self) {
+                try temporary.store.write { _ in
+                    _ = try temporary.save("lost", "{}")
+                    throw Stop()
+                }
+            }
+            // What was written is visible inside.
+            #expect(try temporary.record("kept") != nil)
+        }
+        #expect(try temporary.record("lost") == nil)
+        #expect(try temporary.record("kept")?.sequence == 1)
+    }
+
+    @Test func `sequences are never given twice, also after a purge of the last`() throws {
+        let temporary = try TemporaryStore()
+        _ = try temporary.save("a", "{}")
+        _ = try temporary.save("b", "{}")
+        #expect(try temporary.store.write { try $0.purge("b", in: temporary.collection) })
+        try temporary.store.close()
+        let again = try DocumentStore.open(folder: temporary.folder)
+        defer { try? again.close() }
+        let made = try again.write {
+            try $0.save("c", in: temporary.collection, body: .emptyObject, isDeleted: false, condition: .lastWriteWins)
+        }
+        #expect(made?.sequence == 3)
+    }
+
+    @Test func `every commit is heard of once, and nothing after the end of a subscription`() throws {
+        let temporary = try TemporaryStore()
+        let heard = Heard()
+        let token = temporary.store.changes.subscribe(collection: temporary.collection.number) { heard.add($0.documentIDs) }
+        try temporary.store.write { _ in
+            _ = try temporary.save("a", "{\"v\":1}")
+            _ = try temporary.save("b", "{}")
+            _ = try temporary.save("a", "{\"v\":2}")
+        }
+        _ = try? temporary.store.write { _ in
+            _ = try temporary.save("c", "{}")
+            throw Stop()
+        }
+        _ = try temporary.save("d", "{}")
+        temporary.store.changes.unsubscribe(token)
+        _ = try temporary.save("e", "{}")
+        #expect(heard.all == [["a", "b"], ["d"]])
+    }
+
+    @Test func `collections whose names differ in case only are two, and a deleted one starts empty`() throws {
+        let temporary = try TemporaryStore()
+        let names = try ["Sights", "sights", "-%a"].map { try #require(CollectionName(scope: "sqlite_x", name: $0)) }
+        let handles = try names.map { name in try temporary.store.write { try $0.createCollection(name) } }
+        for handle in handles {
+            _ = try temporary.store.write {
+                try $0.save(handle.name.name, in: handle, body: .emptyObject, isDeleted: false, condition: .lastWriteWins)
+            }
+        }
+        for handle in handles { #expect(try temporary.store.read { try $0.count(handle) } == 1) }
+        try temporary.store.write { try $0.deleteCollection(names[0]) }
+        #expect(throws: LoveseatError.self) {
+            try temporary.store.write {
+                try $0.save("x", in: handles[0], body: .emptyObject, isDeleted: false, condition: .lastWriteWins)
+            }
+        }
+        let again = try temporary.store.write { try $0.createCollection(names[0]) }
+        #expect(try temporary.store.read { try $0.count(again) } == 0)
+    }
+
+    @Test func `a copy holds the same documents under another identity`() throws {
+        let temporary = try TemporaryStore()
+        _ = try temporary.save("a", "{\"v\":1}")
+        let target = temporary.folder + "-copy"
+        defer { try? FileManager.default.removeItem(atPath: target) }
+        try temporary.store.copy(to: target)
+        let copy = try DocumentStore.open(folder: target)
+        defer { try? copy.close() }
+        #expect(try copy.readRows { try $0.record("a", in: temporary.collection) }?.body.description == "{\"v\":1}")
+        let identities = try [temporary.store, copy].map { try $0.readRows { try $0.info("private_uuid") } }
+        #expect(identities[0] != identities[1])
+    }
+
+    @Test func `files of other kinds and of later versions are refused with their own errors`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try Data("this is no database, whatever its name says".utf8).write(to: URL(filePath: folder + "/db.sqlite"))
+        #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: folder) }
+        #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: "/proc/nowhere/db") }
+    }
+}
+
+/// Collects what subscribers hear.
+final class Heard: @unchecked Sendable {
+    // @unchecked because the store calls its subscribers one at a time, and the test reads when it has written.
+    private(set) var all: [[String]] = []
+    func add(_ ids: [String]) { all.append(ids) }
+}
+
+@Suite struct BlobTests {
+    @Test func `a blob is stored once, read in ranges, and checked against its digest`() throws {
+        let temporary = try TemporaryStore()
+        let blobs = temporary.store.blobs
+        let writer = try blobs.writer()
+        try writer.write(Array("Hello, ".utf8))
+        try writer.write(Array("World!".utf8))
+        let (digest, length) = try writer.finish()
+        #expect(digest.text == "sha1-CgqfKmdylCVXq1NV12r0Qvj2XgE=" && length == 13)
+        #expect(try blobs.read(digest, from: 7, count: 100) == Array("World!".utf8))
+        #expect(try blobs.read(digest, from: 13, count: 1) == [])
+        // The proof of replication.md §F.3.
+        #expect(try blobs.hash(digest, prefix: [20] + (1...20)).text == "sha1-qblMjGxSaMuEsZGIBo5MWzPrX/w=")
+        let wrong = try blobs.writer()
+        try wrong.write([1])
+        #expect(throws: LoveseatError.self) { try wrong.finish(expected: digest) }
+        #expect(FileManager.default.subpaths(atPath: temporary.folder + "/blobs") == [digest.hexadecimalText])
+    }
+
+    @Test func `compaction keeps what is referred to, pinned or just written, and nothing else`() throws {
+        let temporary = try TemporaryStore()
+        let blobs = temporary.store.blobs
+        func make(_ text: String) throws -> BlobReference {
+            let writer = try blobs.writer()
+            try writer.write(Array(text.utf8))
+            let (digest, length) = try writer.finish()
+            return BlobReference(digest: digest, length: length, contentType: "text/plain")
+        }
+        let used = try make("used")
+        let pinned = try make("pinned")
+        let lost = try make("lost")
+        _ = try temporary.save("d", JSONText(canonical: ["deep": .array([used.json])]).description)
+        blobs.pin(pinned.digest)
+        let freed = try temporary.store.compact()
+        #expect(freed.blobs == 1 && !blobs.contains(lost.digest))
+        #expect(blobs.contains(used.digest) && blobs.contains(pinned.digest))
+        blobs.unpin(pinned.digest)
+        var late: BlobReference?
+        _ = try blobs.collectGarbage {
+            late = try make("pinned")
+            return [used.digest]
+        }
+        #expect(late.map { blobs.contains($0.digest) } == true)
+        #expect(try temporary.store.check() == [])
+    }
+
+    @Test func `the check names a damaged blob`() throws {
+        let temporary = try TemporaryStore()
+        let writer = try temporary.store.blobs.writer()
+        try writer.write([1, 2, 3])
+        let digest = try writer.finish().digest
+        try Data([1, 2, 4]).write(to: URL(filePath: "\(temporary.folder)/blobs/\(digest.hexadecimalText)"))
+        #expect(try temporary.store.check().count == 1)
+    }
+}
