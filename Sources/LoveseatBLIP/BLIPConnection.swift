@@ -120,7 +120,11 @@ package final class BLIPConnection {
     package func cutShort(_ number: UInt64) { supply([], isLast: true, for: number) }
 
     private func enqueue(
-        _ message: Message, type: MessageType, number: UInt64?, tag: Tag?, isWhole: Bool
+        _ message: Message,
+        type: MessageType,
+        number: UInt64?,
+        tag: Tag?,
+        isWhole: Bool
     ) throws(BLIPError) {
         let properties = message.properties.encoded
         guard properties.count <= MessageProperties.longestEncoding else {
@@ -136,7 +140,15 @@ package final class BLIPConnection {
         if message.isCompressed { flags.insert(.compressed) }
         if message.noReply { flags.insert(.noReply) }
         queue.append(
-            OutgoingMessage(type: type, number: number, tag: tag, flags: flags, pending: bytes[...], isWhole: isWhole))
+            OutgoingMessage(
+                type: type,
+                number: number,
+                tag: tag,
+                flags: flags,
+                pending: bytes[...],
+                isWhole: isWhole
+            )
+        )
     }
 
     private func askForBody(_ number: UInt64) {
@@ -176,7 +188,11 @@ package final class BLIPConnection {
                     message.awaitsSupply = true
                     events.append(.wantsBody(number: number))
                 }
-                if message.unacknowledged >= Self.window { icebox.append(message) } else { queue.append(message) }
+                if message.unacknowledged >= Self.window {
+                    icebox.append(message)
+                } else {
+                    queue.append(message)
+                }
             }
             return frame
         }
@@ -270,12 +286,15 @@ package final class BLIPConnection {
     }
 
     private func add(
-        _ frame: IncomingFrame, to message: inout IncomingMessage, acknowledgement: MessageType
+        _ frame: IncomingFrame,
+        to message: inout IncomingMessage,
+        acknowledgement: MessageType
     ) throws(BLIPError) {
         let before = message.bufferedBytes
         if let bytes = try message.add(frame) {
             acknowledgements.append(
-                FrameEncoder.acknowledgement(number: frame.number, type: acknowledgement, bytes: bytes))
+                FrameEncoder.acknowledgement(number: frame.number, type: acknowledgement, bytes: bytes)
+            )
         }
         incomingBytes += message.bufferedBytes - before
         guard message.bufferedBytes <= limits.largestMessage else {

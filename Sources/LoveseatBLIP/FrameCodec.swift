@@ -33,7 +33,9 @@ final class DeflateStream: @unchecked Sendable {
 
     /// Deflates and flushes, without the four bytes that end every flush.
     func deflate(_ input: ArraySlice<UInt8>) throws(BLIPError) -> [UInt8] {
-        var output = try run(input, growingBy: Self.bound(input.count), limit: .max) { CZlib.deflate($0, Z_SYNC_FLUSH) }
+        var output = try run(input, growingBy: Self.bound(input.count), limit: .max) {
+            CZlib.deflate($0, Z_SYNC_FLUSH)
+        }
         guard output.suffix(4).elementsEqual(Self.trailer) else { throw .compression }
         output.removeLast(4)
         return output
@@ -100,11 +102,15 @@ package struct FrameEncoder: Sendable {
 
     /// Level 0 never compresses.
     package init(compressionLevel: Int) {
-        deflater = compressionLevel > 0 ? DeflateStream(deflatingAtLevel: Int32(min(compressionLevel, 9))) : nil
+        deflater =
+            compressionLevel > 0 ? DeflateStream(deflatingAtLevel: Int32(min(compressionLevel, 9))) : nil
     }
 
     package mutating func frame(
-        number: UInt64, type: MessageType, flags: FrameFlags, payload: ArraySlice<UInt8>
+        number: UInt64,
+        type: MessageType,
+        flags: FrameFlags,
+        payload: ArraySlice<UInt8>
     ) throws(BLIPError) -> [UInt8] {
         var flags = flags
         // The bit is per frame, and an empty payload must not go through the compressor.

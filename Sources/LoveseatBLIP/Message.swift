@@ -85,7 +85,9 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
             start = index + 1
         }
         guard parts.count % 2 == 0 else { throw .message("a property has a name and no value") }
-        for index in stride(from: 0, to: parts.count, by: 2) { pairs.append((parts[index], parts[index + 1])) }
+        for index in stride(from: 0, to: parts.count, by: 2) {
+            pairs.append((parts[index], parts[index + 1]))
+        }
     }
 }
 

@@ -52,7 +52,9 @@ struct OutgoingQueue: Sendable {
     mutating func popFirst() -> OutgoingMessage? { messages.isEmpty ? nil : messages.removeFirst() }
 
     /// Changes the first message that matches, where it stands.
-    mutating func update(where matches: (OutgoingMessage) -> Bool, _ change: (inout OutgoingMessage) -> Void) -> Bool {
+    mutating func update(where matches: (OutgoingMessage) -> Bool, _ change: (inout OutgoingMessage) -> Void)
+        -> Bool
+    {
         guard let index = messages.firstIndex(where: matches) else { return false }
         change(&messages[index])
         return true

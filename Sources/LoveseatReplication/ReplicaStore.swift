@@ -109,7 +109,11 @@ package struct LocalChange: Hashable, Sendable {
     package var remoteAncestor: RevisionID?
 
     package init(
-        sequence: UInt64, documentID: String, revision: RevisionID, isDeleted: Bool, bodySize: Int,
+        sequence: UInt64,
+        documentID: String,
+        revision: RevisionID,
+        isDeleted: Bool,
+        bodySize: Int,
         remoteAncestor: RevisionID?
     ) {
         self.sequence = sequence
@@ -198,7 +202,11 @@ package struct SendableRevision: Hashable, Sendable {
     package let deletedBranch: [RevisionID]
 
     package init(
-        revision: RevisionID, history: [RevisionID], isDeleted: Bool, body: JSONText, deletedBranch: [RevisionID] = []
+        revision: RevisionID,
+        history: [RevisionID],
+        isDeleted: Bool,
+        body: JSONText,
+        deletedBranch: [RevisionID] = []
     ) {
         self.revision = revision
         self.history = history
@@ -220,7 +228,11 @@ package struct IncomingRevision: Hashable, Sendable {
     package let deletedBranch: [RevisionID]
 
     package init(
-        documentID: String, history: [RevisionID], isDeleted: Bool, body: JSONText, noConflicts: Bool,
+        documentID: String,
+        history: [RevisionID],
+        isDeleted: Bool,
+        body: JSONText,
+        noConflicts: Bool,
         deletedBranch: [RevisionID] = []
     ) {
         self.deletedBranch = deletedBranch

@@ -40,10 +40,14 @@ package actor ReplicationDriver {
     private var goodbye: (code: Int, reason: String)?
     private var failure: LoveseatError?
 
-    /// - Parameter executor: a serial executor that may block, since the database is called on it.
+    /// `executor`: a serial executor that may block, since the database is called on it.
     package init(
-        session: ReplicationSession, store: sending any ReplicaStore, channel: any MessageChannel,
-        executor: any SerialExecutor, limits: BLIPLimits = BLIPLimits(), hooks: Hooks
+        session: ReplicationSession,
+        store: sending any ReplicaStore,
+        channel: any MessageChannel,
+        executor: any SerialExecutor,
+        limits: BLIPLimits = BLIPLimits(),
+        hooks: Hooks
     ) {
         peer = ReplicationPeer(session: session, limits: limits)
         self.store = store
@@ -108,7 +112,9 @@ package actor ReplicationDriver {
     private func setTimer(_ timer: ReplicationTimer, _ milliseconds: Int) {
         timers[timer]?.cancel()
         timers[timer] = Task {
-            guard (try? await Task.sleep(for: .milliseconds(milliseconds))) != nil, !Task.isCancelled else { return }
+            guard (try? await Task.sleep(for: .milliseconds(milliseconds))) != nil, !Task.isCancelled else {
+                return
+            }
             timers[timer] = nil
             peer.now = hooks.now()
             perform(peer.timerFired(timer))
@@ -121,7 +127,8 @@ package actor ReplicationDriver {
             Task {
                 let error = await work(notice)
                 perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
-            })
+            }
+        )
         if resolutions.count > 1_000 { resolutions.removeFirst(500) }
     }
 
@@ -168,6 +175,8 @@ package actor ReplicationDriver {
 
 extension LoveseatError {
     init(channel error: any Error) {
-        self = (error as? LoveseatError) ?? LoveseatError(.webSocketAbnormalClose, "the connection broke: \(error)")
+        self =
+            (error as? LoveseatError)
+            ?? LoveseatError(.webSocketAbnormalClose, "the connection broke: \(error)")
     }
 }

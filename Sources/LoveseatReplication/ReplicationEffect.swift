@@ -105,7 +105,11 @@ package struct DocumentEvent: Hashable, Sendable {
     package let error: LoveseatError?
 
     package init(
-        collection: Int, documentID: String, isPush: Bool, isDeleted: Bool, isAccessRemoved: Bool = false,
+        collection: Int,
+        documentID: String,
+        isPush: Bool,
+        isDeleted: Bool,
+        isAccessRemoved: Bool = false,
         error: LoveseatError?
     ) {
         self.collection = collection

@@ -40,7 +40,9 @@ package final class ReplicationPeer {
     package var queuedBytes: Int { connection.queuedBytes }
 
     package func connected(_ negotiated: ReplicationProtocol) -> [Action] { run { $0.connected(negotiated) } }
-    package func stored(_ what: StoreContinuation, _ answer: StoreAnswer) -> [Action] { run { $0.stored(what, answer) } }
+    package func stored(_ what: StoreContinuation, _ answer: StoreAnswer) -> [Action] {
+        run { $0.stored(what, answer) }
+    }
     package func timerFired(_ timer: ReplicationTimer) -> [Action] { run { $0.timerFired(timer) } }
     package func localChange(_ collection: Int) -> [Action] { run { $0.localChange(collection) } }
     package func resolved(_ collection: Int, documentID: String, _ error: LoveseatError?) -> [Action] {
@@ -100,11 +102,14 @@ package final class ReplicationPeer {
             switch effect {
             case .send(let message, let continuation): try send(message, continuation)
             case .reply(let message, let number): try connection.reply(message, to: number)
-            case .replyError(let error, let number, let isUrgent): try connection.reply(error, to: number, isUrgent: isUrgent)
+            case .replyError(let error, let number, let isUrgent):
+                try connection.reply(error, to: number, isUrgent: isUrgent)
             case .beginReply(let message, let number): try connection.beginReply(message, to: number)
-            case .supply(let bytes, let isLast, let number): connection.supply(bytes, isLast: isLast, for: number)
+            case .supply(let bytes, let isLast, let number):
+                connection.supply(bytes, isLast: isLast, for: number)
             case .store(let request, let continuation): actions.append(.store(request, then: continuation))
-            case .setTimer(let timer, let milliseconds): actions.append(.setTimer(timer, milliseconds: milliseconds))
+            case .setTimer(let timer, let milliseconds):
+                actions.append(.setTimer(timer, milliseconds: milliseconds))
             case .cancelTimer(let timer): actions.append(.cancelTimer(timer))
             case .resolve(let notice): actions.append(.resolve(notice))
             case .report(let report): actions.append(.report(report))
@@ -130,7 +135,8 @@ package final class ReplicationPeer {
         switch event {
         case .request(let number, let message): return session.received(message, number: number)
         case .response(let tag, let message):
-            return continuations.removeValue(forKey: tag).map { session.answered($0, .success(message)) } ?? []
+            return continuations.removeValue(forKey: tag).map { session.answered($0, .success(message)) }
+                ?? []
         case .failure(let tag, let error):
             return continuations.removeValue(forKey: tag).map { session.answered($0, .failure(error)) } ?? []
         case .piece(let tag, let bytes, let isLast):

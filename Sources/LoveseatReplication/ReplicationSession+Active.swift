@@ -8,7 +8,10 @@ extension ReplicationSession {
         guard negotiated == .mobile3 || isSoleDefault else {
             return fail(
                 LoveseatError(
-                    .unsupported, "the peer speaks CBMobile_2, which knows the default collection only: sync that one"))
+                    .unsupported,
+                    "the peer speaks CBMobile_2, which knows the default collection only: sync that one"
+                )
+            )
         }
         // The form of 2.x is understood by every peer; it has no collections.
         hasCollections = !isSoleDefault
@@ -16,7 +19,12 @@ extension ReplicationSession {
             var checkpoint = CheckpointSession(collection: index, id: binding.checkpointID)
             checkpoint.wireIndex = isSoleDefault ? nil : index
             let pull = PullSession(
-                collection: index, wireIndex: checkpoint.wireIndex, isActive: true, since: nil, tuning: tuning)
+                collection: index,
+                wireIndex: checkpoint.wireIndex,
+                isActive: true,
+                since: nil,
+                tuning: tuning
+            )
             return CollectionSession(name: binding.name, checkpoint: checkpoint, pull: pull)
         }
         phase = .loadingCheckpoints(missing: collections.count)
@@ -25,7 +33,8 @@ extension ReplicationSession {
                 checkpointLoaded(index, nil)
             } else {
                 effects.append(
-                    .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index)))
+                    .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index))
+                )
             }
         }
     }
@@ -38,7 +47,9 @@ extension ReplicationSession {
         phase = .negotiating
         if hasCollections == true {
             let message = GetCollectionsMessage.request(
-                plan.collections.map(\.name), checkpoints: plan.collections.map(\.checkpointID))
+                plan.collections.map(\.name),
+                checkpoints: plan.collections.map(\.checkpointID)
+            )
             effects.append(.send(message, then: .getCollections))
         } else {
             let message = Message(["Profile": "getCheckpoint", "client": plan.collections[0].checkpointID])
@@ -50,15 +61,22 @@ extension ReplicationSession {
         guard phase == .negotiating else { return }
         do throws(ReplyError) {
             let items = try ChangesMessage.list(try answer.get().body)
-            guard items.count == collections.count else { throw ReplyError("BLIP", 400, "wrong number of collections") }
+            guard items.count == collections.count else {
+                throw ReplyError("BLIP", 400, "wrong number of collections")
+            }
             let missing = zip(collections, items).filter { $0.1.isNull }.map { "'\($0.0.name.path)'" }
             guard missing.isEmpty else {
                 let names = missing.joined(separator: ", ")
-                return fail(LoveseatError(.httpNotFound, "Collection \(names) is not found on the remote server"))
+                return fail(
+                    LoveseatError(.httpNotFound, "Collection \(names) is not found on the remote server")
+                )
             }
             for (index, item) in items.enumerated() {
                 let hasCheckpoint = item["rev"] != nil
-                collections[index].checkpoint?.peerAnswered(hasCheckpoint ? item : nil, revision: item["rev"]?.string)
+                collections[index].checkpoint?.peerAnswered(
+                    hasCheckpoint ? item : nil,
+                    revision: item["rev"]?.string
+                )
             }
             startAll()
         } catch { fail(LoveseatError(reply: error, "asking for collections")) }
@@ -85,20 +103,36 @@ extension ReplicationSession {
             guard let checkpoint = collections[index].checkpoint else { continue }
             let wireIndex = checkpoint.wireIndex
             collections[index].pull = PullSession(
-                collection: index, wireIndex: wireIndex, isActive: true, since: checkpoint.start.remote, tuning: tuning)
+                collection: index,
+                wireIndex: wireIndex,
+                isActive: true,
+                since: checkpoint.start.remote,
+                tuning: tuning
+            )
             if plan.pulls {
                 let binding = plan.collections[index]
                 let message = Subscription.request(
-                    collection: wireIndex, since: checkpoint.start.remote, isContinuous: plan.isContinuous,
+                    collection: wireIndex,
+                    since: checkpoint.start.remote,
+                    isContinuous: plan.isContinuous,
                     batch: tuning.changesPerMessage,
-                    activeOnly: binding.isEmpty && checkpoint.start.remote == nil, documentIDs: binding.documentIDs)
+                    activeOnly: binding.isEmpty && checkpoint.start.remote == nil,
+                    documentIDs: binding.documentIDs
+                )
                 effects.append(.send(message, then: .subscribe(collection: index)))
             }
             if plan.pushes {
                 collections[index].push = PushSession(
-                    collection: index, wireIndex: wireIndex,
-                    mode: .proposing(pulls: plan.pulls, trustsMarks: checkpoint.agreesWithPeer && !plan.resets),
-                    start: checkpoint.start.completed, isContinuous: plan.isContinuous, tuning: tuning)
+                    collection: index,
+                    wireIndex: wireIndex,
+                    mode: .proposing(
+                        pulls: plan.pulls,
+                        trustsMarks: checkpoint.agreesWithPeer && !plan.resets
+                    ),
+                    start: checkpoint.start.completed,
+                    isContinuous: plan.isContinuous,
+                    tuning: tuning
+                )
                 collections[index].push?.pump(&effects)
             }
         }
@@ -108,13 +142,18 @@ extension ReplicationSession {
         switch what {
         case .getCollections: collectionsAnswered(answer)
         case .getCheckpoint: checkpointAnswered(answer)
-        case .refetchCheckpoint(let index): collections[index].checkpoint?.refetched(answer, time: now, &effects)
-        case .setCheckpoint(let index): collections[index].checkpoint?.savedRemotely(answer, time: now, &effects)
+        case .refetchCheckpoint(let index):
+            collections[index].checkpoint?.refetched(answer, time: now, &effects)
+        case .setCheckpoint(let index):
+            collections[index].checkpoint?.savedRemotely(answer, time: now, &effects)
         case .subscribe(let index):
             switch answer {
             case .success(let message):
-                peerClosesBranches = message.properties[ProtocolExtension.property] == ProtocolExtension.closedBranches
-                effects.append(.store(.listConflicts(collection: index), then: .conflictsListed(collection: index)))
+                peerClosesBranches =
+                    message.properties[ProtocolExtension.property] == ProtocolExtension.closedBranches
+                effects.append(
+                    .store(.listConflicts(collection: index), then: .conflictsListed(collection: index))
+                )
             case .failure(let error): fail(LoveseatError(reply: error, "subscribing to changes"))
             }
         case .proposals(let index, let list), .changes(let index, let list):
@@ -122,7 +161,11 @@ extension ReplicationSession {
         case .revision(let index, let key): collections[index].push?.revisionAnswered(key, answer, &effects)
         case .blob(let index, let handle):
             guard case .failure(let error) = answer else { return }
-            collections[index].pull.blobEnded(handle, LoveseatError(reply: error, "fetching a blob"), &effects)
+            collections[index].pull.blobEnded(
+                handle,
+                LoveseatError(reply: error, "fetching a blob"),
+                &effects
+            )
         }
     }
 
@@ -148,7 +191,8 @@ extension ReplicationSession {
         case (.conflictsListed(let index), .documentIDs(let ids)): for id in ids { resolve(index, id) }
         case (.blobsHeld(let index, let key), .missingBlobs(let missing)):
             collections[index].pull.blobsHeld(key, missing: missing, &effects)
-        case (.blobFinished(let index, let handle), _): collections[index].pull.blobEnded(handle, nil, &effects)
+        case (.blobFinished(let index, let handle), _):
+            collections[index].pull.blobEnded(handle, nil, &effects)
         default: handleStoredPassive(what, answer)
         }
     }
@@ -159,7 +203,8 @@ extension ReplicationSession {
         case .checkpointSaved: return false
         case .blobBegun(let index, let handle), .blobFinished(let index, let handle):
             collections[index].pull.blobEnded(handle, error, &effects)
-        case .blobFound(let request), .blobRead(let request), .proven(let request), .peerCheckpoint(let request),
+        case .blobFound(let request), .blobRead(let request), .proven(let request),
+            .peerCheckpoint(let request),
             .peerCheckpointSaved(let request), .bound(let request):
             answerFailed(request, error)
         default: fail(error)
@@ -184,6 +229,7 @@ extension ReplicationSession {
         guard plan?.pulls == true else { return }
         guard collections[index].resolving.insert(id).inserted else { return }
         effects.append(
-            .resolve(ConflictNotice(collection: index, documentID: id, closesBranches: peerClosesBranches)))
+            .resolve(ConflictNotice(collection: index, documentID: id, closesBranches: peerClosesBranches))
+        )
     }
 }

@@ -29,11 +29,17 @@ extension ReplicationSession {
                 session.acknowledge(message, number: number)
             }
         case "changes":
-            receiving(message, number) { $0.collections[$1].pull.changes(message, request: number, &$0.effects) }
+            receiving(message, number) {
+                $0.collections[$1].pull.changes(message, request: number, &$0.effects)
+            }
         case "proposeChanges":
-            receiving(message, number) { $0.collections[$1].pull.proposals(message, request: number, &$0.effects) }
+            receiving(message, number) {
+                $0.collections[$1].pull.proposals(message, request: number, &$0.effects)
+            }
         case "rev":
-            receiving(message, number) { $0.collections[$1].pull.revision(message, request: number, &$0.effects) }
+            receiving(message, number) {
+                $0.collections[$1].pull.revision(message, request: number, &$0.effects)
+            }
         case "norev":
             receiving(message, number) { session, index in
                 session.collections[index].pull.noRevision(message, &session.effects)
@@ -58,13 +64,19 @@ extension ReplicationSession {
         if hasCollections == false {
             guard deferred.isEmpty else {
                 deferred.append((number, message))
-                if deferred.count > Self.profilesDeferred { fail(LoveseatError(.remoteError, "the peer does not wait for answers")) }
+                if deferred.count > Self.profilesDeferred {
+                    fail(LoveseatError(.remoteError, "the peer does not wait for answers"))
+                }
                 return false
             }
             return true
         }
         guard plan.collections.contains(.default) else {
-            refuse(message, number, ReplyError("BLIP", 400, "This server is not configured for 3.0 client support"))
+            refuse(
+                message,
+                number,
+                ReplyError("BLIP", 400, "This server is not configured for 3.0 client support")
+            )
             return false
         }
         hasCollections = false
@@ -78,7 +90,11 @@ extension ReplicationSession {
             return refuse(message, number, ReplyError("BLIP", 404, "no handler for message"))
         }
         guard hasCollections == nil else {
-            return refuse(message, number, ReplyError("BLIP", 400, "Invalid getCollections message: not the first message"))
+            return refuse(
+                message,
+                number,
+                ReplyError("BLIP", 400, "Invalid getCollections message: not the first message")
+            )
         }
         do throws(ReplyError) {
             let (names, checkpoints) = try GetCollectionsMessage.parse(message.body)
@@ -93,14 +109,23 @@ extension ReplicationSession {
             makeCollections(known.compactMap { $0 })
             effects.append(
                 .store(
-                    .bindCollections(known.compactMap { $0 }, checkpoints: checkpoints), then: .bound(request: number)))
+                    .bindCollections(known.compactMap { $0 }, checkpoints: checkpoints),
+                    then: .bound(request: number)
+                )
+            )
         } catch { refuse(message, number, error) }
     }
 
     private mutating func makeCollections(_ names: [CollectionName]) {
         collections = names.enumerated().map { index, name in
             let wireIndex = hasCollections == true ? index : nil
-            let pull = PullSession(collection: index, wireIndex: wireIndex, isActive: false, since: nil, tuning: tuning)
+            let pull = PullSession(
+                collection: index,
+                wireIndex: wireIndex,
+                isActive: false,
+                since: nil,
+                tuning: tuning
+            )
             return CollectionSession(name: name, pull: pull)
         }
     }
@@ -123,14 +148,20 @@ extension ReplicationSession {
     }
 
     private mutating func withCollection(
-        _ message: Message, _ number: UInt64, _ body: (inout ReplicationSession, Int) -> Void
+        _ message: Message,
+        _ number: UInt64,
+        _ body: (inout ReplicationSession, Int) -> Void
     ) {
-        do throws(ReplyError) { body(&self, try collection(of: message)) } catch { refuse(message, number, error) }
+        do throws(ReplyError) { body(&self, try collection(of: message)) } catch {
+            refuse(message, number, error)
+        }
     }
 
     /// For messages by which the peer pushes.
     private mutating func receiving(
-        _ message: Message, _ number: UInt64, _ body: (inout ReplicationSession, Int) -> Void
+        _ message: Message,
+        _ number: UInt64,
+        _ body: (inout ReplicationSession, Int) -> Void
     ) {
         switch role {
         case .passive(let plan) where plan.isReadOnly:
@@ -144,7 +175,9 @@ extension ReplicationSession {
     // MARK: Subscriptions
 
     private mutating func subscribe(_ index: Int, _ message: Message, number: UInt64) {
-        guard plan == nil else { return refuse(message, number, ReplyError("LiteCore", 501, "Not implemented.")) }
+        guard plan == nil else {
+            return refuse(message, number, ReplyError("LiteCore", 501, "Not implemented."))
+        }
         guard collections[index].push == nil else {
             return refuse(message, number, ReplyError("HTTP", 500, "there is a subscription already"))
         }
@@ -155,8 +188,13 @@ extension ReplicationSession {
             var start = SequenceSet([0...0])
             start.insert(0...subscription.since)
             collections[index].push = PushSession(
-                collection: index, wireIndex: hasCollections == true ? index : nil, mode: .announcing(subscription),
-                start: start, isContinuous: subscription.isContinuous, tuning: tuning)
+                collection: index,
+                wireIndex: hasCollections == true ? index : nil,
+                mode: .announcing(subscription),
+                start: start,
+                isContinuous: subscription.isContinuous,
+                tuning: tuning
+            )
             collections[index].push?.pump(&effects)
         } catch { refuse(message, number, error) }
     }
@@ -190,7 +228,10 @@ extension ReplicationSession {
             }
             effects.append(
                 .store(
-                    .savePeerCheckpoint(id: id, replacing: revision, body), then: .peerCheckpointSaved(request: number)))
+                    .savePeerCheckpoint(id: id, replacing: revision, body),
+                    then: .peerCheckpointSaved(request: number)
+                )
+            )
         } catch { refuse(message, number, error) }
     }
 
@@ -228,13 +269,17 @@ extension ReplicationSession {
                 hasCollections = nil
             }
         case (.boundDefault, .bound(let bound)):
-            guard bound.first?.exists == true else { return fail(LoveseatError(.notOpen, "the collection is gone")) }
+            guard bound.first?.exists == true else {
+                return fail(LoveseatError(.notOpen, "the collection is gone"))
+            }
             makeCollections([.default])
             let waiting = deferred
             deferred = []
             for (number, message) in waiting { handle(message, number: number) }
         case (.peerCheckpoint(let request), .peerCheckpoint(let revision, let body)):
-            guard let body else { return effects.append(.replyError(ReplyError("HTTP", 404), to: request, isUrgent: false)) }
+            guard let body else {
+                return effects.append(.replyError(ReplyError("HTTP", 404), to: request, isUrgent: false))
+            }
             let properties: MessageProperties = ["rev": CheckpointRevision.text(revision)]
             effects.append(.reply(Message(properties, body: body.bytes), to: request))
         case (.peerCheckpointSaved(let request), .peerCheckpointSaved(let revision)):
@@ -247,7 +292,9 @@ extension ReplicationSession {
         case (.blobRead(let request), .blobBytes(let bytes)): blobRead(request, bytes)
         case (.proven(let request), .proof(let proof)):
             guard let proof else {
-                return effects.append(.replyError(ReplyError("LiteCore", 7, "blob not found"), to: request, isUrgent: false))
+                return effects.append(
+                    .replyError(ReplyError("LiteCore", 7, "blob not found"), to: request, isUrgent: false)
+                )
             }
             effects.append(.reply(Message(body: Array(proof.text.utf8)), to: request))
         default: break

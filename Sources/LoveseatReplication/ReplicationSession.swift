@@ -122,7 +122,11 @@ package struct ReplicationSession: Sendable {
     /// The connection is open and speaks this protocol.
     package mutating func connected(_ negotiated: ReplicationProtocol) -> [ReplicationEffect] {
         event { session in
-            if let plan = session.plan { session.beginActive(plan, negotiated) } else { session.phase = .running }
+            if let plan = session.plan {
+                session.beginActive(plan, negotiated)
+            } else {
+                session.phase = .running
+            }
         }
     }
 
@@ -130,12 +134,16 @@ package struct ReplicationSession: Sendable {
         event { $0.handle(message, number: number) }
     }
 
-    package mutating func answered(_ what: ReplyContinuation, _ answer: Result<Message, ReplyError>) -> [ReplicationEffect] {
+    package mutating func answered(_ what: ReplyContinuation, _ answer: Result<Message, ReplyError>)
+        -> [ReplicationEffect]
+    {
         event { $0.handleAnswer(what, answer) }
     }
 
     /// A piece of a blob arrived.
-    package mutating func piece(_ what: ReplyContinuation, _ bytes: [UInt8], isLast: Bool) -> [ReplicationEffect] {
+    package mutating func piece(_ what: ReplyContinuation, _ bytes: [UInt8], isLast: Bool)
+        -> [ReplicationEffect]
+    {
         event { session in
             guard case .blob(let index, let handle) = what else { return }
             session.collections[index].pull.blobPiece(handle, bytes, isLast: isLast, &session.effects)
@@ -157,7 +165,9 @@ package struct ReplicationSession: Sendable {
             session.effects.append(
                 .store(
                     .readBlob(read.digest, offset: read.offset, count: session.tuning.blobPiece),
-                    then: .blobRead(request: number)))
+                    then: .blobRead(request: number)
+                )
+            )
         }
     }
 
@@ -171,7 +181,11 @@ package struct ReplicationSession: Sendable {
             case .checkpoint(let index):
                 let checkpoint = session.currentCheckpoint(index)
                 session.collections[index].push?.flushMarks(&session.effects)
-                session.collections[index].checkpoint?.timerFired(checkpoint, time: session.now, &session.effects)
+                session.collections[index].checkpoint?.timerFired(
+                    checkpoint,
+                    time: session.now,
+                    &session.effects
+                )
             case .insert(let index): session.collections[index].pull.timerFired(&session.effects)
             case .stop: session.close(1000, "")
             }
@@ -188,14 +202,24 @@ package struct ReplicationSession: Sendable {
     }
 
     /// The app resolved a conflict, or could not.
-    package mutating func resolved(_ index: Int, documentID: String, _ error: LoveseatError?) -> [ReplicationEffect] {
+    package mutating func resolved(_ index: Int, documentID: String, _ error: LoveseatError?)
+        -> [ReplicationEffect]
+    {
         event { session in
             guard session.collections[index].resolving.remove(documentID) != nil else { return }
             session.effects.append(
                 .report(
                     .document(
                         DocumentEvent(
-                            collection: index, documentID: documentID, isPush: false, isDeleted: false, error: error))))
+                            collection: index,
+                            documentID: documentID,
+                            isPush: false,
+                            isDeleted: false,
+                            error: error
+                        )
+                    )
+                )
+            )
             session.collections[index].push?.documentMoved(documentID, &session.effects)
             // What a resolver made belongs to this run, also when it makes only one pass.
             session.collections[index].mayHaveMoreToPush = true
@@ -259,19 +283,25 @@ package struct ReplicationSession: Sendable {
         let start = collection.checkpoint?.start ?? Checkpoint()
         return Checkpoint(
             completed: collection.push?.completed ?? start.completed,
-            remote: plan?.pulls == true ? collection.pull.remoteSequence : start.remote)
+            remote: plan?.pulls == true ? collection.pull.remoteSequence : start.remote
+        )
     }
 
     private func isBusy(_ collection: CollectionSession) -> Bool {
-        if !collection.resolving.isEmpty || !collection.pull.isQuiet || collection.push?.isCaughtUp == false { return true }
+        if !collection.resolving.isEmpty || !collection.pull.isQuiet || collection.push?.isCaughtUp == false {
+            return true
+        }
         return plan?.pulls == true && !collection.pull.isCaughtUp
     }
 
     /// Looks at the whole after every event: whether to save checkpoints, to end, and what to tell the app.
     private mutating func settle() {
-        if let failure = collections.lazy.compactMap({ $0.pull.failure ?? $0.push?.failure }).first { fail(failure) }
+        if let failure = collections.lazy.compactMap({ $0.pull.failure ?? $0.push?.failure }).first {
+            fail(failure)
+        }
         guard phase == .running || phase == .stopping else { return }
-        for index in collections.indices where collections[index].mayHaveMoreToPush && !isBusy(collections[index]) {
+        for index in collections.indices
+        where collections[index].mayHaveMoreToPush && !isBusy(collections[index]) {
             collections[index].mayHaveMoreToPush = false
             collections[index].push?.localChange(&effects)
         }
@@ -282,10 +312,16 @@ package struct ReplicationSession: Sendable {
                 if !busy || isEnding { collections[index].push?.flushMarks(&effects) }
                 let checkpoint = currentCheckpoint(index)
                 collections[index].checkpoint?.progressed(
-                    to: checkpoint, now: !busy || isEnding, time: now, tuning: tuning, &effects)
+                    to: checkpoint,
+                    now: !busy || isEnding,
+                    time: now,
+                    tuning: tuning,
+                    &effects
+                )
             }
             let unsaved = collections.indices.contains { index in
-                collections[index].checkpoint.map { $0.isSaving || $0.needsSave(currentCheckpoint(index)) } ?? false
+                collections[index].checkpoint.map { $0.isSaving || $0.needsSave(currentCheckpoint(index)) }
+                    ?? false
             }
             report(isBusy: busy || unsaved)
             if isEnding, !unsaved { close(1000, "") }

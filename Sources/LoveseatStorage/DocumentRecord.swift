@@ -28,13 +28,23 @@ package struct DocumentRecord: Sendable {
         if let encodedTree {
             guard let decoded = RevisionTree(encoded: encodedTree, winnerBody: body) else {
                 throw LoveseatError(
-                    .corruptRevisionData, "the revision tree of document \"\(id)\" is damaged; run `check`")
+                    .corruptRevisionData,
+                    "the revision tree of document \"\(id)\" is damaged; run `check`"
+                )
             }
             tree = decoded
         } else {
             tree = RevisionTree(
-                nodes: [.init(id: revision, parent: nil, flags: nodeFlags.intersection([.deleted, .closed, .hasBlobs]), body: body)],
-                remotes: [:])
+                nodes: [
+                    .init(
+                        id: revision,
+                        parent: nil,
+                        flags: nodeFlags.intersection([.deleted, .closed, .hasBlobs]),
+                        body: body
+                    )
+                ],
+                remotes: [:]
+            )
         }
         if synced != 0 { tree.adoptRemote(synced, has: revision) }
         return tree

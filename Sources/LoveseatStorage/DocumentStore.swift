@@ -50,12 +50,17 @@ package final class DocumentStore: Sendable {
     ///
     /// - Throws: ``LoveseatError``: `busy` if another process has it open, `unreadableDatabase` for a file of another
     ///   kind, `databaseTooNew`, or an error of the disk.
-    package static func open(folder: String, options: Options = Options()) throws(LoveseatError) -> DocumentStore {
+    package static func open(folder: String, options: Options = Options()) throws(LoveseatError)
+        -> DocumentStore
+    {
         guard mkdir(folder, 0o755) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
         let lock = try FolderLock(folder: folder)
         return try wrapping {
             let file = "\(folder)/db.sqlite"
-            let pool = try DatabasePool(path: file, configuration: configuration(options, cacheKilobytes: 32 << 10))
+            let pool = try DatabasePool(
+                path: file,
+                configuration: configuration(options, cacheKilobytes: 32 << 10)
+            )
             try prepare(pool, options: options)
             var readOnly = configuration(options, cacheKilobytes: 4 << 10)
             readOnly.readonly = true
@@ -67,7 +72,8 @@ package final class DocumentStore: Sendable {
 
     /// A store that lives in memory, for simulations; its blobs are files in a folder of the caller's.
     package static func inMemory(
-        blobFolder: String, options: Options = Options()
+        blobFolder: String,
+        options: Options = Options()
     ) throws(LoveseatError) -> DocumentStore {
         try wrapping {
             let queue = try DatabaseQueue(configuration: configuration(options, cacheKilobytes: 2 << 10))
@@ -102,7 +108,9 @@ package final class DocumentStore: Sendable {
             }
             guard version <= Schema.version else {
                 throw LoveseatError(
-                    .databaseTooNew, "the database has format \(version), this program knows \(Schema.version): update it")
+                    .databaseTooNew,
+                    "the database has format \(version), this program knows \(Schema.version): update it"
+                )
             }
             guard version == 0 else { return }
             let uuid = { BlobDigest(sha1: options.newUUID() + [0, 0, 0, 0]).hexadecimalText.prefix(32) }
@@ -110,12 +118,18 @@ package final class DocumentStore: Sendable {
                 try db.execute(sql: Schema.shared)
                 try db.execute(
                     sql: "INSERT INTO info (key, value) VALUES ('private_uuid', ?), ('public_uuid', ?)",
-                    arguments: [String(uuid()), String(uuid())])
-                let first = CollectionHandle(number: 1, name: .default, table: CollectionName.default.fullName)
+                    arguments: [String(uuid()), String(uuid())]
+                )
+                let first = CollectionHandle(
+                    number: 1,
+                    name: .default,
+                    table: CollectionName.default.fullName
+                )
                 try db.execute(sql: Schema.collection(first.table))
                 try db.execute(
                     sql: "INSERT INTO collections (number, scope, name, table_name) VALUES (1, ?, ?, ?)",
-                    arguments: [first.name.scope, first.name.name, first.table])
+                    arguments: [first.name.scope, first.name.name, first.table]
+                )
                 try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
                 try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
                 return .commit
@@ -124,7 +138,10 @@ package final class DocumentStore: Sendable {
     }
 
     private init(
-        writer: any DatabaseWriter, snapshots: any DatabaseReader, rows: DatabaseQueue, lock: FolderLock?,
+        writer: any DatabaseWriter,
+        snapshots: any DatabaseReader,
+        rows: DatabaseQueue,
+        lock: FolderLock?,
         blobs: BlobFiles
     ) throws {
         self.writer = writer
@@ -193,13 +210,17 @@ package final class DocumentStore: Sendable {
     /// Runs a closure on a snapshot of the database.
     package func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
         if isWritingHere, let outer = writing.withLock({ $0.value }) { return try body(outer) }
-        return try snapshots.read { try body(ReadTransaction(database: $0, catalog: catalog.withLock { $0 })) }
+        return try snapshots.read {
+            try body(ReadTransaction(database: $0, catalog: catalog.withLock { $0 }))
+        }
     }
 
     /// Reads a few rows, each as of now, on the kept connection.
     package func readRows<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
         if isWritingHere, let outer = writing.withLock({ $0.value }) { return try body(outer) }
-        return try rows.unsafeRead { try body(ReadTransaction(database: $0, catalog: catalog.withLock { $0 })) }
+        return try rows.unsafeRead {
+            try body(ReadTransaction(database: $0, catalog: catalog.withLock { $0 }))
+        }
     }
 
     /// Runs SQL that no transaction may surround, on the writer.
@@ -249,16 +270,20 @@ extension LoveseatError {
         let code: Code
         let advice: String
         switch error.resultCode {
-        case .SQLITE_FULL: (code, advice) = (.init(Int(ENOSPC), domain: .posix), "the disk is full: free some space")
-        case .SQLITE_NOTADB: (code, advice) = (.unreadableDatabase, "db.sqlite is no database, or an encrypted one")
-        case .SQLITE_CORRUPT: (code, advice) = (.corruptData, "the database file is damaged: restore it or sync it anew")
+        case .SQLITE_FULL:
+            (code, advice) = (.init(Int(ENOSPC), domain: .posix), "the disk is full: free some space")
+        case .SQLITE_NOTADB:
+            (code, advice) = (.unreadableDatabase, "db.sqlite is no database, or an encrypted one")
+        case .SQLITE_CORRUPT:
+            (code, advice) = (.corruptData, "the database file is damaged: restore it or sync it anew")
         case .SQLITE_CANTOPEN: (code, advice) = (.cantOpenFile, "the database file cannot be opened")
         case .SQLITE_READONLY: (code, advice) = (.notWriteable, "the database file is read-only")
         case .SQLITE_BUSY, .SQLITE_LOCKED: (code, advice) = (.busy, "another program holds the database file")
         case .SQLITE_NOMEM: (code, advice) = (.memoryError, "out of memory")
         case .SQLITE_IOERR: (code, advice) = (.ioError, "the disk failed")
         case .SQLITE_MISUSE: (code, advice) = (.notOpen, "the database is closed")
-        default: (code, advice) = (.init(Int(error.extendedResultCode.rawValue), domain: .sqlite), "SQLite failed")
+        default:
+            (code, advice) = (.init(Int(error.extendedResultCode.rawValue), domain: .sqlite), "SQLite failed")
         }
         self.init(code, "\(advice): \(error.message ?? "\(error.extendedResultCode)")")
     }

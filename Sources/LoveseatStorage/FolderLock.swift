@@ -26,7 +26,8 @@ final class FolderLock: Sendable {
             let owner = String(decoding: text.prefix(max(0, count)), as: UTF8.self)
             throw LoveseatError(
                 .busy,
-                "\(folder) is open in process \(owner.isEmpty ? "?" : owner): stop that process, or sync with it")
+                "\(folder) is open in process \(owner.isEmpty ? "?" : owner): stop that process, or sync with it"
+            )
         }
         let text = Array("\(getpid())".utf8)
         ftruncate(descriptor, 0)

@@ -55,7 +55,9 @@ extension DocumentStore {
         var problems: [String] = []
         do throws(LoveseatError) {
             let tree = try record.tree()
-            if tree.winner?.id != record.revision { problems.append("the row's revision is not the tree's winner") }
+            if tree.winner?.id != record.revision {
+                problems.append("the row's revision is not the tree's winner")
+            }
             if tree.conflicts.isEmpty == record.hasConflicts { problems.append("the conflict flag is wrong") }
             for body in try record.allBodies() {
                 do throws(JSONError) {
@@ -88,13 +90,19 @@ extension DocumentStore {
         }
         let copy = try DocumentStore.open(folder: folder)
         defer { try? copy.close() }
-        let fresh = { (0..<32).map { _ in "0123456789abcdef".randomElement() ?? "0" }.map(String.init).joined() }
+        let fresh = {
+            (0..<32).map { _ in "0123456789abcdef".randomElement() ?? "0" }.map(String.init).joined()
+        }
         try copy.write { transaction in
             // Checkpoints belong to an identity: the copy starts with none, and re-examines instead of skipping.
             try transaction.database.execute(
-                sql: "UPDATE info SET value = ? WHERE key = 'private_uuid'", arguments: [fresh()])
+                sql: "UPDATE info SET value = ? WHERE key = 'private_uuid'",
+                arguments: [fresh()]
+            )
             try transaction.database.execute(
-                sql: "UPDATE info SET value = ? WHERE key = 'public_uuid'", arguments: [fresh()])
+                sql: "UPDATE info SET value = ? WHERE key = 'public_uuid'",
+                arguments: [fresh()]
+            )
             try transaction.database.execute(sql: "DELETE FROM local_checkpoints")
         }
     }

@@ -23,7 +23,13 @@ struct RawStatement {
         text.withUTF8 { bytes in
             _ = bytes.withMemoryRebound(to: CChar.self) {
                 // An empty string may have no address, which SQLite would take as NULL.
-                sqlite3_bind_text(pointer, index, $0.baseAddress ?? Self.empty, Int32($0.count), Self.transient)
+                sqlite3_bind_text(
+                    pointer,
+                    index,
+                    $0.baseAddress ?? Self.empty,
+                    Int32($0.count),
+                    Self.transient
+                )
             }
         }
     }
@@ -31,8 +37,13 @@ struct RawStatement {
     func bindText(_ index: Int32, _ bytes: [UInt8]) {
         bytes.withUnsafeBytes {
             _ = sqlite3_bind_text64(
-                pointer, index, $0.assumingMemoryBound(to: CChar.self).baseAddress ?? Self.empty,
-                UInt64($0.count), Self.transient, UInt8(SQLITE_UTF8))
+                pointer,
+                index,
+                $0.assumingMemoryBound(to: CChar.self).baseAddress ?? Self.empty,
+                UInt64($0.count),
+                Self.transient,
+                UInt8(SQLITE_UTF8)
+            )
         }
     }
 
@@ -89,6 +100,9 @@ struct RawStatement {
 
     private func buffer(_ column: Int32) -> UnsafeRawBufferPointer {
         let start = sqlite3_column_blob(pointer, column)
-        return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(pointer, column)))
+        return UnsafeRawBufferPointer(
+            start: start,
+            count: start == nil ? 0 : Int(sqlite3_column_bytes(pointer, column))
+        )
     }
 }

@@ -12,12 +12,20 @@ struct ManualMerge {
     /// Returns whether there was one.
     func merge() throws -> Bool {
         let resolution = ConflictResolution(
-            store: peer.store, collection: peer.collections[collection], documentID: documentID, closesBranches: true)
-        guard try peer.store.read({ try $0.record(documentID, in: peer.collections[collection]) })?.hasConflicts == true,
+            store: peer.store,
+            collection: peer.collections[collection],
+            documentID: documentID,
+            closesBranches: true
+        )
+        guard
+            try peer.store.read({ try $0.record(documentID, in: peer.collections[collection]) })?.hasConflicts
+                == true,
             let conflict = try resolution.next()
         else { return false }
         var merged = JSONElement(conflict.local.body).value
-        for (key, value) in JSONElement(conflict.remote.body).members where merged[key] == nil { merged[key] = value.value }
+        for (key, value) in JSONElement(conflict.remote.body).members where merged[key] == nil {
+            merged[key] = value.value
+        }
         return try resolution.store(.merged(JSONText(canonical: merged)), of: conflict)
     }
 }

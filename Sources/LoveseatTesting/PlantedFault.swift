@@ -83,11 +83,14 @@ final class FaultyReplica: ReplicaStore {
             return .inserted(revisions.map { _ in .inserted })
         case (.flipByteOfReceivedBody, .insert(let collection, let revisions)):
             return insert(collection, revisions) { change($0, body: Self.flipped($0.body)) }
-        case (.loseTombstone, .insert(let collection, let revisions)) where revisions.contains(where: \.isDeleted):
+        case (.loseTombstone, .insert(let collection, let revisions))
+        where revisions.contains(where: \.isDeleted):
             return insert(collection, revisions) { change($0, isDeleted: false) }
-        case (.inventTombstone, .insert(let collection, let revisions)) where revisions.contains { !$0.isDeleted }:
+        case (.inventTombstone, .insert(let collection, let revisions))
+        where revisions.contains { !$0.isDeleted }:
             return insert(collection, revisions) { change($0, isDeleted: true) }
-        case (.loseHistory, .insert(let collection, let revisions)) where revisions.contains { $0.history.count > 1 }:
+        case (.loseHistory, .insert(let collection, let revisions))
+        where revisions.contains { $0.history.count > 1 }:
             return insert(collection, revisions) { change($0, history: [$0.history[0]]) }
         case (.misnameDocument, .insert(let collection, let revisions)):
             return insert(collection, revisions) { change($0, id: $0.documentID + "x") }
@@ -100,7 +103,8 @@ final class FaultyReplica: ReplicaStore {
                 let renamed = RevisionID(generation: revision.history[0].generation, digest: [0xAB, 0xCD])
                 return change(revision, history: [renamed] + revision.history.dropFirst())
             }
-        case (.swapWinner, .insert(let collection, let revisions)) where revisions.contains { $0.history.count > 1 }:
+        case (.swapWinner, .insert(let collection, let revisions))
+        where revisions.contains { $0.history.count > 1 }:
             return insert(collection, revisions) { change($0, history: Array($0.history.dropFirst())) }
         case (.flipByteOfSentBody, .readRevisions):
             return found(request) { (Self.flipped($0), $1) }
@@ -110,10 +114,14 @@ final class FaultyReplica: ReplicaStore {
                 return (lastBody ?? body, isDeleted)
             }
         case (.skipChangeInFeed, .readChanges):
-            guard case .changes(let changes, let through) = inner.perform(request), !changes.isEmpty else { return nil }
+            guard case .changes(let changes, let through) = inner.perform(request), !changes.isEmpty else {
+                return nil
+            }
             return .changes(Array(changes.dropFirst()), through: through)
         case (.overstateFeedPosition, .readChanges):
-            guard case .changes(let changes, let through) = inner.perform(request), through > 0 else { return nil }
+            guard case .changes(let changes, let through) = inner.perform(request), through > 0 else {
+                return nil
+            }
             return .changes(changes, through: through + 2)
         case (.skipCheckpoint, .saveCheckpoint(let collection, let json)):
             return inner.perform(.saveCheckpoint(collection: collection, Self.advanced(json)))
@@ -124,12 +132,15 @@ final class FaultyReplica: ReplicaStore {
         case (.claimToHaveProposal, .judgeProposals(_, let proposals)):
             return .proposalVerdicts(proposals.map { _ in .alreadyHere })
         case (.markUnpushedAsSynced, .readChanges(let collection, _)):
-            guard case .changes(let changes, let through) = inner.perform(request), !changes.isEmpty else { return nil }
+            guard case .changes(let changes, let through) = inner.perform(request), !changes.isEmpty else {
+                return nil
+            }
             let marks = changes.map { DocumentRevision(documentID: $0.documentID, revision: $0.revision) }
             _ = inner.perform(.markSynced(collection: collection, marks))
             return .changes([], through: through)
         case (.truncateBlob, .readBlob(let digest, let offset, let count)):
-            guard case .blobBytes(let bytes) = inner.perform(.readBlob(digest, offset: offset, count: count)) else { return nil }
+            guard case .blobBytes(let bytes) = inner.perform(.readBlob(digest, offset: offset, count: count))
+            else { return nil }
             return .blobBytes(bytes.dropLast())
         case (.claimToHaveBlob, .holdBlobs): return .missingBlobs([])
         default: return nil
@@ -137,28 +148,40 @@ final class FaultyReplica: ReplicaStore {
     }
 
     private func insert(
-        _ collection: Int, _ revisions: [IncomingRevision], _ change: (IncomingRevision) -> IncomingRevision
+        _ collection: Int,
+        _ revisions: [IncomingRevision],
+        _ change: (IncomingRevision) -> IncomingRevision
     ) -> StoreAnswer {
         inner.perform(.insert(collection: collection, revisions.map(change)))
     }
 
     private func change(
-        _ revision: IncomingRevision, id: String? = nil, history: [RevisionID]? = nil, isDeleted: Bool? = nil,
+        _ revision: IncomingRevision,
+        id: String? = nil,
+        history: [RevisionID]? = nil,
+        isDeleted: Bool? = nil,
         body: JSONText? = nil
     ) -> IncomingRevision {
         IncomingRevision(
-            documentID: id ?? revision.documentID, history: history ?? revision.history,
-            isDeleted: isDeleted ?? revision.isDeleted, body: body ?? revision.body, noConflicts: revision.noConflicts)
+            documentID: id ?? revision.documentID,
+            history: history ?? revision.history,
+            isDeleted: isDeleted ?? revision.isDeleted,
+            body: body ?? revision.body,
+            noConflicts: revision.noConflicts
+        )
     }
 
-    private func found(_ request: StoreRequest, _ change: (JSONText, Bool) -> (JSONText, Bool)) -> StoreAnswer? {
+    private func found(_ request: StoreRequest, _ change: (JSONText, Bool) -> (JSONText, Bool))
+        -> StoreAnswer?
+    {
         guard case .revisions(let revisions) = inner.perform(request) else { return nil }
         return .revisions(
             revisions.map { outgoing in
                 guard case .found(var content) = outgoing else { return outgoing }
                 (content.body, content.isDeleted) = change(content.body, content.isDeleted)
                 return .found(content)
-            })
+            }
+        )
     }
 
     /// The text with one letter or digit changed, still JSON.

@@ -56,8 +56,13 @@ final class SimulatedConnection {
     private let onEnd: (SimulatedConnection) -> Void
 
     init(
-        from source: SimulatedPeer, to target: SimulatedPeer, plan: Plan, clock: VirtualClock, seed: UInt64,
-        wrap: (any ReplicaStore, Bool) -> any ReplicaStore, trace: @escaping (String) -> Void,
+        from source: SimulatedPeer,
+        to target: SimulatedPeer,
+        plan: Plan,
+        clock: VirtualClock,
+        seed: UInt64,
+        wrap: (any ReplicaStore, Bool) -> any ReplicaStore,
+        trace: @escaping (String) -> Void,
         onEnd: @escaping (SimulatedConnection) -> Void
     ) throws {
         self.plan = plan
@@ -76,18 +81,33 @@ final class SimulatedConnection {
             return binding
         }
         var activePlan = ActivePlan(
-            collections: bindings, pushes: plan.pushes, pulls: plan.pulls, isContinuous: plan.isContinuous)
+            collections: bindings,
+            pushes: plan.pushes,
+            pulls: plan.pulls,
+            isContinuous: plan.isContinuous
+        )
         activePlan.resets = plan.resets
         let now = { Int64(1_700_000_000_000 + clock.now) }
         let activeStore = StoreReplica(
-            store: source.store, collections: source.collections, checkpointIDs: ids, remote: remote, nowMilliseconds: now)
+            store: source.store,
+            collections: source.collections,
+            checkpointIDs: ids,
+            remote: remote,
+            nowMilliseconds: now
+        )
         active = End(
-            owner: source, peer: ReplicationPeer(session: ReplicationSession(active: activePlan, tuning: plan.tuning)),
-            store: wrap(activeStore, true), isActive: true)
+            owner: source,
+            peer: ReplicationPeer(session: ReplicationSession(active: activePlan, tuning: plan.tuning)),
+            store: wrap(activeStore, true),
+            isActive: true
+        )
         let passivePlan = PassivePlan(collections: target.collections.map(\.name))
         passive = End(
-            owner: target, peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
-            store: wrap(StoreReplica(store: target.store, nowMilliseconds: now), false), isActive: false)
+            owner: target,
+            peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
+            store: wrap(StoreReplica(store: target.store, nowMilliseconds: now), false),
+            isActive: false
+        )
     }
 
     func open() {
@@ -161,13 +181,16 @@ final class SimulatedConnection {
                     end.timers[timer] = nil
                     run(end) { $0.timerFired(timer) }
                 }
-            case .cancelTimer(let timer): if let old = end.timers.removeValue(forKey: timer) { clock.cancel(old) }
+            case .cancelTimer(let timer):
+                if let old = end.timers.removeValue(forKey: timer) { clock.cancel(old) }
             case .resolve(let notice): resolve(notice, end)
             case .report(.activity(let isBusy, let progress)):
                 (end.isBusy, end.progress) = (isBusy, progress)
             case .report(.failure(let error)): end.failure = end.failure ?? error
             case .report(.document(let event)):
-                trace("\(end.owner.index) \(event.isPush ? "push" : "pull") \(event.documentID) \(event.error?.code.description ?? "ok")")
+                trace(
+                    "\(end.owner.index) \(event.isPush ? "push" : "pull") \(event.documentID) \(event.error?.code.description ?? "ok")"
+                )
             case .close(let code, _): finish(end, code)
             }
         }
@@ -190,9 +213,14 @@ final class SimulatedConnection {
                 failure = LoveseatError(.conflict, "the resolver threw")
             } else {
                 let resolution = ConflictResolution(
-                    store: end.owner.store, collection: end.owner.collections[collection], documentID: id,
-                    closesBranches: notice.closesBranches)
-                do { try resolution.runNow(DefaultConflictResolver.resolve) } catch { failure = LoveseatError(storage: error) }
+                    store: end.owner.store,
+                    collection: end.owner.collections[collection],
+                    documentID: id,
+                    closesBranches: notice.closesBranches
+                )
+                do { try resolution.runNow(DefaultConflictResolver.resolve) } catch {
+                    failure = LoveseatError(storage: error)
+                }
                 end.owner.changed(collection)
             }
             trace("\(end.owner.index) resolved \(id)")

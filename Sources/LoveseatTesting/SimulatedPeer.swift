@@ -41,9 +41,17 @@ final class SimulatedPeer {
 
     func checkpointID(_ collection: Int, with other: SimulatedPeer, pushes: Bool, pulls: Bool) -> String {
         let id = CheckpointID(
-            privateUUID: privateUUID, collection: collections[collection].name, pulls: pulls, pushes: pushes,
-            remote: "peer-\(other.index)")
-        return "cp-" + String(decoding: Hashing.sha1(id.hashInput).flatMap { Array(String($0, radix: 16).utf8) }, as: UTF8.self)
+            privateUUID: privateUUID,
+            collection: collections[collection].name,
+            pulls: pulls,
+            pushes: pushes,
+            remote: "peer-\(other.index)"
+        )
+        return "cp-"
+            + String(
+                decoding: Hashing.sha1(id.hashInput).flatMap { Array(String($0, radix: 16).utf8) },
+                as: UTF8.self
+            )
     }
 
     // MARK: State
@@ -65,7 +73,11 @@ final class SimulatedPeer {
         try store.read { transaction in
             try transaction.changes(in: collections[collection], since: 0) { record in
                 state[record.id] = DocumentState(
-                    revision: record.revision, isDeleted: record.isDeleted, body: record.body, hasConflict: record.hasConflicts)
+                    revision: record.revision,
+                    isDeleted: record.isDeleted,
+                    body: record.body,
+                    hasConflict: record.hasConflicts
+                )
                 return true
             }
         }

@@ -1,7 +1,7 @@
+private import Foundation
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
-private import Foundation
 
 /// A whole history of N peers on a virtual clock, made from one number.
 ///
@@ -64,8 +64,11 @@ final class SimulationRun {
     init(_ simulation: Simulation) throws {
         self.simulation = simulation
         generator = SeededGenerator(seed: simulation.seed)
-        folder = FileManager.default.temporaryDirectory
-            .appending(path: "loveseat-simulation-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)").path
+        folder =
+            FileManager.default.temporaryDirectory
+            .appending(
+                path: "loveseat-simulation-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)"
+            ).path
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
@@ -89,12 +92,22 @@ final class SimulationRun {
     private func makePeers() throws {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let small = generator.chance(0.7)
-        report.peers = small ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
-        let names: [CollectionName] = generator.chance(0.4)
-            ? [.default] : [CollectionName(scope: "s", name: "one"), CollectionName(scope: "s", name: "two")].compactMap { $0 }
+        report.peers =
+            small
+            ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
+        let names: [CollectionName] =
+            generator.chance(0.4)
+            ? [.default]
+            : [CollectionName(scope: "s", name: "one"), CollectionName(scope: "s", name: "two")].compactMap {
+                $0
+            }
         for index in 0..<report.peers {
             let peer = try SimulatedPeer(
-                index: index, collections: names, blobFolder: "\(folder)/\(index)", seed: generator.next())
+                index: index,
+                collections: names,
+                blobFolder: "\(folder)/\(index)",
+                seed: generator.next()
+            )
             peers.append(peer)
             guard index > 0 else { continue }
             // A spanning tree keeps everybody reachable, in either direction; further edges make rings and cliques.
@@ -140,7 +153,9 @@ final class SimulationRun {
     }
 
     private func connect(_ edge: (source: Int, target: Int)) {
-        let isLinked = connections.contains { $0.active.owner.index == edge.source && $0.passive.owner.index == edge.target }
+        let isLinked = connections.contains {
+            $0.active.owner.index == edge.source && $0.passive.owner.index == edge.target
+        }
         guard !isQuiescing, !isLinked else { return }
         var plan = SimulatedConnection.Plan()
         switch generator.int(0...5) {
@@ -164,14 +179,22 @@ final class SimulationRun {
         let faultSeed = generator.next()
         do {
             let connection = try SimulatedConnection(
-                from: peers[edge.source], to: peers[edge.target], plan: plan, clock: clock, seed: seed,
+                from: peers[edge.source],
+                to: peers[edge.target],
+                plan: plan,
+                clock: clock,
+                seed: seed,
                 wrap: { [simulation, isQuiescing] store, isActive in
                     guard let fault = simulation.fault, !isQuiescing else { return store }
                     return FaultyReplica(store, fault: fault, seed: faultSeed &+ (isActive ? 1 : 2))
                 },
-                trace: { [unowned self] in trace($0) }, onEnd: { [unowned self] in ended($0) })
+                trace: { [unowned self] in trace($0) },
+                onEnd: { [unowned self] in ended($0) }
+            )
             if simulation.isVerbose {
-                connection.detail = { [clock] text in print(clock.now, text.replacing("LoveseatReplication.", with: "")) }
+                connection.detail = { [clock] text in
+                    print(clock.now, text.replacing("LoveseatReplication.", with: ""))
+                }
             }
             report.connections += 1
             connections.append(connection)
@@ -190,7 +213,8 @@ final class SimulationRun {
     private func crash() {
         let peer = generator.pick(peers)
         trace("crash \(peer.index)")
-        for connection in connections where connection.active.owner === peer || connection.passive.owner === peer {
+        for connection in connections
+        where connection.active.owner === peer || connection.passive.owner === peer {
             connection.crash(peer)
         }
     }
@@ -222,7 +246,13 @@ final class SimulationRun {
                 }
             case 1...3:
                 let made = try peer.store.write {
-                    try $0.save(id, in: peer.collections[collection], body: .emptyObject, isDeleted: true, condition: .lastWriteWins)
+                    try $0.save(
+                        id,
+                        in: peer.collections[collection],
+                        body: .emptyObject,
+                        isDeleted: true,
+                        condition: .lastWriteWins
+                    )
                 }
                 if made != nil { noteEdit(key, peer, nil) }
             case 4:
@@ -231,7 +261,13 @@ final class SimulationRun {
             default:
                 let body = try randomBody(for: peer)
                 _ = try peer.store.write {
-                    try $0.save(id, in: peer.collections[collection], body: body, isDeleted: false, condition: .lastWriteWins)
+                    try $0.save(
+                        id,
+                        in: peer.collections[collection],
+                        body: body,
+                        isDeleted: false,
+                        condition: .lastWriteWins
+                    )
                 }
                 noteEdit(key, peer, body)
             }
@@ -249,7 +285,9 @@ final class SimulationRun {
 
     private func randomBody(for peer: SimulatedPeer) throws -> JSONText {
         var value: JSONValue = ["n": JSONValue(generator.int(0...1_000_000)), "by": JSONValue(peer.index)]
-        if generator.chance(0.1) { value["long"] = .string(String(repeating: "lorem ipsum ", count: generator.int(1...4_000))) }
+        if generator.chance(0.1) {
+            value["long"] = .string(String(repeating: "lorem ipsum ", count: generator.int(1...4_000)))
+        }
         if generator.chance(0.15) {
             let content = generator.bytes(generator.pick([0, 10, 5_000, 200_000]))
             let writer = try peer.store.blobs.writer()
@@ -319,17 +357,27 @@ final class SimulationRun {
                 for id in Set(first.keys).union(other.keys).sorted() where first[id] != other[id] {
                     // Who lacks a tombstone cannot pass it on either.
                     let isTombstone = (first[id] ?? other[id])?.isDeleted == true
-                    if first[id] == nil || other[id] == nil, isTombstone, peers.contains(where: \.mayLackTombstones) { continue }
+                    if first[id] == nil || other[id] == nil, isTombstone,
+                        peers.contains(where: \.mayLackTombstones)
+                    {
+                        continue
+                    }
                     report.problems.append(
-                        "\(collection)/\(id): peer 0 has \(first[id].map(\.description) ?? "nothing"), peer \(peer.index) has \(other[id].map(\.description) ?? "nothing")")
+                        "\(collection)/\(id): peer 0 has \(first[id].map(\.description) ?? "nothing"), peer \(peer.index) has \(other[id].map(\.description) ?? "nothing")"
+                    )
                 }
             }
             for (id, state) in first.sorted(by: { $0.key < $1.key }) {
-                if state.hasConflict { report.problems.append("\(collection)/\(id): the conflict is not resolved") }
+                if state.hasConflict {
+                    report.problems.append("\(collection)/\(id): the conflict is not resolved")
+                }
                 checkSoleEditor("\(collection)/\(id)", state)
             }
-            for (key, entry) in soleEditors.sorted(by: { $0.key < $1.key }) where key.hasPrefix("\(collection)/") {
-                if entry?.body != nil, first[String(key.dropFirst(2))] == nil { report.problems.append("\(key): lost everywhere") }
+            for (key, entry) in soleEditors.sorted(by: { $0.key < $1.key })
+            where key.hasPrefix("\(collection)/") {
+                if entry?.body != nil, first[String(key.dropFirst(2))] == nil {
+                    report.problems.append("\(key): lost everywhere")
+                }
             }
         }
         for peer in peers {
@@ -346,7 +394,9 @@ final class SimulationRun {
     private func checkSoleEditor(_ key: String, _ state: SimulatedPeer.DocumentState) {
         guard let entry = soleEditors[key] ?? nil else { return }
         if let body = entry.body {
-            if state.isDeleted || state.body != body { report.problems.append("\(key): the last edit of peer \(entry.peer) is lost") }
+            if state.isDeleted || state.body != body {
+                report.problems.append("\(key): the last edit of peer \(entry.peer) is lost")
+            }
         } else if !state.isDeleted {
             report.problems.append("\(key): the deletion by peer \(entry.peer) is lost")
         }

@@ -5,13 +5,15 @@ import LoveseatTesting
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Runs whole histories of several peers, each made from one number, and checks that all end up equal.",
+        abstract:
+            "Runs whole histories of several peers, each made from one number, and checks that all end up equal.",
         discussion: """
             EXAMPLES:
               simulate --seeds 1..20000          run twenty thousand histories
               simulate --seeds 4711 --verbose    replay one, and print every event
               simulate --faults                  plant every known fault, and check that each is caught
-            """)
+            """
+    )
 
     @Option(help: "One seed, or a range such as 1..100000.")
     var seeds = "1..500"
@@ -55,7 +57,9 @@ struct SimulateCommand: ParsableCommand {
             failures += 1
             print("seed \(seed): \(report.peers) peers, \(report.problems.count) problems")
             for problem in report.problems.prefix(5) { print("  \(problem)") }
-            print("  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")")
+            print(
+                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")"
+            )
         }
         print("\(range.count - failures) passed, \(failures) failed")
         print("\(totals.connections) connections, \(totals.revisions) revisions sent")
@@ -79,7 +83,9 @@ struct SimulateCommand: ParsableCommand {
                 guard try simulate(seed, nil).problems.isEmpty else { continue }
                 if !(try simulate(seed, fault).problems.isEmpty) { caughtAt = seed }
             }
-            if let caughtAt { print("\(fault.rawValue): caught at seed \(caughtAt)") } else {
+            if let caughtAt {
+                print("\(fault.rawValue): caught at seed \(caughtAt)")
+            } else {
                 missed += 1
                 print("\(fault.rawValue): MISSED in \(range.count) histories")
             }
@@ -90,7 +96,8 @@ struct SimulateCommand: ParsableCommand {
 
     private func parseSeeds() throws -> ClosedRange<UInt64> {
         let parts = seeds.split(separator: ".", omittingEmptySubsequences: true).map { UInt64($0) }
-        guard let first = parts.first ?? nil, let last = parts.last ?? nil, parts.count <= 2, first <= last else {
+        guard let first = parts.first ?? nil, let last = parts.last ?? nil, parts.count <= 2, first <= last
+        else {
             throw ValidationError("--seeds takes a number or a range such as 1..500, not \"\(seeds)\"")
         }
         return first...last

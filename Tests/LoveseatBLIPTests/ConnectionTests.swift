@@ -45,24 +45,43 @@ private func noise(_ count: Int) -> [UInt8] {
 }
 
 @Suite struct ConnectionTests {
-    @Test(arguments: [0, 6, 9]) func `messages of every size arrive whole and are answered once`(level: Int) throws {
+    @Test(arguments: [0, 6, 9]) func `messages of every size arrive whole and are answered once`(level: Int)
+        throws
+    {
         let pair = Pair(level: level)
         let sizes = [0, 1, 100, 16_299, 16_300, 16_301, 50_000, 300_000]
         for (index, size) in sizes.enumerated() {
             try pair.left.send(
-                Message(["Profile": "echo"], body: noise(size), isUrgent: index % 2 == 0, isCompressed: index % 3 != 0),
-                tag: UInt64(index))
+                Message(
+                    ["Profile": "echo"],
+                    body: noise(size),
+                    isUrgent: index % 2 == 0,
+                    isCompressed: index % 3 != 0
+                ),
+                tag: UInt64(index)
+            )
         }
         while try pair.step() {
             for case .request(let number, let message) in pair.rightEvents {
                 try pair.right.reply(
-                    Message([:], body: message.body, isUrgent: message.isUrgent, isCompressed: message.isCompressed), to: number)
+                    Message(
+                        [:],
+                        body: message.body,
+                        isUrgent: message.isUrgent,
+                        isCompressed: message.isCompressed
+                    ),
+                    to: number
+                )
             }
             pair.rightEvents = []
         }
         for (index, size) in sizes.enumerated() {
             let answers = pair.leftEvents.filter {
-                if case .response(UInt64(index), let message) = $0 { message.body == noise(size) } else { false }
+                if case .response(UInt64(index), let message) = $0 {
+                    message.body == noise(size)
+                } else {
+                    false
+                }
             }
             #expect(answers.count == 1)
         }
@@ -73,7 +92,14 @@ private func noise(_ count: Int) -> [UInt8] {
         let pair = Pair()
         for index in 0..<20 {
             try pair.left.send(
-                Message(["Profile": "\(index)"], body: noise(40_000), isUrgent: index % 3 == 0, noReply: true), tag: nil)
+                Message(
+                    ["Profile": "\(index)"],
+                    body: noise(40_000),
+                    isUrgent: index % 3 == 0,
+                    noReply: true
+                ),
+                tag: nil
+            )
         }
         try pair.run()
         #expect(pair.rightEvents.count == 20)
@@ -182,7 +208,12 @@ private func noise(_ count: Int) -> [UInt8] {
     @Test func `an empty compressed frame leaves the inflater alone`() throws {
         var encoder = FrameEncoder(compressionLevel: 6)
         var frames = [
-            try encoder.frame(number: 1, type: .request, flags: [.compressed, .moreComing], payload: [0, 1, 2]),
+            try encoder.frame(
+                number: 1,
+                type: .request,
+                flags: [.compressed, .moreComing],
+                payload: [0, 1, 2]
+            ),
             try encoder.frame(number: 1, type: .request, flags: [.compressed], payload: []),
             try encoder.frame(number: 2, type: .request, flags: [.compressed], payload: [0, 7]),
         ]
@@ -203,7 +234,11 @@ private func noise(_ count: Int) -> [UInt8] {
     @Test func `a decompression bomb ends in an error within its bound`() throws {
         var encoder = FrameEncoder(compressionLevel: 9)
         let bomb = try encoder.frame(
-            number: 1, type: .request, flags: [.compressed], payload: [UInt8](repeating: 0, count: 40 << 20)[...])
+            number: 1,
+            type: .request,
+            flags: [.compressed],
+            payload: [UInt8](repeating: 0, count: 40 << 20)[...]
+        )
         #expect(throws: BLIPError.self) { try BLIPConnection().receive(bomb) }
     }
 

@@ -9,13 +9,16 @@ enum Fixtures {
         .appending(path: "Fixtures/wire")
 
     static func lines(_ name: String) throws -> [JSONElement] {
-        try Data(contentsOf: folder.appending(path: name)).split(separator: 0x0A).map { try JSONElement(parsing: Array($0)) }
+        try Data(contentsOf: folder.appending(path: name)).split(separator: 0x0A).map {
+            try JSONElement(parsing: Array($0))
+        }
     }
 }
 
 @Suite struct TraceTests {
     static let names = [
-        "push-50", "pull-50", "both-update-delete", "blob-60k", "conflict-resolve", "collections", "deltas", "docids",
+        "push-50", "pull-50", "both-update-delete", "blob-60k", "conflict-resolve", "collections", "deltas",
+        "docids",
         "mobile2", "unknown-collection", "v4-vectors",
     ]
 
@@ -24,7 +27,8 @@ enum Fixtures {
         var decoder = FrameDecoder(largestFrame: 24 << 20)
         var partial: [String: (message: IncomingMessage, frames: Int)] = [:]
 
-        mutating func read(_ bytes: [UInt8]) throws -> (frame: IncomingFrame, message: Message?, frames: Int)? {
+        mutating func read(_ bytes: [UInt8]) throws -> (frame: IncomingFrame, message: Message?, frames: Int)?
+        {
             guard let frame = try decoder.decode(bytes) else { return nil }
             guard [.request, .response, .error].contains(frame.type) else { return (frame, nil, 1) }
             let key = "\(frame.type == .request) \(frame.number)"
@@ -40,7 +44,9 @@ enum Fixtures {
     }
 
     @Test(arguments: names) func `a trace decodes to its messages and encodes again`(name: String) throws {
-        var expected = try Fixtures.lines("\(name).messages.jsonl").filter { $0["dir"] != nil && $0["type"] != nil }[...]
+        var expected = try Fixtures.lines("\(name).messages.jsonl").filter {
+            $0["dir"] != nil && $0["type"] != nil
+        }[...]
         var readers: [String: Reader] = [:]
         var senders: [String: (FrameEncoder, Reader)] = [:]
         for event in try Fixtures.lines("\(name).trace.jsonl") {
@@ -84,7 +90,11 @@ enum Fixtures {
                 let piece = plain[start..<min(start + 10_000, plain.count)]
                 let more: FrameFlags = piece.endIndex < plain.count ? .moreComing : []
                 let encoded = try encoder.frame(
-                    number: frame.number, type: frame.type, flags: flags.union(more), payload: piece)
+                    number: frame.number,
+                    type: frame.type,
+                    flags: flags.union(more),
+                    payload: piece
+                )
                 again = try reader.read(encoded)?.message
             }
             senders[direction] = (encoder, reader)

@@ -3,7 +3,9 @@ import Testing
 
 /// The vectors of blip.md §14.
 @Suite struct VectorTests {
-    static func bytes(_ hex: String) -> [UInt8] { hex.split(separator: " ").compactMap { UInt8($0, radix: 16) } }
+    static func bytes(_ hex: String) -> [UInt8] {
+        hex.split(separator: " ").compactMap { UInt8($0, radix: 16) }
+    }
 
     static let a1 =
         "01 00 25 50 72 6f 66 69 6c 65 00 67 65 74 43 68 65 63 6b 70 6f 69 6e 74 00 63 6c 69 65 6e 74 00 63 70 2d 54 45 53 54 00 31 fd d6 6a"
@@ -24,7 +26,8 @@ import Testing
     static let b4 =
         "01 00 3f 50 72 6f 66 69 6c 65 00 67 65 74 41 74 74 61 63 68 6d 65 6e 74 00 64 69 67 65 73 74 00 73 68 61 31 2d 32 6a 6d 6a 37 6c 35 72 53 77 30 79 56 62 2f 76 6c 57 41 59 6b 4b 2f 59 42 77 6b 3d 00 fd 32 be 43"
     static let b5 = "ac 02 35 80 e8 07"
-    static let c1 = "01 38 00 13 00 ec ff 10 50 72 6f 66 69 6c 65 00 63 68 61 6e 67 65 73 00 5b 5d 00 57 2f 99 f8"
+    static let c1 =
+        "01 38 00 13 00 ec ff 10 50 72 6f 66 69 6c 65 00 63 68 61 6e 67 65 73 00 5b 5d 00 57 2f 99 f8"
     static let changesBody =
         #"[["1","doc1","1-cd809becc169215072fd567eebd8b8de"],["2","doc2","1-cd809becc169215072fd567eebd8b8de"]]"#
 
@@ -51,7 +54,9 @@ import Testing
         for tag in UInt64(1)...4 { try connection.send(Message(["Profile": "x"]), tag: tag) }
         while try connection.nextFrame() != nil {}
         _ = connection.takeEvents()
-        for frame in [Self.b1, Self.b2, Self.b3, Self.b4, Self.b5] { try connection.receive(Self.bytes(frame)) }
+        for frame in [Self.b1, Self.b2, Self.b3, Self.b4, Self.b5] {
+            try connection.receive(Self.bytes(frame))
+        }
         let events = connection.takeEvents()
         #expect(events.count == 4)
         #expect(events[0] == .failure(1, ReplyError("HTTP", 404, "missing")))
@@ -76,30 +81,51 @@ import Testing
 
     @Test func `encoding from scratch gives the same bytes`() throws {
         var encoder = FrameEncoder(compressionLevel: 6)
-        func frame(_ number: UInt64, _ type: MessageType, _ flags: FrameFlags, _ message: Message) throws -> [UInt8] {
+        func frame(_ number: UInt64, _ type: MessageType, _ flags: FrameFlags, _ message: Message) throws
+            -> [UInt8]
+        {
             try encoder.frame(number: number, type: type, flags: flags, payload: plain(message)[...])
         }
         let rev: Message = Message(
             [
                 "Profile": "rev", "id": "doc1", "rev": "1-cd809becc169215072fd567eebd8b8de", "sequence": "1",
-            ], body: Array("{\"a\":1}".utf8))
+            ],
+            body: Array("{\"a\":1}".utf8)
+        )
         let changes = Message(["Profile": "changes"], body: Array("[]".utf8))
-        #expect(try frame(1, .request, [], Message(["Profile": "getCheckpoint", "client": "cp-TEST"])) == Self.bytes(Self.a1))
+        #expect(
+            try frame(1, .request, [], Message(["Profile": "getCheckpoint", "client": "cp-TEST"]))
+                == Self.bytes(Self.a1)
+        )
         #expect(try frame(2, .request, [.urgent, .noReply], changes) == Self.bytes(Self.a2))
         let long = plain(Message(["Profile": "changes"], body: Array(Self.changesBody.utf8)))
-        _ = try encoder.frame(number: 3, type: .request, flags: [.urgent, .compressed, .moreComing], payload: long[..<60])
-        #expect(FrameEncoder.acknowledgement(number: 7, type: .acknowledgeRequest, bytes: 50_123) == Self.bytes(Self.a4))
+        _ = try encoder.frame(
+            number: 3,
+            type: .request,
+            flags: [.urgent, .compressed, .moreComing],
+            payload: long[..<60]
+        )
+        #expect(
+            FrameEncoder.acknowledgement(number: 7, type: .acknowledgeRequest, bytes: 50_123)
+                == Self.bytes(Self.a4)
+        )
         // The checksum depends on the plain bytes only, so raw frames after compressed ones are the same too.
         #expect(try frame(4, .request, [], rev) == Self.bytes(Self.a5))
 
         encoder = FrameEncoder(compressionLevel: 6)
         #expect(try frame(1, .error, [], ReplyError("HTTP", 404, "missing").message) == Self.bytes(Self.b1))
-        let answer = Message(["maxHistory": "50", "blobs": "true", "deltas": "true"], body: Array("[[],[\"1-aa\"]]".utf8))
+        let answer = Message(
+            ["maxHistory": "50", "blobs": "true", "deltas": "true"],
+            body: Array("[[],[\"1-aa\"]]".utf8)
+        )
         _ = try frame(3, .response, [.compressed, .urgent], answer)
         #expect(try frame(4, .response, [], Message()) == Self.bytes(Self.b3))
         let attachment = Message(["Profile": "getAttachment", "digest": "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="])
         #expect(try frame(1, .request, [], attachment) == Self.bytes(Self.b4))
-        #expect(FrameEncoder.acknowledgement(number: 300, type: .acknowledgeResponse, bytes: 128_000) == Self.bytes(Self.b5))
+        #expect(
+            FrameEncoder.acknowledgement(number: 300, type: .acknowledgeResponse, bytes: 128_000)
+                == Self.bytes(Self.b5)
+        )
     }
 
     private func plain(_ message: Message) -> [UInt8] {
@@ -136,15 +162,20 @@ import Testing
 
     @Test func `what is to be ignored is ignored`() throws {
         let connection = BLIPConnection()
-        for frame in ["01 03 00 01 02 03 04", "05 34 80", "05 34 01"] { try connection.receive(Self.bytes(frame)) }
+        for frame in ["01 03 00 01 02 03 04", "05 34 80", "05 34 01"] {
+            try connection.receive(Self.bytes(frame))
+        }
         try connection.receive(Self.bytes(Self.a1))
         #expect(connection.takeEvents().count == 1)
     }
 
-    @Test(arguments: [
-        (0, "00"), (1, "01"), (127, "7f"), (128, "80 01"), (300, "ac 02"), (16_384, "80 80 01"), (50_000, "d0 86 03"),
-        (128_000, "80 e8 07"), (.max, "ff ff ff ff ff ff ff ff ff 01"),
-    ] as [(UInt64, String)])
+    @Test(
+        arguments: [
+            (0, "00"), (1, "01"), (127, "7f"), (128, "80 01"), (300, "ac 02"), (16_384, "80 80 01"),
+            (50_000, "d0 86 03"),
+            (128_000, "80 e8 07"), (.max, "ff ff ff ff ff ff ff ff ff 01"),
+        ] as [(UInt64, String)]
+    )
     func `varints are those of the specification`(value: UInt64, hex: String) throws {
         var bytes: [UInt8] = []
         bytes.appendVarInt(value)
@@ -154,7 +185,10 @@ import Testing
     }
 
     @Test func `booleans are read as peers write them`() {
-        for (text, expected) in [("true", true), ("YES", true), ("1", true), ("7", true), ("false", false), ("NO", false), ("0", false), ("x", false)] {
+        for (text, expected) in [
+            ("true", true), ("YES", true), ("1", true), ("7", true), ("false", false), ("NO", false),
+            ("0", false), ("x", false),
+        ] {
             #expect((["a": text] as MessageProperties).bool("a") == expected)
         }
         #expect(!([:] as MessageProperties).bool("a"))

@@ -5,9 +5,12 @@ import Testing
 @Suite struct JSONScannerTests {
     static let valid = [
         "0", "-0", "1", "-1.5e+10", "1E5", "0.1", "true", "false", "null", "\"\"", "[]", "{}", " [ 1 , 2 ] ",
-        "{\"a\":{\"b\":[null,{}]}}", "\"\\u0041\\n\\/\\\"\\\\\"", "\"\\ud83d\\udecb\"", "\"\u{1F6CB}é\u{7f}\"",
-        "[[[[[]]]]]", "\t\r\n1", "123456789012345678901234567890", "1e999", "{\"a\":1,\"a\":2}", "[1,\"x\",{},[]]",
-        "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\tbbbbbbbbbbbbbbbb\"", "{\"\":0}", "\"\u{FFFF}\u{10FFFF}\"",
+        "{\"a\":{\"b\":[null,{}]}}", "\"\\u0041\\n\\/\\\"\\\\\"", "\"\\ud83d\\udecb\"",
+        "\"\u{1F6CB}é\u{7f}\"",
+        "[[[[[]]]]]", "\t\r\n1", "123456789012345678901234567890", "1e999", "{\"a\":1,\"a\":2}",
+        "[1,\"x\",{},[]]",
+        "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\tbbbbbbbbbbbbbbbb\"", "{\"\":0}",
+        "\"\u{FFFF}\u{10FFFF}\"",
     ]
 
     static let invalid: [(String, JSONError.Reason, Int)] = [
@@ -15,16 +18,23 @@ import Testing
         ("\"abc", .truncated, 4), ("tru", .truncated, 3), ("-", .truncated, 1), ("1.", .truncated, 2),
         ("1e", .truncated, 2), ("\"\\", .truncated, 2), ("\"\\u12", .truncated, 5), ("{\"a\"", .truncated, 4),
         ("{\"a\":", .truncated, 5), ("[1,", .truncated, 3), ("\"\\ud800", .truncated, 7),
-        ("01", .invalidNumber, 1), ("-01", .invalidNumber, 2), ("1.x", .invalidNumber, 2), ("1ex", .invalidNumber, 2),
+        ("01", .invalidNumber, 1), ("-01", .invalidNumber, 2), ("1.x", .invalidNumber, 2),
+        ("1ex", .invalidNumber, 2),
         ("-x", .invalidNumber, 1), ("[1,]", .unexpectedByte, 3), ("[,1]", .unexpectedByte, 1),
         ("{\"a\":1,}", .unexpectedByte, 7), ("{a:1}", .unexpectedByte, 1), ("{\"a\" 1}", .unexpectedByte, 5),
-        ("{\"a\":1 \"b\":2}", .unexpectedByte, 7), ("[1}", .unexpectedByte, 2), ("{\"a\":1]", .unexpectedByte, 6),
+        ("{\"a\":1 \"b\":2}", .unexpectedByte, 7), ("[1}", .unexpectedByte, 2),
+        ("{\"a\":1]", .unexpectedByte, 6),
         ("NaN", .unexpectedByte, 0), ("nan", .unexpectedByte, 1), ("Infinity", .unexpectedByte, 0),
-        ("+1", .unexpectedByte, 0), (".5", .unexpectedByte, 0), ("'a'", .unexpectedByte, 0), ("trux", .unexpectedByte, 3),
-        ("1 2", .trailingBytes, 2), ("{}x", .trailingBytes, 2), ("[]]", .trailingBytes, 2), ("1.0.0", .trailingBytes, 3),
-        ("\"a\u{01}\"", .controlCharacter, 2), ("\"a\n\"", .controlCharacter, 2), ("\"\\x\"", .invalidEscape, 2),
-        ("\"\\u12g4\"", .invalidEscape, 5), ("\"\\ud800\"", .truncated, 8), ("\"\\ud800abcdef\"", .loneSurrogate, 1),
-        ("\"\\udc00\"", .loneSurrogate, 1), ("\"\\ud800\\u0041\"", .loneSurrogate, 1), ("/**/1", .unexpectedByte, 0),
+        ("+1", .unexpectedByte, 0), (".5", .unexpectedByte, 0), ("'a'", .unexpectedByte, 0),
+        ("trux", .unexpectedByte, 3),
+        ("1 2", .trailingBytes, 2), ("{}x", .trailingBytes, 2), ("[]]", .trailingBytes, 2),
+        ("1.0.0", .trailingBytes, 3),
+        ("\"a\u{01}\"", .controlCharacter, 2), ("\"a\n\"", .controlCharacter, 2),
+        ("\"\\x\"", .invalidEscape, 2),
+        ("\"\\u12g4\"", .invalidEscape, 5), ("\"\\ud800\"", .truncated, 8),
+        ("\"\\ud800abcdef\"", .loneSurrogate, 1),
+        ("\"\\udc00\"", .loneSurrogate, 1), ("\"\\ud800\\u0041\"", .loneSurrogate, 1),
+        ("/**/1", .unexpectedByte, 0),
         ("\u{FEFF}1", .unexpectedByte, 0),
     ]
 
@@ -33,7 +43,11 @@ import Testing
     }
 
     @Test(arguments: invalid)
-    func `refuses what the grammar forbids, and says where`(text: String, reason: JSONError.Reason, offset: Int) {
+    func `refuses what the grammar forbids, and says where`(
+        text: String,
+        reason: JSONError.Reason,
+        offset: Int
+    ) {
         do {
             _ = try JSONText(text)
             Issue.record("accepted \(text)")
@@ -44,28 +58,40 @@ import Testing
     }
 
     static let badUTF8: [([UInt8], Int)] = [
-        ([0xC0, 0x80], 1), ([0xC1, 0xBF], 1), ([0xE0, 0x80, 0x80], 2), ([0xED, 0xA0, 0x80], 2), ([0xF5, 0x80, 0x80, 0x80], 1),
-        ([0xF4, 0x90, 0x80, 0x80], 2), ([0x80], 1), ([0xFF], 1), ([0xE2, 0x28, 0xA1], 2), ([0xF0, 0x8F, 0xBF, 0xBF], 2),
+        ([0xC0, 0x80], 1), ([0xC1, 0xBF], 1), ([0xE0, 0x80, 0x80], 2), ([0xED, 0xA0, 0x80], 2),
+        ([0xF5, 0x80, 0x80, 0x80], 1),
+        ([0xF4, 0x90, 0x80, 0x80], 2), ([0x80], 1), ([0xFF], 1), ([0xE2, 0x28, 0xA1], 2),
+        ([0xF0, 0x8F, 0xBF, 0xBF], 2),
         ([0xC3, 0x22], 2),
     ]
 
     @Test(arguments: badUTF8) func `refuses bytes that are not UTF-8`(bytes: [UInt8], offset: Int) {
-        #expect(throws: JSONError(.invalidUTF8, at: offset)) { try JSONText([0x22] + bytes + [0x22, 0x20, 0x20]) }
+        #expect(throws: JSONError(.invalidUTF8, at: offset)) {
+            try JSONText([0x22] + bytes + [0x22, 0x20, 0x20])
+        }
     }
 
     @Test func `depth and size are bounded`() throws {
-        let deep = { (depth: Int) in String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
+        let deep = { (depth: Int) in
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
         #expect(throws: Never.self) { try JSONText(deep(128)) }
         #expect(throws: JSONError(.tooDeep, at: 128)) { try JSONText(deep(129)) }
-        #expect(throws: JSONError(.tooDeep, at: 128)) { try JSONText(String(repeating: "[", count: 1_000_000)) }
-        #expect(throws: JSONError(.tooLarge, at: 3)) { try JSONText("[1]x", limits: JSONLimits(maximumBytes: 3)) }
+        #expect(throws: JSONError(.tooDeep, at: 128)) {
+            try JSONText(String(repeating: "[", count: 1_000_000))
+        }
+        #expect(throws: JSONError(.tooLarge, at: 3)) {
+            try JSONText("[1]x", limits: JSONLimits(maximumBytes: 3))
+        }
     }
 
     @Test func `duplicate keys: the last one wins, unless they are refused`() throws {
         let text = "{\"a\":1,\"b\":0,\"\\u0061\":2}"
         #expect(try JSONValue(parsing: text)["a"]?.int == 2)
         #expect(try JSONElement(parsing: Array(text.utf8))["a"]?.int == 2)
-        #expect(JSONText(canonical: try JSONElement(parsing: Array(text.utf8))).description == "{\"a\":2,\"b\":0}")
+        #expect(
+            JSONText(canonical: try JSONElement(parsing: Array(text.utf8))).description == "{\"a\":2,\"b\":0}"
+        )
         #expect(throws: JSONError(.duplicateKey, at: 13)) {
             try JSONText(text, limits: JSONLimits(refusesDuplicateKeys: true))
         }
@@ -83,7 +109,8 @@ import Testing
 
     @Test func `any bytes end in a value or an error`() {
         var generator = SeededGenerator(seed: 7)
-        let alphabet = Array("{}[]\",:\\u0dn19.eE-+ truefalsnu\u{e9}".utf8) + [0x00, 0x80, 0xC3, 0xED, 0xF0, 0xFF]
+        let alphabet =
+            Array("{}[]\",:\\u0dn19.eE-+ truefalsnu\u{e9}".utf8) + [0x00, 0x80, 0xC3, 0xED, 0xF0, 0xFF]
         for _ in 0..<200_000 {
             let count = Int.random(in: 0..<24, using: &generator)
             let bytes = (0..<count).map { _ in alphabet.randomElement(using: &generator) ?? 0 }
@@ -100,7 +127,10 @@ import Testing
             let value = Self.random(depth: 3, using: &generator)
             let text = JSONText(canonical: .array([value]))
             let object = try JSONSerialization.jsonObject(with: Data(text.bytes))
-            let again = try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+            let again = try JSONSerialization.data(
+                withJSONObject: object,
+                options: [.sortedKeys, .withoutEscapingSlashes]
+            )
             let ours = try JSONText(Array(again))
             #expect(Self.loosely(JSONElement(ours).value) == Self.loosely(.array([value])))
         }
@@ -110,14 +140,22 @@ import Testing
         switch Int.random(in: 0..<(depth > 0 ? 8 : 6), using: &generator) {
         case 0: return .null
         case 1: return .bool(Bool.random(using: &generator))
-        case 2: return JSONValue(Int64.random(in: .min ... .max, using: &generator) >> Int.random(in: 0..<60, using: &generator))
+        case 2:
+            return JSONValue(
+                Int64.random(in: .min ... .max, using: &generator)
+                    >> Int.random(in: 0..<60, using: &generator)
+            )
         case 3: return JSONValue(Double.random(in: -1e6...1e6, using: &generator))
         case 4, 5:
             let scalars = ["a", "é", "🛋", "\"", "\\", "\n", "\u{7f}", "\u{1}", "/", "ß", "z"]
             let count = Int.random(in: 0..<12, using: &generator)
             return .string((0..<count).map { _ in scalars.randomElement(using: &generator) ?? "" }.joined())
         case 6:
-            return .array((0..<Int.random(in: 0..<5, using: &generator)).map { _ in random(depth: depth - 1, using: &generator) })
+            return .array(
+                (0..<Int.random(in: 0..<5, using: &generator)).map { _ in
+                    random(depth: depth - 1, using: &generator)
+                }
+            )
         default:
             let keys = (0..<Int.random(in: 0..<5, using: &generator)).map { "key\($0)" }
             return .object(Dictionary(keys.map { ($0, random(depth: depth - 1, using: &generator)) }) { $1 })

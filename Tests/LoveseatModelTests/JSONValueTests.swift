@@ -26,15 +26,21 @@ import Testing
     }
 
     @Test func `elements read what is asked and nothing else`() throws {
-        let element = try JSONElement(parsing: Array("{\"a\":[1,{\"b\":\"\\u00e9x\"},[]],\"n\":null,\"f\":1.5}".utf8))
+        let element = try JSONElement(
+            parsing: Array("{\"a\":[1,{\"b\":\"\\u00e9x\"},[]],\"n\":null,\"f\":1.5}".utf8)
+        )
         #expect(element.count == 3)
         #expect(element["a"]?[1]?["b"]?.string == "éx")
         #expect(element["a"]?[2]?.count == 0)
-        #expect(element["a"]?[3] == nil && element["a"]?[-1] == nil && element["x"] == nil && element[0] == nil)
+        #expect(
+            element["a"]?[3] == nil && element["a"]?[-1] == nil && element["x"] == nil && element[0] == nil
+        )
         #expect(element["n"]?.isNull == true)
         #expect(element["f"]?.double == 1.5)
         #expect(element.members.map(\.key) == ["a", "n", "f"])
-        #expect(element["a"].map { String(decoding: $0.bytes, as: UTF8.self) } == "[1,{\"b\":\"\\u00e9x\"},[]]")
+        #expect(
+            element["a"].map { String(decoding: $0.bytes, as: UTF8.self) } == "[1,{\"b\":\"\\u00e9x\"},[]]"
+        )
     }
 
     struct Sight: Codable, Equatable {
@@ -48,7 +54,13 @@ import Testing
     }
 
     @Test func `Codable goes straight to text and back`() throws {
-        let sight = Sight(city: "Paris \"é\"", likes: -3, tags: ["a", ""], rating: 4.5, nested: ["x": [1, -2], "": []])
+        let sight = Sight(
+            city: "Paris \"é\"",
+            likes: -3,
+            tags: ["a", ""],
+            rating: 4.5,
+            nested: ["x": [1, -2], "": []]
+        )
         let text = try JSONText(encoding: sight)
         #expect(
             text.description
@@ -94,7 +106,9 @@ import Testing
         let hidden = try JSONText("{\"a\":{\"\\u0040type\":\"\\u0062lob\",\"digest\":\"\(digest)\"}}")
         #expect(BlobReference.all(in: hidden).map(\.digest.text) == [digest])
         #expect(BlobDigest(digest)?.hexadecimalText == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
-        for bad in ["sha1-", "sha1-x", "md5-2jmj7l5rSw0yVb/vlWAYkK/YBwk=", "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk"] {
+        for bad in [
+            "sha1-", "sha1-x", "md5-2jmj7l5rSw0yVb/vlWAYkK/YBwk=", "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk",
+        ] {
             #expect(BlobDigest(bad) == nil)
         }
     }

@@ -17,15 +17,23 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
             (false, #"{"age":8,"name":"Hobbes"}"#, "2-ef1504fdd47b89096281325a9194e9dcee2b04f7"),
             (true, "{}", "3-63840bbc074b80ae44e0f2ac7f6cd734d3ad395d"),
         ] {
-            let input = RevisionID.digestInput(parent: parent, isDeleted: deleted, canonicalBody: Array(body.utf8))
+            let input = RevisionID.digestInput(
+                parent: parent,
+                isDeleted: deleted,
+                canonicalBody: Array(body.utf8)
+            )
             let made = RevisionID(
-                generation: (parent?.generation ?? 0) + 1, digest: Insecure.SHA1.hash(data: input))
+                generation: (parent?.generation ?? 0) + 1,
+                digest: Insecure.SHA1.hash(data: input)
+            )
             #expect(made.text == expected)
             parent = made
         }
     }
 
-    @Test(arguments: ["", "1", "1-", "-ab", "0-ab", "01-ab", "1-a", "1-AB", "1-ag", "4294967296-ab", "1-ab-cd", "x-ab"])
+    @Test(arguments: [
+        "", "1", "1-", "-ab", "0-ab", "01-ab", "1-a", "1-AB", "1-ag", "4294967296-ab", "1-ab-cd", "x-ab",
+    ])
     func `refuses what is no revision ID`(text: String) { #expect(RevisionID(text) == nil) }
 
     @Test func `orders by generation, then digest`() {
@@ -37,15 +45,34 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
 @Suite struct RevisionTreeTests {
     private func tree(_ histories: [[String]]) throws -> RevisionTree {
         var tree = RevisionTree()
-        for history in histories { _ = try tree.insert(history: history.map(rev), flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone) }
+        for history in histories {
+            _ = try tree.insert(
+                history: history.map(rev),
+                flags: [],
+                body: .emptyObject,
+                allowConflict: true,
+                tombstone: tombstone
+            )
+        }
         return tree
     }
 
     @Test func `the winner is live, unconflicted, then highest`() throws {
         var tree = RevisionTree()
-        _ = try tree.insert(history: [rev("2-bb"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone)
+        _ = try tree.insert(
+            history: [rev("2-bb"), rev("1-aa")],
+            flags: [],
+            body: .emptyObject,
+            allowConflict: true,
+            tombstone: tombstone
+        )
         let outcome = try tree.insert(
-            history: [rev("3-cc"), rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone)
+            history: [rev("3-cc"), rev("2-cc"), rev("1-aa")],
+            flags: [],
+            body: .emptyObject,
+            allowConflict: true,
+            tombstone: tombstone
+        )
         #expect(outcome == .insertedAsConflict)
         #expect(tree.winner?.id == rev("2-bb"))
         #expect(tree.conflicts.map(\.id) == [rev("3-cc")])
@@ -55,16 +82,40 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
     @Test func `a conflict is refused where none is allowed`() throws {
         var tree = try tree([["2-bb", "1-aa"]])
         #expect(throws: RevisionTree.Refusal.conflict) {
-            try tree.insert(history: [rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: false, tombstone: tombstone)
+            try tree.insert(
+                history: [rev("2-cc"), rev("1-aa")],
+                flags: [],
+                body: .emptyObject,
+                allowConflict: false,
+                tombstone: tombstone
+            )
         }
         #expect(throws: RevisionTree.Refusal.conflict) {
-            try tree.insert(history: [rev("1-cc")], flags: [], body: .emptyObject, allowConflict: false, tombstone: tombstone)
+            try tree.insert(
+                history: [rev("1-cc")],
+                flags: [],
+                body: .emptyObject,
+                allowConflict: false,
+                tombstone: tombstone
+            )
         }
         #expect(throws: RevisionTree.Refusal.badHistory) {
-            try tree.insert(history: [rev("4-cc"), rev("2-bb")], flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone)
+            try tree.insert(
+                history: [rev("4-cc"), rev("2-bb")],
+                flags: [],
+                body: .emptyObject,
+                allowConflict: true,
+                tombstone: tombstone
+            )
         }
         #expect(throws: RevisionTree.Refusal.badHistory) {
-            try tree.insert(history: [], flags: [], body: .emptyObject, allowConflict: true, tombstone: tombstone)
+            try tree.insert(
+                history: [],
+                flags: [],
+                body: .emptyObject,
+                allowConflict: true,
+                tombstone: tombstone
+            )
         }
     }
 
@@ -81,14 +132,34 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
 
     @Test func `a remote that switched branches makes no conflict without local edits`() throws {
         var tree = RevisionTree()
-        _ = try tree.insert(history: [rev("2-bb"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1, tombstone: tombstone)
+        _ = try tree.insert(
+            history: [rev("2-bb"), rev("1-aa")],
+            flags: [],
+            body: .emptyObject,
+            allowConflict: true,
+            remote: 1,
+            tombstone: tombstone
+        )
         let outcome = try tree.insert(
-            history: [rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1, tombstone: tombstone)
+            history: [rev("2-cc"), rev("1-aa")],
+            flags: [],
+            body: .emptyObject,
+            allowConflict: true,
+            remote: 1,
+            tombstone: tombstone
+        )
         #expect(outcome == .inserted)
         #expect(tree.winner?.id == rev("2-cc"))
         #expect(tree.remotes[1] == rev("2-cc"))
         // An older revision that arrives late changes nothing.
-        _ = try tree.insert(history: [rev("1-aa")], flags: [], body: .emptyObject, allowConflict: true, remote: 1, tombstone: tombstone)
+        _ = try tree.insert(
+            history: [rev("1-aa")],
+            flags: [],
+            body: .emptyObject,
+            allowConflict: true,
+            remote: 1,
+            tombstone: tombstone
+        )
         #expect(tree.remotes[1] == rev("2-cc"))
     }
 
@@ -103,8 +174,13 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
         // The remote that has the losing branch takes both without conflict.
         var remote = try self.tree([["2-bb", "1-aa"]])
         let outcome = try remote.insert(
-            history: [rev("2-cc"), rev("1-aa")], flags: [], body: .emptyObject, allowConflict: false,
-            deletedBranch: [rev("3-dead"), rev("2-bb")], tombstone: tombstone)
+            history: [rev("2-cc"), rev("1-aa")],
+            flags: [],
+            body: .emptyObject,
+            allowConflict: false,
+            deletedBranch: [rev("3-dead"), rev("2-bb")],
+            tombstone: tombstone
+        )
         #expect(outcome == .inserted && remote.winner?.id == rev("2-cc") && remote.conflicts.isEmpty)
 
         // Once that remote has moved on, nobody needs the branch.
@@ -119,8 +195,11 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
         tree.noteRemote(7, has: rev("1-aa"), tombstone: tombstone)
         for generation in 2...200 {
             tree.insertLocal(
-                rev("\(generation)-aa"), parent: rev("\(generation - 1)-aa"), flags: [],
-                body: try JSONText("{\"n\":\(generation)}"))
+                rev("\(generation)-aa"),
+                parent: rev("\(generation - 1)-aa"),
+                flags: [],
+                body: try JSONText("{\"n\":\(generation)}")
+            )
         }
         #expect(tree.nodes.count == 51)
         #expect(tree.node(rev("1-aa"))?.body?.description == "{\"n\":1}")
@@ -129,7 +208,9 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
     }
 
     @Test func `encoding and decoding give the same tree`() throws {
-        var tree = try tree([["3-cc", "2-bb", "1-aa"], ["3-dd", "2-bb"], ["1-0123456789abcdef0123456789abcdef01234567"]])
+        var tree = try tree([
+            ["3-cc", "2-bb", "1-aa"], ["3-dd", "2-bb"], ["1-0123456789abcdef0123456789abcdef01234567"],
+        ])
         tree.noteRemote(3, has: rev("2-bb"), tombstone: tombstone)
         let bytes = try #require(tree.encoded)
         let winner = try #require(tree.winner)
@@ -137,11 +218,16 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
         let again = try #require(RevisionTree(encoded: bytes, winnerBody: body))
         #expect(Set(again.nodes) == Set(tree.nodes))
         #expect(again.remotes == tree.remotes)
-        for count in 0..<bytes.count { _ = RevisionTree(encoded: Array(bytes.prefix(count)), winnerBody: body) }
+        for count in 0..<bytes.count {
+            _ = RevisionTree(encoded: Array(bytes.prefix(count)), winnerBody: body)
+        }
         var generator = SeededGenerator(seed: 3)
         for _ in 0..<20_000 {
             var broken = bytes
-            broken[Int.random(in: 0..<bytes.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+            broken[Int.random(in: 0..<bytes.count, using: &generator)] = UInt8.random(
+                in: 0...255,
+                using: &generator
+            )
             _ = RevisionTree(encoded: broken, winnerBody: body)
         }
     }
@@ -167,17 +253,25 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
             }
             for value in UInt64(0)..<50 {
                 #expect(ours.0.contains(value) == plain.0.contains(value))
-                #expect(ours.0.intersection(ours.1).contains(value) == plain.0.intersection(plain.1).contains(value))
+                #expect(
+                    ours.0.intersection(ours.1).contains(value)
+                        == plain.0.intersection(plain.1).contains(value)
+                )
             }
-            #expect(zip(ours.0.ranges, ours.0.ranges.dropFirst()).allSatisfy { $0.upperBound + 1 < $1.lowerBound })
+            #expect(
+                zip(ours.0.ranges, ours.0.ranges.dropFirst()).allSatisfy { $0.upperBound + 1 < $1.lowerBound }
+            )
         }
     }
 
     @Test(arguments: [
-        ("1", "2", true), ("2", "2", false), ("1", "\"2:9\"", true), ("2", "\"2:9\"", false), ("2", "\"2::9\"", true),
-        ("3", "\"2::9\"", false), ("\"2:9\"", "9", true), ("\"2:9\"", "1", false), ("\"2:9\"", "\"3:1\"", true),
+        ("1", "2", true), ("2", "2", false), ("1", "\"2:9\"", true), ("2", "\"2:9\"", false),
+        ("2", "\"2::9\"", true),
+        ("3", "\"2::9\"", false), ("\"2:9\"", "9", true), ("\"2:9\"", "1", false),
+        ("\"2:9\"", "\"3:1\"", true),
         ("\"2:9\"", "\"2:10\"", true), ("\"2:9\"", "\"2:9\"", false), ("\"2:9\"", "\"2:5:6\"", true),
-        ("\"3:9\"", "\"2:5:6\"", false), ("\"2::9\"", "3", true), ("\"2::9\"", "2", false), ("\"2::9\"", "\"3:1\"", true),
+        ("\"3:9\"", "\"2:5:6\"", false), ("\"2::9\"", "3", true), ("\"2::9\"", "2", false),
+        ("\"2::9\"", "\"3:1\"", true),
         ("\"2::9\"", "\"3::1\"", true), ("\"2::9\"", "\"2::10\"", true), ("\"2:5:9\"", "\"2:6:1\"", true),
     ])
     func `remote sequences are ordered by the table`(lhs: String, rhs: String, expected: Bool) throws {
@@ -195,8 +289,10 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
 
 @Suite struct NameTests {
     @Test(arguments: [
-        ("a", true), ("A_b-c%1", true), ("-x", true), ("_x", false), ("%x", false), ("", false), ("a b", false), ("é", false),
-        ("_default", true), (String(repeating: "a", count: 251), true), (String(repeating: "a", count: 252), false),
+        ("a", true), ("A_b-c%1", true), ("-x", true), ("_x", false), ("%x", false), ("", false),
+        ("a b", false), ("é", false),
+        ("_default", true), (String(repeating: "a", count: 251), true),
+        (String(repeating: "a", count: 252), false),
     ])
     func `collection names keep to the rules`(name: String, isValid: Bool) {
         #expect((CollectionName(name: name) != nil) == isValid)

@@ -22,7 +22,9 @@ import Testing
     }
 
     @Test func `two hundred kills lose no save that returned`() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-crash-\(UUID().uuidString)").path
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "loveseat-crash-\(UUID().uuidString)"
+        ).path
         defer { try? FileManager.default.removeItem(atPath: folder) }
         var next = 0
         for round in 0..<200 {
@@ -55,7 +57,9 @@ import Testing
     }
 
     @Test func `a database that another process has open is refused with its number`() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-lock-\(UUID().uuidString)").path
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "loveseat-lock-\(UUID().uuidString)"
+        ).path
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let (process, output) = try Self.start(folder, 0)
         _ = output.fileHandleForReading.availableData

@@ -20,14 +20,18 @@ final class TemporaryStore {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    func save(_ id: String, _ json: String, since condition: SaveCondition = .lastWriteWins) throws -> RevisionID? {
+    func save(_ id: String, _ json: String, since condition: SaveCondition = .lastWriteWins) throws
+        -> RevisionID?
+    {
         let body = try JSONText(json).canonical
         return try store.write {
             try $0.save(id, in: collection, body: body, isDeleted: false, condition: condition)
         }?.revision
     }
 
-    func record(_ id: String) throws -> DocumentRecord? { try store.readRows { try $0.record(id, in: collection) } }
+    func record(_ id: String) throws -> DocumentRecord? {
+        try store.readRows { try $0.record(id, in: collection) }
+    }
 }
 
 @Suite struct DocumentStoreTests {
@@ -45,10 +49,22 @@ final class TemporaryStore {
 
     @Test func `revisions made here have the digests of the specification`() throws {
         let temporary = try TemporaryStore()
-        #expect(try temporary.save("h", #"{"name":"Hobbes","age":7}"#)?.text == "1-7b58069baa4e97140f275c7ba4e0f8883c1d42fa")
-        #expect(try temporary.save("h", #"{"name":"Hobbes","age":8}"#)?.text == "2-ef1504fdd47b89096281325a9194e9dcee2b04f7")
+        #expect(
+            try temporary.save("h", #"{"name":"Hobbes","age":7}"#)?.text
+                == "1-7b58069baa4e97140f275c7ba4e0f8883c1d42fa"
+        )
+        #expect(
+            try temporary.save("h", #"{"name":"Hobbes","age":8}"#)?.text
+                == "2-ef1504fdd47b89096281325a9194e9dcee2b04f7"
+        )
         let deleted = try temporary.store.write {
-            try $0.save("h", in: temporary.collection, body: .emptyObject, isDeleted: true, condition: .lastWriteWins)
+            try $0.save(
+                "h",
+                in: temporary.collection,
+                body: .emptyObject,
+                isDeleted: true,
+                condition: .lastWriteWins
+            )
         }
         #expect(deleted?.revision.text == "3-63840bbc074b80ae44e0f2ac7f6cd734d3ad395d")
         #expect(try temporary.record("h")?.isDeleted == true)
@@ -100,7 +116,13 @@ final class TemporaryStore {
         let again = try DocumentStore.open(folder: temporary.folder)
         defer { try? again.close() }
         let made = try again.write {
-            try $0.save("c", in: temporary.collection, body: .emptyObject, isDeleted: false, condition: .lastWriteWins)
+            try $0.save(
+                "c",
+                in: temporary.collection,
+                body: .emptyObject,
+                isDeleted: false,
+                condition: .lastWriteWins
+            )
         }
         #expect(made?.sequence == 3)
     }
@@ -108,7 +130,9 @@ final class TemporaryStore {
     @Test func `every commit is heard of once, and nothing after the end of a subscription`() throws {
         let temporary = try TemporaryStore()
         let heard = Heard()
-        let token = temporary.store.changes.subscribe(collection: temporary.collection.number) { heard.add($0.documentIDs) }
+        let token = temporary.store.changes.subscribe(collection: temporary.collection.number) {
+            heard.add($0.documentIDs)
+        }
         try temporary.store.write { _ in
             _ = try temporary.save("a", "{\"v\":1}")
             _ = try temporary.save("b", "{}")
@@ -124,20 +148,35 @@ final class TemporaryStore {
         #expect(heard.all == [["a", "b"], ["d"]])
     }
 
-    @Test func `collections whose names differ in case only are two, and a deleted one starts empty`() throws {
+    @Test func `collections whose names differ in case only are two, and a deleted one starts empty`() throws
+    {
         let temporary = try TemporaryStore()
-        let names = try ["Sights", "sights", "-%a"].map { try #require(CollectionName(scope: "sqlite_x", name: $0)) }
+        let names = try ["Sights", "sights", "-%a"].map {
+            try #require(CollectionName(scope: "sqlite_x", name: $0))
+        }
         let handles = try names.map { name in try temporary.store.write { try $0.createCollection(name) } }
         for handle in handles {
             _ = try temporary.store.write {
-                try $0.save(handle.name.name, in: handle, body: .emptyObject, isDeleted: false, condition: .lastWriteWins)
+                try $0.save(
+                    handle.name.name,
+                    in: handle,
+                    body: .emptyObject,
+                    isDeleted: false,
+                    condition: .lastWriteWins
+                )
             }
         }
         for handle in handles { #expect(try temporary.store.read { try $0.count(handle) } == 1) }
         try temporary.store.write { try $0.deleteCollection(names[0]) }
         #expect(throws: LoveseatError.self) {
             try temporary.store.write {
-                try $0.save("x", in: handles[0], body: .emptyObject, isDeleted: false, condition: .lastWriteWins)
+                try $0.save(
+                    "x",
+                    in: handles[0],
+                    body: .emptyObject,
+                    isDeleted: false,
+                    condition: .lastWriteWins
+                )
             }
         }
         let again = try temporary.store.write { try $0.createCollection(names[0]) }
@@ -152,16 +191,22 @@ final class TemporaryStore {
         try temporary.store.copy(to: target)
         let copy = try DocumentStore.open(folder: target)
         defer { try? copy.close() }
-        #expect(try copy.readRows { try $0.record("a", in: temporary.collection) }?.body.description == "{\"v\":1}")
+        #expect(
+            try copy.readRows { try $0.record("a", in: temporary.collection) }?.body.description
+                == "{\"v\":1}"
+        )
         let identities = try [temporary.store, copy].map { try $0.readRows { try $0.info("private_uuid") } }
         #expect(identities[0] != identities[1])
     }
 
     @Test func `files of other kinds and of later versions are refused with their own errors`() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-\(UUID().uuidString)").path
+        let folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-\(UUID().uuidString)")
+            .path
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        try Data("this is no database, whatever its name says".utf8).write(to: URL(filePath: folder + "/db.sqlite"))
+        try Data("this is no database, whatever its name says".utf8).write(
+            to: URL(filePath: folder + "/db.sqlite")
+        )
         #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: folder) }
         #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: "/proc/nowhere/db") }
     }

@@ -17,11 +17,19 @@ struct StoreWriter {
         guard let collection = store.collection(.default) else { exit(70) }
         var number = first
         while true {
-            let body = JSONText(canonical: ["n": JSONValue(number), "pad": .string(String(repeating: "x", count: number % 3_000))])
+            let body = JSONText(canonical: [
+                "n": JSONValue(number), "pad": .string(String(repeating: "x", count: number % 3_000)),
+            ])
             try store.write { transaction in
                 // A new document, and one that everybody edits, in one transaction.
                 for id in ["doc\(number)", "shared\(number % 10)"] {
-                    _ = try transaction.save(id, in: collection, body: body, isDeleted: false, condition: .lastWriteWins)
+                    _ = try transaction.save(
+                        id,
+                        in: collection,
+                        body: body,
+                        isDeleted: false,
+                        condition: .lastWriteWins
+                    )
                 }
             }
             FileHandle.standardOutput.write(Data("\(number)\n".utf8))

@@ -10,7 +10,8 @@ package struct ConflictResolution: Sendable {
     /// Whether the peer takes a `deleted_branch`.
     package let closesBranches: Bool
 
-    package init(store: DocumentStore, collection: CollectionHandle, documentID: String, closesBranches: Bool) {
+    package init(store: DocumentStore, collection: CollectionHandle, documentID: String, closesBranches: Bool)
+    {
         self.closesBranches = closesBranches
         self.store = store
         self.collection = collection
@@ -28,7 +29,9 @@ package struct ConflictResolution: Sendable {
         let tree = try record.tree()
         guard let remote = tree.conflicts.first, let body = remote.body else { return nil }
         let mine = Set([record.revision] + tree.ancestors(of: record.revision))
-        let base = ([remote.id] + tree.ancestors(of: remote.id)).first { mine.contains($0) }.flatMap { tree.node($0) }
+        let base = ([remote.id] + tree.ancestors(of: remote.id)).first { mine.contains($0) }.flatMap {
+            tree.node($0)
+        }
         return ConflictCase(
             documentID: documentID,
             local: .init(revision: record.revision, isDeleted: record.isDeleted, body: record.body),
@@ -43,15 +46,20 @@ package struct ConflictResolution: Sendable {
     package func store(_ resolution: Resolution, of conflict: ConflictCase) throws -> Bool {
         try store.write {
             try $0.resolve(
-                documentID, in: collection, local: conflict.local.revision, remote: conflict.remote.revision,
-                resolution.settlement(of: conflict, closesBranches: closesBranches)) != nil
+                documentID,
+                in: collection,
+                local: conflict.local.revision,
+                remote: conflict.remote.revision,
+                resolution.settlement(of: conflict, closesBranches: closesBranches)
+            ) != nil
         }
     }
 
     /// Settles all of them with a resolver that takes its time.
     package func run(_ resolver: (ConflictCase) async throws -> Resolution) async throws {
         while let conflict = try next() {
-            let resolution = if let agreement = conflict.agreement { agreement } else { try await resolver(conflict) }
+            let resolution =
+                if let agreement = conflict.agreement { agreement } else { try await resolver(conflict) }
             _ = try store(resolution, of: conflict)
         }
     }

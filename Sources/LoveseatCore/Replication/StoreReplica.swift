@@ -14,7 +14,10 @@ package final class StoreReplica: ReplicaStore {
 
     /// For the active side.
     package init(
-        store: DocumentStore, collections: [CollectionHandle], checkpointIDs: [String], remote: Int,
+        store: DocumentStore,
+        collections: [CollectionHandle],
+        checkpointIDs: [String],
+        remote: Int,
         nowMilliseconds: @escaping () -> Int64
     ) {
         self.store = store
@@ -47,7 +50,8 @@ package final class StoreReplica: ReplicaStore {
             return .peerCheckpoint(revision: found?.revision ?? 0, found?.body)
         case .savePeerCheckpoint(let id, let revision, let body):
             return .peerCheckpointSaved(
-                revision: try store.write { try $0.savePeerCheckpoint(id, replacing: revision, body) })
+                revision: try store.write { try $0.savePeerCheckpoint(id, replacing: revision, body) }
+            )
         case .bindCollections(let names, let ids): return try bind(names, ids)
         case .readChanges(let index, let query): return try readChanges(collections[index], query)
         case .judgeChanges(let index, let changes): return try judge(changes, in: collections[index])
@@ -55,18 +59,25 @@ package final class StoreReplica: ReplicaStore {
         case .compare(let index, let id, let revision, let other):
             return .compared(try compare(id, revision, with: other, in: collections[index]))
         case .readRevisions(let index, let requests):
-            return .revisions(try store.readRows { view in try requests.map { try read($0, in: collections[index], view) } })
+            return .revisions(
+                try store.readRows { view in try requests.map { try read($0, in: collections[index], view) } }
+            )
         case .insert(let index, let revisions): return try insert(revisions, in: collections[index])
         case .markSynced(let index, let revisions):
             guard let remote else { return .done }
             try store.write { transaction in
                 for entry in revisions {
                     try transaction.markSynced(
-                        entry.documentID, revision: entry.revision, remote: remote, in: collections[index])
+                        entry.documentID,
+                        revision: entry.revision,
+                        remote: remote,
+                        in: collections[index]
+                    )
                 }
             }
             return .done
-        case .listConflicts(let index): return .documentIDs(try store.read { try $0.conflictedIDs(in: collections[index]) })
+        case .listConflicts(let index):
+            return .documentIDs(try store.read { try $0.conflictedIDs(in: collections[index]) })
         case .purge(let index, let ids):
             try store.write { transaction in
                 for id in ids { _ = try transaction.purge(id, in: collections[index]) }
@@ -85,7 +96,9 @@ package final class StoreReplica: ReplicaStore {
             try writers[handle]?.write(bytes)
             return .done
         case .finishBlob(let handle, let expected):
-            guard let writer = writers.removeValue(forKey: handle) else { throw LoveseatError(.ioError, "the blob was given up") }
+            guard let writer = writers.removeValue(forKey: handle) else {
+                throw LoveseatError(.ioError, "the blob was given up")
+            }
             _ = try writer.finish(expected: expected)
             return .done
         case .cancelBlob(let handle):
@@ -107,8 +120,13 @@ package final class StoreReplica: ReplicaStore {
             try zip(handles, ids).map { handle, id in
                 guard handle != nil else { return BoundCollection(exists: false) }
                 let checkpoint = try store.readRows { try $0.peerCheckpoint(id) }
-                return BoundCollection(exists: true, revision: checkpoint?.revision ?? 0, checkpoint: checkpoint?.body)
-            })
+                return BoundCollection(
+                    exists: true,
+                    revision: checkpoint?.revision ?? 0,
+                    checkpoint: checkpoint?.body
+                )
+            }
+        )
     }
 
     // MARK: Changes
@@ -121,7 +139,9 @@ package final class StoreReplica: ReplicaStore {
         try store.read { transaction in
             try transaction.changes(in: collection, since: query.since, notSyncedWith: trusted) { record in
                 through = record.sequence
-                if let change = try change(of: record, query, trusted: trusted, now: now) { found.append(change) }
+                if let change = try change(of: record, query, trusted: trusted, now: now) {
+                    found.append(change)
+                }
                 return found.count < query.limit
             }
             if found.count < query.limit { through = max(through, try transaction.lastSequence(collection)) }
@@ -129,7 +149,9 @@ package final class StoreReplica: ReplicaStore {
         return .changes(found, through: through)
     }
 
-    private func change(of record: DocumentRecord, _ query: ChangeQuery, trusted: Int?, now: Int64) throws -> LocalChange? {
+    private func change(of record: DocumentRecord, _ query: ChangeQuery, trusted: Int?, now: Int64) throws
+        -> LocalChange?
+    {
         if query.activeOnly, record.isDeleted { return nil }
         if let ids = query.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
@@ -137,8 +159,13 @@ package final class StoreReplica: ReplicaStore {
         let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
         if ancestor == record.revision { return nil }
         return LocalChange(
-            sequence: record.sequence, documentID: record.id, revision: record.revision, isDeleted: record.isDeleted,
-            bodySize: record.body.bytes.count, remoteAncestor: ancestor)
+            sequence: record.sequence,
+            documentID: record.id,
+            revision: record.revision,
+            isDeleted: record.isDeleted,
+            bodySize: record.body.bytes.count,
+            remoteAncestor: ancestor
+        )
     }
 
     private func judge(_ changes: [AnnouncedChange], in collection: CollectionHandle) throws -> StoreAnswer {
@@ -146,24 +173,37 @@ package final class StoreReplica: ReplicaStore {
         let limit = ReplicationTuning().ancestorsNamed
         let verdicts: [ChangeVerdict] = try store.readRows { view in
             try changes.map { change in
-                guard let record = try view.record(change.documentID, in: collection) else { return .wanted(ancestors: []) }
+                guard let record = try view.record(change.documentID, in: collection) else {
+                    return .wanted(ancestors: [])
+                }
                 let tree = record.revision == change.revision ? nil : try record.tree()
                 if tree?.contains(change.revision) ?? true {
                     if let remote, try record.remoteAncestor(remote) != change.revision {
-                        marks.append(DocumentRevision(documentID: change.documentID, revision: change.revision))
+                        marks.append(
+                            DocumentRevision(documentID: change.documentID, revision: change.revision)
+                        )
                     }
                     return .alreadyHere
                 }
                 // The passive side takes no conflicts in (replication.md §12.1).
-                if remote == nil, record.revision.generation >= change.revision.generation { return .conflict }
-                let ancestors = (tree?.nodes ?? []).map(\.id).filter { $0.generation < change.revision.generation }
+                if remote == nil, record.revision.generation >= change.revision.generation {
+                    return .conflict
+                }
+                let ancestors = (tree?.nodes ?? []).map(\.id).filter {
+                    $0.generation < change.revision.generation
+                }
                 return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
             }
         }
         if !marks.isEmpty, let remote {
             try store.write { transaction in
                 for mark in marks {
-                    try transaction.markSynced(mark.documentID, revision: mark.revision, remote: remote, in: collection)
+                    try transaction.markSynced(
+                        mark.documentID,
+                        revision: mark.revision,
+                        remote: remote,
+                        in: collection
+                    )
                 }
             }
         }
@@ -174,39 +214,59 @@ package final class StoreReplica: ReplicaStore {
         .proposalVerdicts(
             try store.readRows { view in
                 try proposals.map { proposal in
-                    guard let record = try view.record(proposal.documentID, in: collection) else { return .wanted }
+                    guard let record = try view.record(proposal.documentID, in: collection) else {
+                        return .wanted
+                    }
                     if record.revision == proposal.revision { return .alreadyHere }
                     if record.revision == proposal.serverRevision { return .wanted }
                     if proposal.serverRevision == nil, record.isDeleted { return .wanted }
                     return .conflict(record.revision)
                 }
-            })
+            }
+        )
     }
 
     private func compare(
-        _ id: String, _ revision: RevisionID, with other: RevisionID?, in collection: CollectionHandle
+        _ id: String,
+        _ revision: RevisionID,
+        with other: RevisionID?,
+        in collection: CollectionHandle
     ) throws -> RevisionComparison {
         guard let record = try store.readRows({ try $0.record(id, in: collection) }) else {
-            return RevisionComparison(isCurrent: false, supersedes: false, remoteAncestor: nil, hasConflict: false)
+            return RevisionComparison(
+                isCurrent: false,
+                supersedes: false,
+                remoteAncestor: nil,
+                hasConflict: false
+            )
         }
         let tree = try record.tree()
         return RevisionComparison(
             isCurrent: record.revision == revision,
             supersedes: other.map { tree.supersedes(revision, $0) } ?? false,
             remoteAncestor: try remote.flatMap { try record.remoteAncestor($0) },
-            hasConflict: record.hasConflicts)
+            hasConflict: record.hasConflicts
+        )
     }
 
     // MARK: Revisions
 
     private func read(
-        _ request: RevisionRequest, in collection: CollectionHandle, _ view: ReadTransaction
+        _ request: RevisionRequest,
+        in collection: CollectionHandle,
+        _ view: ReadTransaction
     ) throws -> OutgoingRevision {
         guard let record = try view.record(request.documentID, in: collection) else { return .missing }
         guard record.revision == request.revision else { return .obsolete(current: record.revision) }
         guard record.encodedTree != nil else {
             return .found(
-                SendableRevision(revision: record.revision, history: [], isDeleted: record.isDeleted, body: record.body))
+                SendableRevision(
+                    revision: record.revision,
+                    history: [],
+                    isDeleted: record.isDeleted,
+                    body: record.body
+                )
+            )
         }
         let tree = try record.tree()
         let ancestors = tree.ancestors(of: record.revision)
@@ -215,17 +275,32 @@ package final class StoreReplica: ReplicaStore {
             SendableRevision(
                 revision: record.revision,
                 history: RevisionHistory.toSend(
-                    ancestors, of: record.revision, known: request.known, limit: request.maxHistory),
-                isDeleted: record.isDeleted, body: record.body,
-                deletedBranch: isDescendant ? [] : request.known.lazy.compactMap { tree.deletedBranch(over: $0) }.first ?? []))
+                    ancestors,
+                    of: record.revision,
+                    known: request.known,
+                    limit: request.maxHistory
+                ),
+                isDeleted: record.isDeleted,
+                body: record.body,
+                deletedBranch: isDescendant
+                    ? [] : request.known.lazy.compactMap { tree.deletedBranch(over: $0) }.first ?? []
+            )
+        )
     }
 
-    private func insert(_ revisions: [IncomingRevision], in collection: CollectionHandle) throws -> StoreAnswer {
+    private func insert(_ revisions: [IncomingRevision], in collection: CollectionHandle) throws
+        -> StoreAnswer
+    {
         let results: [InsertResult] = try store.write { transaction in
             try revisions.map { revision in
                 var incoming = IncomingRecord(
-                    documentID: revision.documentID, history: revision.history, isDeleted: revision.isDeleted,
-                    body: revision.body, allowConflict: remote != nil && !revision.noConflicts, remote: remote)
+                    documentID: revision.documentID,
+                    history: revision.history,
+                    isDeleted: revision.isDeleted,
+                    body: revision.body,
+                    allowConflict: remote != nil && !revision.noConflicts,
+                    remote: remote
+                )
                 incoming.deletedBranch = revision.deletedBranch
                 do {
                     switch try transaction.insert(incoming, in: collection) {

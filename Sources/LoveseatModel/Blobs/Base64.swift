@@ -1,6 +1,8 @@
 /// Base64 with padding (RFC 4648 §4), for the few dozen bytes of a digest.
 package enum Base64 {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    private static let alphabet = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
+    )
 
     package static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
@@ -9,7 +11,9 @@ package enum Base64 {
             let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
             for index in 0..<4 {
                 let isPadding = index > group.count
-                text.append(isPadding ? UInt8(ascii: "=") : alphabet[Int(bits >> (18 - 6 * UInt32(index))) & 63])
+                text.append(
+                    isPadding ? UInt8(ascii: "=") : alphabet[Int(bits >> (18 - 6 * UInt32(index))) & 63]
+                )
             }
         }
         return String(decoding: text, as: UTF8.self)
@@ -21,7 +25,8 @@ package enum Base64 {
         var bytes: [UInt8] = []
         for start in stride(from: 0, to: characters.count, by: 4) {
             let group = characters[start..<start + 4]
-            let padding = start + 4 == characters.count ? group.reversed().prefix { $0 == UInt8(ascii: "=") }.count : 0
+            let padding =
+                start + 4 == characters.count ? group.reversed().prefix { $0 == UInt8(ascii: "=") }.count : 0
             guard padding <= 2 else { return nil }
             var bits: UInt32 = 0
             for character in group.dropLast(padding) {
@@ -31,7 +36,9 @@ package enum Base64 {
             bits <<= 6 * UInt32(padding)
             // Bits that no byte uses must be zero, or one content would have several names.
             guard padding == 0 || bits & (padding == 1 ? 0xFF : 0xFFFF) == 0 else { return nil }
-            for index in 0..<3 - padding { bytes.append(UInt8(truncatingIfNeeded: bits >> (16 - 8 * UInt32(index)))) }
+            for index in 0..<3 - padding {
+                bytes.append(UInt8(truncatingIfNeeded: bits >> (16 - 8 * UInt32(index))))
+            }
         }
         return bytes
     }

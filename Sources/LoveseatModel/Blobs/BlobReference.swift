@@ -26,7 +26,10 @@ public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
 
     /// The digest in hexadecimal, which is also the name of the blob's file.
     package var hexadecimalText: String {
-        String(decoding: bytes.flatMap { [hexadecimal[Int($0 >> 4)], hexadecimal[Int($0 & 15)]] }, as: UTF8.self)
+        String(
+            decoding: bytes.flatMap { [hexadecimal[Int($0 >> 4)], hexadecimal[Int($0 & 15)]] },
+            as: UTF8.self
+        )
     }
 
     /// The text.
@@ -79,7 +82,9 @@ public struct BlobReference: Hashable, Sendable {
             switch element.kind {
             case .array: stack.append(contentsOf: element.items)
             case .object where element["@type"]?.string == "blob":
-                if let blob = BlobReference(element.value), !found.contains(where: { $0.digest == blob.digest }) {
+                if let blob = BlobReference(element.value),
+                    !found.contains(where: { $0.digest == blob.digest })
+                {
                     found.append(blob)
                 }
             case .object: stack.append(contentsOf: element.members.map(\.value))
@@ -94,7 +99,8 @@ public struct BlobReference: Hashable, Sendable {
         guard let type = contentType?.lowercased() else { return false }
         let packed = ["zip", "zlib", "pkcs", "mpeg", "mp4", "crypt", ".rar", "-rar"]
         let media = ["image/", "audio/", "video/"]
-        return !media.contains { type.hasPrefix($0) } && !packed.contains { Array(type.utf8).contains(word: $0) }
+        return !media.contains { type.hasPrefix($0) }
+            && !packed.contains { Array(type.utf8).contains(word: $0) }
     }
 }
 
@@ -107,7 +113,9 @@ extension [UInt8] {
             var index = 0
             let last = text.count - word.count
             while index <= last {
-                if text[index] == first, word.indices.allSatisfy({ text[index + $0] == word[$0] }) { return true }
+                if text[index] == first, word.indices.allSatisfy({ text[index + $0] == word[$0] }) {
+                    return true
+                }
                 index += 1
             }
             return false

@@ -20,13 +20,17 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
     /// The default collection exists in the default scope only.
     public init?(scope: String = defaultPart, name: String) {
         let isDefault = name == Self.defaultPart && scope == Self.defaultPart
-        guard isDefault || Self.isValid(name), scope == Self.defaultPart || Self.isValid(scope) else { return nil }
+        guard isDefault || Self.isValid(name), scope == Self.defaultPart || Self.isValid(scope) else {
+            return nil
+        }
         self.init(unchecked: scope, name)
     }
 
     /// Reads the path that travels: `scope.collection`, or `collection` in the default scope.
     public init?(path: some StringProtocol) {
-        let parts = String(path).split(separator: "." as Character, omittingEmptySubsequences: false).map(String.init)
+        let parts = String(path).split(separator: "." as Character, omittingEmptySubsequences: false).map(
+            String.init
+        )
         switch parts.count {
         case 1: self.init(name: parts[0])
         case 2: self.init(scope: parts[0], name: parts[1])

@@ -30,7 +30,9 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public var description: String { "\(domain.rawValue) \(value)" }
 
         /// Lets callers write `catch LoveseatError.Code.notFound`.
-        public static func ~= (code: Code, error: any Error) -> Bool { (error as? LoveseatError)?.code == code }
+        public static func ~= (code: Code, error: any Error) -> Bool {
+            (error as? LoveseatError)?.code == code
+        }
 
         /// A bug in Loveseat.
         public static let assertionFailed = Code(1)

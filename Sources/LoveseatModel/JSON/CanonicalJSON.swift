@@ -58,14 +58,18 @@ struct CanonicalJSONWriter {
         for (key, value) in element.rawMembers {
             guard let key else { continue }
             let name = key.plainStringBytes ?? Array((key.string ?? "").utf8)[...]
-            if isSorted, let last = members.last, !last.key.lexicographicallyPrecedes(name) { isSorted = false }
+            if isSorted, let last = members.last, !last.key.lexicographicallyPrecedes(name) {
+                isSorted = false
+            }
             members.append((name, value))
         }
         if !isSorted {
             // The sort is stable, so of equal keys the last in the text stays last, and is the one kept.
             members.sort { $0.key.lexicographicallyPrecedes($1.key) }
             let all = members
-            members = all.enumerated().filter { $0 + 1 == all.count || all[$0 + 1].key != $1.key }.map(\.element)
+            members = all.enumerated().filter { $0 + 1 == all.count || all[$0 + 1].key != $1.key }.map(
+                \.element
+            )
         }
         bytes.append(UInt8(ascii: "{"))
         for (index, member) in members.enumerated() {
@@ -80,7 +84,9 @@ struct CanonicalJSONWriter {
     private mutating func writeNumber(_ element: JSONElement) {
         let text = element.bytes
         // "-0" is the one integer whose text is not its canonical form.
-        if text.allSatisfy({ $0 == UInt8(ascii: "-") || $0 &- 0x30 <= 9 }), text.count > 2 || text.first != 0x2D {
+        if text.allSatisfy({ $0 == UInt8(ascii: "-") || $0 &- 0x30 <= 9 }),
+            text.count > 2 || text.first != 0x2D
+        {
             bytes.append(contentsOf: text)
         } else {
             bytes.append(contentsOf: (element.number ?? .integer(0)).text.utf8)

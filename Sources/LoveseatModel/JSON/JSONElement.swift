@@ -42,7 +42,12 @@ public struct JSONElement: Sendable {
         // Checked text scans again under any limits at least as wide as those it was checked with.
         let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
         let indexed = try? JSONElement(parsing: text.bytes, limits: limits)
-        self = indexed ?? JSONElement(source: Source(bytes: [], tape: [JSONTape.word(.null, offset: 0, length: 0)]), index: 0)
+        self =
+            indexed
+            ?? JSONElement(
+                source: Source(bytes: [], tape: [JSONTape.word(.null, offset: 0, length: 0)]),
+                index: 0
+            )
     }
 
     private var word: UInt64 { source.tape[index] }
@@ -144,7 +149,9 @@ public struct JSONElement: Sendable {
     }
 
     private static func names(
-        _ word: UInt64, _ key: UnsafeBufferPointer<UInt8>, in text: UnsafeBufferPointer<UInt8>
+        _ word: UInt64,
+        _ key: UnsafeBufferPointer<UInt8>,
+        in text: UnsafeBufferPointer<UInt8>
     ) -> Bool {
         if JSONTape.kind(word) == .plainString {
             guard JSONTape.length(word) == key.count else { return false }

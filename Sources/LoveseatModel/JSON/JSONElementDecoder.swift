@@ -1,7 +1,9 @@
 extension JSONElement {
     /// Decodes a type straight from the text, with no dictionary in between.
     package func decode<T: Decodable>(
-        _ type: T.Type, hooks: JSONCodingHooks = .none, codingPath: [any CodingKey] = []
+        _ type: T.Type,
+        hooks: JSONCodingHooks = .none,
+        codingPath: [any CodingKey] = []
     ) throws -> T {
         if let special = try hooks.decode(type, self) as? T { return special }
         if type == JSONValue.self, let value = value as? T { return value }
@@ -33,7 +35,9 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
 
     func mismatch(_ type: any Any.Type) -> DecodingError {
         .typeMismatch(
-            type, .init(codingPath: codingPath, debugDescription: "expected \(type), found \(element.kind)"))
+            type,
+            .init(codingPath: codingPath, debugDescription: "expected \(type), found \(element.kind)")
+        )
     }
 
     func decodeNil() -> Bool { element.isNull }
@@ -60,7 +64,8 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
         guard let number = element.number else { throw mismatch(type) }
         guard let value = number.exactly(type) else {
             throw DecodingError.dataCorrupted(
-                .init(codingPath: codingPath, debugDescription: "\(number.text) does not fit \(type)"))
+                .init(codingPath: codingPath, debugDescription: "\(number.text) does not fit \(type)")
+            )
         }
         return value
     }
@@ -94,7 +99,9 @@ private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private func find(_ key: some CodingKey) throws -> ElementDecoder {
         guard let element = decoder.element[key.stringValue] else {
             throw DecodingError.keyNotFound(
-                key, .init(codingPath: codingPath, debugDescription: "no key \"\(key.stringValue)\""))
+                key,
+                .init(codingPath: codingPath, debugDescription: "no key \"\(key.stringValue)\"")
+            )
         }
         return decoder.nested(element, key)
     }
@@ -107,7 +114,8 @@ private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try find(key).decode(type) }
 
     func nestedContainer<Nested: CodingKey>(
-        keyedBy type: Nested.Type, forKey key: Key
+        keyedBy type: Nested.Type,
+        forKey key: Key
     ) throws -> KeyedDecodingContainer<Nested> {
         try find(key).container(keyedBy: type)
     }
@@ -135,7 +143,9 @@ private struct UnkeyedElements: UnkeyedDecodingContainer {
     private func peek() throws -> ElementDecoder {
         guard !isAtEnd else {
             throw DecodingError.valueNotFound(
-                JSONValue.self, .init(codingPath: codingPath, debugDescription: "the array has ended"))
+                JSONValue.self,
+                .init(codingPath: codingPath, debugDescription: "the array has ended")
+            )
         }
         return ElementDecoder(element: items[currentIndex], hooks: decoder.hooks, codingPath: codingPath)
     }

@@ -29,7 +29,8 @@ public enum JSONNumber: Hashable, Sendable {
         let mantissa = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }
         let digits = mantissa.filter { $0 &- 0x30 <= 9 }.drop { $0 == 0x30 }
         let significant = digits.count - digits.reversed().prefix { $0 == 0x30 }.count
-        guard significant <= 17, let value = Double(String(text)), value.isFinite, value != 0 || significant == 0
+        guard significant <= 17, let value = Double(String(text)), value.isFinite,
+            value != 0 || significant == 0
         else {
             self = .text(String(text))
             return

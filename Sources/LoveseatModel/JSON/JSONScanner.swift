@@ -115,7 +115,10 @@ struct JSONScanner {
         let count = counts.removeLast()
         let first = tape[index]
         tape[index] = JSONTape.word(
-            JSONTape.kind(first), offset: JSONTape.offset(first), length: tape.count - index)
+            JSONTape.kind(first),
+            offset: JSONTape.offset(first),
+            length: tape.count - index
+        )
         tape[index + 1] = UInt64(count) << 32 | UInt64(position)
     }
 
@@ -144,7 +147,9 @@ struct JSONScanner {
         let start = position
         for index in 0..<word.utf8CodeUnitCount {
             guard position < end else { throw JSONError(.truncated, at: end) }
-            guard base[position] == word.utf8Start[index] else { throw JSONError(.unexpectedByte, at: position) }
+            guard base[position] == word.utf8Start[index] else {
+                throw JSONError(.unexpectedByte, at: position)
+            }
             position += 1
         }
         tape.append(JSONTape.word(kind, offset: start, length: word.utf8CodeUnitCount))
@@ -197,7 +202,8 @@ struct JSONScanner {
         let quote = word ^ (ones &* 0x22)
         let backslash = word ^ (ones &* 0x5C)
         let delete = word ^ (ones &* 0x7F)
-        let equal = ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash) | ((delete &- ones) & ~delete)
+        let equal =
+            ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash) | ((delete &- ones) & ~delete)
         let control = (word &- (ones &* 0x20)) & ~word
         return (equal | control | word) & highs
     }
@@ -299,7 +305,9 @@ struct JSONScanner {
         var unit: UInt16 = 0
         for index in start..<start + 4 {
             guard index < end else { throw JSONError(.truncated, at: end) }
-            guard let digit = hexadecimalDigit(base[index]) else { throw JSONError(.invalidEscape, at: index) }
+            guard let digit = hexadecimalDigit(base[index]) else {
+                throw JSONError(.invalidEscape, at: index)
+            }
             unit = unit << 4 | UInt16(digit)
         }
         return unit

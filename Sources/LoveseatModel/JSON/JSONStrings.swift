@@ -34,7 +34,9 @@ enum JSONStrings {
                     scalar = 0x10000 + ((scalar - 0xD800) << 10) + (UInt32(unit(raw, at: index + 2)) - 0xDC00)
                     index += 6
                 }
-                if let scalar = Unicode.Scalar(scalar) { result.append(contentsOf: UTF8.encode(scalar) ?? .init()) }
+                if let scalar = Unicode.Scalar(scalar) {
+                    result.append(contentsOf: UTF8.encode(scalar) ?? .init())
+                }
             case let other: result.append(other)
             }
         }

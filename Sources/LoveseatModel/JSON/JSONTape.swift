@@ -30,7 +30,8 @@ package enum JSONTape {
 
     @inline(__always)
     package static func word(_ kind: Kind, offset: Int, length: Int) -> UInt64 {
-        UInt64(kind.rawValue) << 60 | UInt64(truncatingIfNeeded: length) << 32 | UInt64(truncatingIfNeeded: offset)
+        UInt64(kind.rawValue) << 60 | UInt64(truncatingIfNeeded: length) << 32
+            | UInt64(truncatingIfNeeded: offset)
     }
 
     @inline(__always)

@@ -49,7 +49,9 @@ private final class EncodingSink {
                 id,
                 .init(
                     codingPath: codingPath,
-                    debugDescription: "a container was written to after its parent had moved on"))
+                    debugDescription: "a container was written to after its parent had moved on"
+                )
+            )
         }
         while open.count > depth + 1 { bytes.append(open.removeLast().closing) }
         if !open[depth].isEmpty { bytes.append(UInt8(ascii: ",")) }
@@ -77,7 +79,9 @@ private final class EncodingSink {
     func number(_ value: Double, codingPath: [any CodingKey]) throws -> JSONValue {
         guard value.isFinite else {
             throw EncodingError.invalidValue(
-                value, .init(codingPath: codingPath, debugDescription: "JSON has no \(value)"))
+                value,
+                .init(codingPath: codingPath, debugDescription: "JSON has no \(value)")
+            )
         }
         return JSONValue(value)
     }
@@ -149,7 +153,8 @@ private struct KeyedSink<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws { try single(key).encode(value) }
 
     func nestedContainer<Nested: CodingKey>(
-        keyedBy type: Nested.Type, forKey key: Key
+        keyedBy type: Nested.Type,
+        forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
         nestedEncoder(key).container(keyedBy: type)
     }
@@ -161,7 +166,9 @@ private struct KeyedSink<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     private func nestedEncoder(_ key: some CodingKey) -> SinkEncoder {
         // These calls cannot throw; a stale container throws at its next value instead.
-        if (try? single(key)) == nil { return SinkEncoder(sink: EncodingSink(hooks: sink.hooks), codingPath: []) }
+        if (try? single(key)) == nil {
+            return SinkEncoder(sink: EncodingSink(hooks: sink.hooks), codingPath: [])
+        }
         return SinkEncoder(sink: sink, codingPath: codingPath + [key])
     }
 }
@@ -195,11 +202,15 @@ private struct UnkeyedSink: UnkeyedEncodingContainer {
     ) -> KeyedEncodingContainer<Nested> {
         nestedEncoder().container(keyedBy: type)
     }
-    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { nestedEncoder().unkeyedContainer() }
+    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        nestedEncoder().unkeyedContainer()
+    }
     mutating func superEncoder() -> any Encoder { nestedEncoder() }
 
     private mutating func nestedEncoder() -> SinkEncoder {
-        if (try? single()) == nil { return SinkEncoder(sink: EncodingSink(hooks: sink.hooks), codingPath: []) }
+        if (try? single()) == nil {
+            return SinkEncoder(sink: EncodingSink(hooks: sink.hooks), codingPath: [])
+        }
         return SinkEncoder(sink: sink, codingPath: codingPath)
     }
 }

@@ -40,7 +40,9 @@ public enum JSONValue: Hashable, Sendable {
     @inlinable public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
 
     /// The members, if this is an object.
-    @inlinable public var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
+    @inlinable public var object: [String: JSONValue]? {
+        if case .object(let value) = self { value } else { nil }
+    }
 
     /// Whether this is `null`.
     @inlinable public var isNull: Bool { self == .null }
@@ -67,7 +69,8 @@ public enum JSONValue: Hashable, Sendable {
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
-    ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+    ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral,
+    ExpressibleByDictionaryLiteral
 {
     /// A string.
     public init(stringLiteral value: String) { self = .string(value) }

@@ -20,7 +20,9 @@ extension RevisionTree {
             let digest = Array(node.id.digest.utf8)
             bytes.appendCompact(digest.count / 2)
             for pair in stride(from: 0, to: digest.count - 1, by: 2) {
-                bytes.append((hexadecimalDigit(digest[pair]) ?? 0) << 4 | (hexadecimalDigit(digest[pair + 1]) ?? 0))
+                bytes.append(
+                    (hexadecimalDigit(digest[pair]) ?? 0) << 4 | (hexadecimalDigit(digest[pair + 1]) ?? 0)
+                )
             }
             let body = index == 0 ? nil : node.body
             bytes.appendCompact(body.map { $0.bytes.count + 1 } ?? 0)
@@ -37,7 +39,8 @@ extension RevisionTree {
     /// Reads the stored form; nil if the bytes are not one.
     package init?(encoded bytes: [UInt8], winnerBody: JSONText) {
         var input = bytes[...]
-        guard input.popFirst() == Self.version, let count = input.popCompact(), count > 0, count <= bytes.count
+        guard input.popFirst() == Self.version, let count = input.popCompact(), count > 0,
+            count <= bytes.count
         else { return nil }
         var parents: [Int] = []
         var nodes: [Node] = []
@@ -55,9 +58,13 @@ extension RevisionTree {
                 input = input.dropFirst(bodyLength - 1)
             }
             parents.append(parent)
-            nodes.append(Node(id: id, parent: nil, flags: Flags(rawValue: flags), body: index == 0 ? winnerBody : body))
+            nodes.append(
+                Node(id: id, parent: nil, flags: Flags(rawValue: flags), body: index == 0 ? winnerBody : body)
+            )
         }
-        for (index, parent) in parents.enumerated() where parent > 0 { nodes[index].parent = nodes[parent - 1].id }
+        for (index, parent) in parents.enumerated() where parent > 0 {
+            nodes[index].parent = nodes[parent - 1].id
+        }
         var remotes: [Remote: RevisionID] = [:]
         while !input.isEmpty {
             guard let remote = input.popCompact(), let position = input.popCompact(), position < count

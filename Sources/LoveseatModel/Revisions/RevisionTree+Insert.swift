@@ -39,11 +39,11 @@ extension RevisionTree {
 
     /// Adds a received revision with its history, newest first, itself included (replication.md §12.2).
     ///
-    /// - Parameters:
-    ///   - remote: the database it came from, whose current revision it then is.
-    ///   - deletedBranch: a tombstone and its ancestors, newest first, with which the sender gave up the branch that is
+    /// What the less obvious parameters mean:
+    /// `remote`: the database it came from, whose current revision it then is.
+    /// `deletedBranch`: a tombstone and its ancestors, newest first, with which the sender gave up the branch that is
     ///     current here. The new revision then takes its place without conflict.
-    ///   - tombstone: names the tombstone that closes a branch (see ``retire(_:tombstone:)``).
+    /// `tombstone`: names the tombstone that closes a branch (see ``retire(_:tombstone:)``).
     package mutating func insert(
         history: [RevisionID],
         flags: Flags,
@@ -92,7 +92,9 @@ extension RevisionTree {
         for index in 0..<(common ?? history.count) {
             let parent = index + 1 < history.count ? history[index + 1] : nil
             let nodeFlags: Flags = index == 0 ? branch : (isConflict ? .conflict : [])
-            nodes.append(Node(id: history[index], parent: parent, flags: nodeFlags, body: index == 0 ? body : nil))
+            nodes.append(
+                Node(id: history[index], parent: parent, flags: nodeFlags, body: index == 0 ? body : nil)
+            )
         }
         noteRemote(remote, has: id, tombstone: tombstone)
         finish()
@@ -101,7 +103,9 @@ extension RevisionTree {
 
     /// Takes back the tombstone that closed a revision's branch, if one did.
     private mutating func reopen(_ id: RevisionID, flags: Flags, body: JSONText) {
-        for leaf in leaves where leaf.flags.contains(.closed) && leaf.parent == id { nodes.removeAll { $0.id == leaf.id } }
+        for leaf in leaves where leaf.flags.contains(.closed) && leaf.parent == id {
+            nodes.removeAll { $0.id == leaf.id }
+        }
         guard isLeaf(id), let index = index(of: id) else { return }
         (nodes[index].flags, nodes[index].body) = (flags, body)
     }
@@ -112,13 +116,23 @@ extension RevisionTree {
         for (index, id) in branch.enumerated().reversed() {
             let isLeaf = index == 0
             nodes.append(
-                Node(id: id, parent: parent, flags: isLeaf ? [.deleted, .closed] : [], body: isLeaf ? .emptyObject : nil))
+                Node(
+                    id: id,
+                    parent: parent,
+                    flags: isLeaf ? [.deleted, .closed] : [],
+                    body: isLeaf ? .emptyObject : nil
+                )
+            )
             parent = id
         }
     }
 
     /// Records which revision is the current one at a remote database.
-    package mutating func noteRemote(_ remote: Remote?, has id: RevisionID, tombstone: (RevisionID) -> RevisionID) {
+    package mutating func noteRemote(
+        _ remote: Remote?,
+        has id: RevisionID,
+        tombstone: (RevisionID) -> RevisionID
+    ) {
         guard let remote, contains(id) else { return }
         if let old = remotes[remote], contains(old), !isAncestor(old, of: id) {
             // The older of two arrived late.
@@ -165,7 +179,9 @@ extension RevisionTree {
         child: (id: RevisionID, flags: Flags, body: JSONText)?,
         tombstone: (RevisionID) -> RevisionID
     ) {
-        let losers = leaves.filter { $0.id != leaf && !$0.isConflict && !$0.flags.contains(.closed) }.map(\.id)
+        let losers = leaves.filter { $0.id != leaf && !$0.isConflict && !$0.flags.contains(.closed) }.map(
+            \.id
+        )
         clearConflict(from: leaf)
         for loser in losers { retire(loser, tombstone: tombstone) }
         if let child { nodes.append(Node(id: child.id, parent: leaf, flags: child.flags, body: child.body)) }

@@ -30,7 +30,11 @@ package struct SequenceSet: Hashable, Sendable {
         while end < ranges.count,
             range.upperBound == .max || ranges[end].lowerBound <= range.upperBound + 1
         {
-            merged = min(merged.lowerBound, ranges[end].lowerBound)...max(merged.upperBound, ranges[end].upperBound)
+            merged =
+                min(
+                    merged.lowerBound,
+                    ranges[end].lowerBound
+                )...max(merged.upperBound, ranges[end].upperBound)
             end += 1
         }
         ranges.replaceSubrange(start..<end, with: [merged])

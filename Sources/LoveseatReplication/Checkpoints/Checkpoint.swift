@@ -29,14 +29,17 @@ package struct Checkpoint: Hashable, Sendable {
         if let remote = json["remote"], !remote.isNull { self.remote = RemoteSequence(remote) }
     }
 
-    /// - Parameter time: Unix time in seconds, for people.
+    /// `time`: Unix time in seconds, for people.
     package func json(time: Int64) -> JSONText {
         var value: JSONValue = ["time": JSONValue(time)]
         let local = completed.completeUpTo ?? 0
         if local > 0 { value["local"] = JSONValue(local) }
         if completed.ranges.count > 1 {
             value["localCompleted"] = .array(
-                completed.ranges.flatMap { [JSONValue($0.lowerBound), JSONValue($0.upperBound - $0.lowerBound + 1)] })
+                completed.ranges.flatMap {
+                    [JSONValue($0.lowerBound), JSONValue($0.upperBound - $0.lowerBound + 1)]
+                }
+            )
         }
         if let remote { value["remote"] = remote.json }
         return JSONText(canonical: value)

@@ -10,7 +10,8 @@ package struct CheckpointID: Hashable, Sendable {
     package var channels: [String] = []
     package var documentIDs: [String] = []
 
-    package init(privateUUID: [UInt8], collection: CollectionName, pulls: Bool, pushes: Bool, remote: String) {
+    package init(privateUUID: [UInt8], collection: CollectionName, pulls: Bool, pushes: Bool, remote: String)
+    {
         self.privateUUID = privateUUID
         self.collection = collection
         self.pulls = pulls
@@ -35,6 +36,8 @@ package struct CheckpointID: Hashable, Sendable {
             parts += documentIDs.map { Array($0.utf8) }
         }
         // Lengths in front, so that no two lists of parts give the same bytes.
-        return parts.flatMap { part in (0..<4).map { UInt8(truncatingIfNeeded: part.count >> (24 - 8 * $0)) } + part }
+        return parts.flatMap { part in
+            (0..<4).map { UInt8(truncatingIfNeeded: part.count >> (24 - 8 * $0)) } + part
+        }
     }
 }

@@ -47,13 +47,21 @@ struct CheckpointSession: Sendable {
     }
 
     /// Notes progress: saves later, or now.
-    mutating func progressed(to checkpoint: Checkpoint, now: Bool, time: Int64, tuning: ReplicationTuning, _ effects: inout [ReplicationEffect]) {
+    mutating func progressed(
+        to checkpoint: Checkpoint,
+        now: Bool,
+        time: Int64,
+        tuning: ReplicationTuning,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard checkpoint != saved, !gaveUp, saving == .no else { return }
         if now {
             save(checkpoint, time: time, &effects)
         } else if !timerIsSet {
             timerIsSet = true
-            effects.append(.setTimer(.checkpoint(collection: collection), milliseconds: tuning.checkpointDelay))
+            effects.append(
+                .setTimer(.checkpoint(collection: collection), milliseconds: tuning.checkpointDelay)
+            )
         }
     }
 
@@ -82,7 +90,11 @@ struct CheckpointSession: Sendable {
         effects.append(.send(message, then: .setCheckpoint(collection: collection)))
     }
 
-    mutating func savedRemotely(_ answer: Result<Message, ReplyError>, time: Int64, _ effects: inout [ReplicationEffect]) {
+    mutating func savedRemotely(
+        _ answer: Result<Message, ReplyError>,
+        time: Int64,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard saving == .remotely, let beingSaved else { return }
         switch answer {
         case .success(let message):
@@ -91,7 +103,9 @@ struct CheckpointSession: Sendable {
             effects.append(
                 .store(
                     .saveCheckpoint(collection: collection, beingSaved.json(time: time)),
-                    then: .checkpointSaved(collection: collection)))
+                    then: .checkpointSaved(collection: collection)
+                )
+            )
         case .failure(let error) where error.code == 409:
             saving = .refetching
             var properties: MessageProperties = ["Profile": "getCheckpoint"]
@@ -104,7 +118,11 @@ struct CheckpointSession: Sendable {
         }
     }
 
-    mutating func refetched(_ answer: Result<Message, ReplyError>, time: Int64, _ effects: inout [ReplicationEffect]) {
+    mutating func refetched(
+        _ answer: Result<Message, ReplyError>,
+        time: Int64,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard saving == .refetching, let beingSaved else { return }
         switch answer {
         case .success(let message): peerRevision = message.properties["rev"] ?? ""

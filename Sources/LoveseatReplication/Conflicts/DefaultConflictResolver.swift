@@ -25,7 +25,9 @@ package struct ConflictCase: Hashable, Sendable {
     /// The higher revision stands, as everywhere. Taking the remote one always would do with one server in the middle;
     /// among peers two equal revisions would follow each other in a ring for ever.
     package var agreement: Resolution? {
-        guard local.isDeleted == remote.isDeleted, local.isDeleted || local.body == remote.body else { return nil }
+        guard local.isDeleted == remote.isDeleted, local.isDeleted || local.body == remote.body else {
+            return nil
+        }
         return remote.revision > local.revision ? .remote : .local
     }
 
@@ -46,7 +48,7 @@ package enum Resolution: Hashable, Sendable {
 
     /// What that means for the revision tree (replication.md §13.3).
     ///
-    /// - Parameter closesBranches: whether the peer takes a `deleted_branch` (docs/extensions.md). If not, the remote
+    /// `closesBranches`: whether the peer takes a `deleted_branch` (docs/extensions.md). If not, the remote
     ///   branch must win, and a local winner becomes a child of the remote revision.
     package func settlement(of conflict: ConflictCase, closesBranches: Bool) -> RevisionTree.Settlement {
         switch self {

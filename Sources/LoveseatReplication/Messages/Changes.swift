@@ -24,8 +24,12 @@ enum ChangesMessage {
             else { throw ReplyError("BLIP", 400, "invalid entry of changes") }
             let flags = entry[3].map { $0.int ?? ($0.bool == true ? 1 : 0) } ?? 0
             return AnnouncedChange(
-                sequence: RemoteSequence(sequence), documentID: id, revision: revision, flags: flags,
-                bodySize: max(0, entry[4]?.int ?? 0))
+                sequence: RemoteSequence(sequence),
+                documentID: id,
+                revision: revision,
+                flags: flags,
+                bodySize: max(0, entry[4]?.int ?? 0)
+            )
         }
     }
 
@@ -44,7 +48,8 @@ enum ChangesMessage {
                     JSONValue(change.sequence), .string(change.documentID), .string(change.revision.text),
                     JSONValue(change.isDeleted ? 1 : 0), JSONValue(max(1, change.bodySize)),
                 ])
-            })
+            }
+        )
     }
 
     static func json(_ items: [JSONValue]) -> [UInt8] { JSONText(canonical: .array(items)).bytes }
@@ -58,7 +63,8 @@ enum ChangesMessage {
                 case .alreadyHere: 0
                 case .conflict: acceptsConflicts ? [] : 409
                 }
-            })
+            }
+        )
     }
 
     static func answer(_ verdicts: [ProposalVerdict], namesRevision: Bool) -> [UInt8] {
@@ -67,9 +73,11 @@ enum ChangesMessage {
                 switch verdict {
                 case .wanted: 0
                 case .alreadyHere: 304
-                case .conflict(let current): namesRevision ? ["status": 409, "rev": .string(current.text)] : 409
+                case .conflict(let current):
+                    namesRevision ? ["status": 409, "rev": .string(current.text)] : 409
                 }
-            })
+            }
+        )
     }
 
     private static func answer(_ items: [JSONValue]) -> [UInt8] {
@@ -127,7 +135,8 @@ enum ProposeChangesMessage {
                     .string(change.documentID), .string(change.revision.text),
                     .string(change.remoteAncestor?.text ?? ""), JSONValue(max(1, change.bodySize)),
                 ])
-            })
+            }
+        )
     }
 
     enum Answer: Hashable {

@@ -12,11 +12,14 @@ enum GetCollectionsMessage {
     }
 
     /// The names asked for; nil where a path is no name, which is the same as not having it.
-    static func parse(_ body: [UInt8]) throws(ReplyError) -> (names: [CollectionName?], checkpoints: [String]) {
+    static func parse(_ body: [UInt8]) throws(ReplyError) -> (names: [CollectionName?], checkpoints: [String])
+    {
         func invalid(_ detail: String) -> ReplyError {
             ReplyError("BLIP", 400, "Invalid getCollections message: \(detail)")
         }
-        guard let root = try? JSONElement(parsing: body), root.kind == .object else { throw invalid("no root") }
+        guard let root = try? JSONElement(parsing: body), root.kind == .object else {
+            throw invalid("no root")
+        }
         guard let ids = root["checkpoint_ids"], ids.kind == .array else { throw invalid("no checkpoint_ids") }
         guard let paths = root["collections"], paths.kind == .array, paths.count > 0 else {
             throw invalid("no collections")
@@ -84,7 +87,11 @@ struct Subscription: Hashable, Sendable {
     }
 
     static func request(
-        collection: Int?, since: RemoteSequence?, isContinuous: Bool, batch: Int, activeOnly: Bool,
+        collection: Int?,
+        since: RemoteSequence?,
+        isContinuous: Bool,
+        batch: Int,
+        activeOnly: Bool,
         documentIDs: [String]?
     ) -> Message {
         var properties: MessageProperties = ["Profile": "subChanges"]

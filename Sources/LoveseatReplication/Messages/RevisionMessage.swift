@@ -15,7 +15,9 @@ enum RevisionMessage {
     /// Reads and checks a received revision (replication.md §9.4, steps 2 to 9).
     static func parse(_ message: Message, needsSequence: Bool) throws(ReplyError) -> Received {
         let id = message.properties["id"] ?? ""
-        guard DocumentID.isValidOnWire(id) else { throw ReplyError("HTTP", 400, "received invalid docID '\(id)'") }
+        guard DocumentID.isValidOnWire(id) else {
+            throw ReplyError("HTTP", 400, "received invalid docID '\(id)'")
+        }
         guard let revision = message.properties["rev"].flatMap({ RevisionID($0) }) else {
             throw ReplyError("HTTP", 400, "received invalid version ID")
         }
@@ -37,9 +39,17 @@ enum RevisionMessage {
         }
         return Received(
             revision: IncomingRevision(
-                documentID: id, history: history, isDeleted: deleted != "0" && deleted.lowercased() != "false",
-                body: body, noConflicts: message.properties.bool("noconflicts"), deletedBranch: deletedBranch),
-            sequence: sequence, blobs: blobs, isRemoved: isRemoved)
+                documentID: id,
+                history: history,
+                isDeleted: deleted != "0" && deleted.lowercased() != "false",
+                body: body,
+                noConflicts: message.properties.bool("noconflicts"),
+                deletedBranch: deletedBranch
+            ),
+            sequence: sequence,
+            blobs: blobs,
+            isRemoved: isRemoved
+        )
     }
 
     /// The text to store: as it came, without the reserved properties at the top.
@@ -63,7 +73,9 @@ enum RevisionMessage {
     }
 
     /// Attachments that no blob of the body stands for (replication.md §11.5); nil if every one has one.
-    private static func remainingAttachments(_ attachments: JSONValue, in body: inout [String: JSONValue]) -> JSONValue? {
+    private static func remainingAttachments(_ attachments: JSONValue, in body: inout [String: JSONValue])
+        -> JSONValue?
+    {
         var rest = attachments.object ?? [:]
         for (name, attachment) in rest {
             guard name.hasPrefix("blob_") else { continue }
@@ -82,7 +94,10 @@ enum RevisionMessage {
     }
 
     static func message(
-        _ change: QueuedRevision, _ content: SendableRevision, collection: Int?, addsAttachments: Bool,
+        _ change: QueuedRevision,
+        _ content: SendableRevision,
+        collection: Int?,
+        addsAttachments: Bool,
         compressionThreshold: Int
     ) -> Message {
         var properties: MessageProperties = ["Profile": "rev"]
@@ -95,11 +110,15 @@ enum RevisionMessage {
         if content.isDeleted { properties["deleted"] = "1" }
         if !content.history.isEmpty { properties["history"] = list(content.history) }
         if !content.deletedBranch.isEmpty { properties["deleted_branch"] = list(content.deletedBranch) }
-        let body = addsAttachments ? withAttachments(content.body, generation: content.revision.generation) : content.body
+        let body =
+            addsAttachments
+            ? withAttachments(content.body, generation: content.revision.generation) : content.body
         return Message(properties, body: body.bytes, isCompressed: body.bytes.count >= compressionThreshold)
     }
 
-    private static func list(_ revisions: [RevisionID]) -> String { revisions.map(\.text).joined(separator: ",") }
+    private static func list(_ revisions: [RevisionID]) -> String {
+        revisions.map(\.text).joined(separator: ",")
+    }
 
     private static func list(_ text: String?) throws(ReplyError) -> [RevisionID] {
         var revisions: [RevisionID] = []
@@ -158,7 +177,9 @@ extension JSONValue {
             self = .array(items)
             return true
         }
-        guard var child = self[first], child.adoptAttachment(attachment, at: path.dropFirst()) else { return false }
+        guard var child = self[first], child.adoptAttachment(attachment, at: path.dropFirst()) else {
+            return false
+        }
         self[first] = child
         return true
     }
@@ -168,7 +189,10 @@ extension JSONValue {
 package enum RevisionHistory {
     /// The parents of a revision to send: newest first, up to one the peer knows, generations without gaps.
     package static func toSend(
-        _ ancestors: [RevisionID], of revision: RevisionID, known: [RevisionID], limit: Int
+        _ ancestors: [RevisionID],
+        of revision: RevisionID,
+        known: [RevisionID],
+        limit: Int
     ) -> [RevisionID] {
         let known = Set(known)
         var history: [RevisionID] = []
@@ -177,7 +201,9 @@ package enum RevisionHistory {
             // Pruned generations get names of their own, so that the receiver sees an unbroken chain.
             while next > ancestor.generation + 1, history.count + 1 < limit {
                 next -= 1
-                history.append(RevisionID(generation: next, digest: fadedDigest(of: revision, generation: next)))
+                history.append(
+                    RevisionID(generation: next, digest: fadedDigest(of: revision, generation: next))
+                )
             }
             history.append(ancestor)
             next = ancestor.generation
@@ -191,7 +217,9 @@ package enum RevisionHistory {
     }
 
     private static func fadedDigest(of revision: RevisionID, generation: UInt32) -> [UInt8] {
-        let hash = revision.text.utf8.reduce(UInt64(generation) &+ 0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        let hash = revision.text.utf8.reduce(UInt64(generation) &+ 0xCBF2_9CE4_8422_2325) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+        }
         return [0xFA, 0xDE, 0xD0, 0x00] + (0..<8).map { UInt8(truncatingIfNeeded: hash >> (8 * $0)) }
     }
 }

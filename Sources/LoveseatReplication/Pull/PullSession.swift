@@ -60,7 +60,8 @@ struct PullSession: Sendable {
     /// What the peer sent a moment ago, which is not announced back to it.
     private(set) var echoes = EchoMemory()
 
-    init(collection: Int, wireIndex: Int?, isActive: Bool, since: RemoteSequence?, tuning: ReplicationTuning) {
+    init(collection: Int, wireIndex: Int?, isActive: Bool, since: RemoteSequence?, tuning: ReplicationTuning)
+    {
         self.collection = collection
         self.wireIndex = wireIndex
         self.isActive = isActive
@@ -81,13 +82,20 @@ struct PullSession: Sendable {
             let changes = try ChangesMessage.parse(message.body)
             if changes.isEmpty {
                 isCaughtUp = true
-                if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: request)) }
+                if !message.noReply {
+                    effects.append(.reply(Message(isUrgent: message.isUrgent), to: request))
+                }
                 return
             }
             guard !message.noReply else { return }
-            add(List(request: request, isUrgent: message.isUrgent, namesRevision: false, changes: changes), &effects)
+            add(
+                List(request: request, isUrgent: message.isUrgent, namesRevision: false, changes: changes),
+                &effects
+            )
         } catch {
-            if !message.noReply { effects.append(.replyError(error, to: request, isUrgent: message.isUrgent)) }
+            if !message.noReply {
+                effects.append(.replyError(error, to: request, isUrgent: message.isUrgent))
+            }
         }
     }
 
@@ -95,14 +103,26 @@ struct PullSession: Sendable {
         do throws(ReplyError) {
             let proposals = try ProposeChangesMessage.parse(message.body)
             if proposals.isEmpty {
-                if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: request)) }
+                if !message.noReply {
+                    effects.append(.reply(Message(isUrgent: message.isUrgent), to: request))
+                }
                 return
             }
             guard !message.noReply else { return }
             let namesRevision = message.properties.bool("conflictIncludesRev")
-            add(List(request: request, isUrgent: message.isUrgent, namesRevision: namesRevision, proposals: proposals), &effects)
+            add(
+                List(
+                    request: request,
+                    isUrgent: message.isUrgent,
+                    namesRevision: namesRevision,
+                    proposals: proposals
+                ),
+                &effects
+            )
         } catch {
-            if !message.noReply { effects.append(.replyError(error, to: request, isUrgent: message.isUrgent)) }
+            if !message.noReply {
+                effects.append(.replyError(error, to: request, isUrgent: message.isUrgent))
+            }
         }
     }
 
@@ -128,16 +148,24 @@ struct PullSession: Sendable {
             effects.append(
                 .store(
                     .judgeChanges(collection: collection, list.changes),
-                    then: .changesJudged(collection: collection, list: number)))
+                    then: .changesJudged(collection: collection, list: number)
+                )
+            )
         } else {
             effects.append(
                 .store(
                     .judgeProposals(collection: collection, list.proposals),
-                    then: .proposalsJudged(collection: collection, list: number)))
+                    then: .proposalsJudged(collection: collection, list: number)
+                )
+            )
         }
     }
 
-    mutating func changesJudged(_ number: Int, _ verdicts: [ChangeVerdict], _ effects: inout [ReplicationEffect]) {
+    mutating func changesJudged(
+        _ number: Int,
+        _ verdicts: [ChangeVerdict],
+        _ effects: inout [ReplicationEffect]
+    ) {
         judging = nil
         guard let list = lists.removeValue(forKey: number) else { return }
         var said: [ChangeVerdict] = []
@@ -167,7 +195,9 @@ struct PullSession: Sendable {
         }
         var answer = Message(
             ["maxHistory": String(tuning.maxHistory), "blobs": "true"],
-            body: ChangesMessage.answer(said, acceptsConflicts: isActive), isUrgent: list.isUrgent)
+            body: ChangesMessage.answer(said, acceptsConflicts: isActive),
+            isUrgent: list.isUrgent
+        )
         answer.isCompressed = answer.body.count >= tuning.compressionThreshold
         effects.append(.reply(answer, to: list.request))
         if !removals.isEmpty {
@@ -177,13 +207,19 @@ struct PullSession: Sendable {
         judgeNext(&effects)
     }
 
-    mutating func proposalsJudged(_ number: Int, _ verdicts: [ProposalVerdict], _ effects: inout [ReplicationEffect]) {
+    mutating func proposalsJudged(
+        _ number: Int,
+        _ verdicts: [ProposalVerdict],
+        _ effects: inout [ReplicationEffect]
+    ) {
         judging = nil
         guard let list = lists.removeValue(forKey: number) else { return }
         promised += verdicts.count { $0 == .wanted }
         var answer = Message(
             ["maxHistory": String(tuning.maxHistory), "blobs": "true"],
-            body: ChangesMessage.answer(verdicts, namesRevision: list.namesRevision), isUrgent: list.isUrgent)
+            body: ChangesMessage.answer(verdicts, namesRevision: list.namesRevision),
+            isUrgent: list.isUrgent
+        )
         answer.isCompressed = answer.body.count >= tuning.compressionThreshold
         effects.append(.reply(answer, to: list.request))
         judgeNext(&effects)
@@ -194,7 +230,9 @@ struct PullSession: Sendable {
     mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
         promised = max(0, promised - 1)
         let key = message.properties["id"].flatMap { id in
-            message.properties["sequence"].flatMap { RemoteSequence(json: $0) }.map { ExpectedKey(documentID: id, sequence: $0) }
+            message.properties["sequence"].flatMap { RemoteSequence(json: $0) }.map {
+                ExpectedKey(documentID: id, sequence: $0)
+            }
         }
         let entry = key.flatMap { expected.removeValue(forKey: $0) }
         let reply = message.noReply ? nil : request
@@ -204,23 +242,41 @@ struct PullSession: Sendable {
             }
             let received = try RevisionMessage.parse(message, needsSequence: isActive)
             guard !received.isRemoved else {
-                return remove(received.revision.documentID, entry: entry, request: reply, isUrgent: message.isUrgent, &effects)
+                return remove(
+                    received.revision.documentID,
+                    entry: entry,
+                    request: reply,
+                    isUrgent: message.isUrgent,
+                    &effects
+                )
             }
             nextKey += 1
             bufferedBytes += received.revision.body.bytes.count
             guard bufferedBytes <= tuning.receivedBytes else {
-                failure = LoveseatError(.remoteError, "the peer sends revisions faster than it waits for answers")
+                failure = LoveseatError(
+                    .remoteError,
+                    "the peer sends revisions faster than it waits for answers"
+                )
                 return
             }
             incoming[nextKey] = Incoming(
-                request: reply, isUrgent: message.isUrgent, revision: received.revision, sequenceNumber: entry?.number,
-                bodySize: entry?.bodySize ?? 1, held: received.blobs.map(\.digest), missing: received.blobs)
+                request: reply,
+                isUrgent: message.isUrgent,
+                revision: received.revision,
+                sequenceNumber: entry?.number,
+                bodySize: entry?.bodySize ?? 1,
+                held: received.blobs.map(\.digest),
+                missing: received.blobs
+            )
             if received.blobs.isEmpty {
                 enqueue(nextKey, &effects)
             } else {
                 effects.append(
                     .store(
-                        .holdBlobs(received.blobs.map(\.digest)), then: .blobsHeld(collection: collection, key: nextKey)))
+                        .holdBlobs(received.blobs.map(\.digest)),
+                        then: .blobsHeld(collection: collection, key: nextKey)
+                    )
+                )
             }
         } catch {
             // What cannot be read now cannot be read next time either: it is done with.
@@ -229,14 +285,20 @@ struct PullSession: Sendable {
             progress.total = max(progress.total, progress.completed)
             if let reply { effects.append(.replyError(error, to: reply, isUrgent: message.isUrgent)) }
             report(
-                message.properties["id"] ?? "", isDeleted: false,
-                LoveseatError(.init(10_000 + error.code), "a received revision was refused: \(error.text)"), &effects)
+                message.properties["id"] ?? "",
+                isDeleted: false,
+                LoveseatError(.init(10_000 + error.code), "a received revision was refused: \(error.text)"),
+                &effects
+            )
             flushIfDue(&effects)
         }
     }
 
     private mutating func remove(
-        _ id: String, entry: (number: Int, bodySize: Int)?, request: UInt64?, isUrgent: Bool,
+        _ id: String,
+        entry: (number: Int, bodySize: Int)?,
+        request: UInt64?,
+        isUrgent: Bool,
         _ effects: inout [ReplicationEffect]
     ) {
         if isActive { effects.append(.store(.purge(collection: collection, [id]), then: .nothing)) }
@@ -252,7 +314,9 @@ struct PullSession: Sendable {
     mutating func noRevision(_ message: Message, _ effects: inout [ReplicationEffect]) {
         promised = max(0, promised - 1)
         guard let id = message.properties["id"],
-            let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap({ RemoteSequence(json: $0) }),
+            let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap({
+                RemoteSequence(json: $0)
+            }),
             let entry = expected.removeValue(forKey: ExpectedKey(documentID: id, sequence: sequence))
         else { return }
         sequences.finish(entry.number)
@@ -287,21 +351,39 @@ struct PullSession: Sendable {
         effects.append(.send(Message(properties), then: .blob(collection: collection, handle)))
     }
 
-    mutating func blobPiece(_ handle: BlobHandle, _ bytes: [UInt8], isLast: Bool, _ effects: inout [ReplicationEffect]) {
+    mutating func blobPiece(
+        _ handle: BlobHandle,
+        _ bytes: [UInt8],
+        isLast: Bool,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard let key = fetches[handle], let blob = incoming[key]?.missing.first else { return }
         effects.append(.store(.writeBlob(handle, bytes), then: .blobBegun(collection: collection, handle)))
         guard isLast else { return }
         effects.append(
-            .store(.finishBlob(handle, expected: blob.digest), then: .blobFinished(collection: collection, handle)))
+            .store(
+                .finishBlob(handle, expected: blob.digest),
+                then: .blobFinished(collection: collection, handle)
+            )
+        )
     }
 
     /// The blob is here, or the error says why it is not.
-    mutating func blobEnded(_ handle: BlobHandle, _ error: LoveseatError?, _ effects: inout [ReplicationEffect]) {
+    mutating func blobEnded(
+        _ handle: BlobHandle,
+        _ error: LoveseatError?,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard let key = fetches.removeValue(forKey: handle), var entry = incoming[key] else { return }
         if let error {
             effects.append(.store(.cancelBlob(handle), then: .nothing))
             // A blob that the peer does not have will not be there next time; a damaged one may be whole then.
-            end(key, error, finishesSequence: error.code == .notFound || error.code == .httpNotFound, &effects)
+            end(
+                key,
+                error,
+                finishesSequence: error.code == .notFound || error.code == .httpNotFound,
+                &effects
+            )
         } else {
             entry.missing.removeFirst()
             incoming[key] = entry
@@ -347,11 +429,15 @@ struct PullSession: Sendable {
         inserting = Array(insertQueue.prefix(tuning.insertBatch))
         insertQueue.removeFirst(inserting.count)
         let revisions = inserting.compactMap { incoming[$0]?.revision }
-        effects.append(.store(.insert(collection: collection, revisions), then: .inserted(collection: collection)))
+        effects.append(
+            .store(.insert(collection: collection, revisions), then: .inserted(collection: collection))
+        )
     }
 
     /// - Returns: the documents stored, and whether each is now in conflict.
-    mutating func inserted(_ results: [InsertResult], _ effects: inout [ReplicationEffect]) -> [(id: String, isConflict: Bool)] {
+    mutating func inserted(_ results: [InsertResult], _ effects: inout [ReplicationEffect]) -> [(
+        id: String, isConflict: Bool
+    )] {
         let keys = inserting
         inserting = []
         var moved: [(id: String, isConflict: Bool)] = []
@@ -366,7 +452,11 @@ struct PullSession: Sendable {
             case .refusedConflict:
                 end(key, LoveseatError(.httpConflict, "document \"\(id)\" would conflict"), &effects)
             case .badHistory:
-                end(key, LoveseatError(.badRevisionID, "the history of \"\(id)\" is not one of descent"), &effects)
+                end(
+                    key,
+                    LoveseatError(.badRevisionID, "the history of \"\(id)\" is not one of descent"),
+                    &effects
+                )
             case .failed(let error):
                 end(key, error, finishesSequence: false, &effects)
             }
@@ -378,7 +468,11 @@ struct PullSession: Sendable {
 
     /// Answers a revision and lets go of it.
     private mutating func end(
-        _ key: Int, _ error: LoveseatError?, isNoop: Bool = false, reports: Bool = true, finishesSequence: Bool = true,
+        _ key: Int,
+        _ error: LoveseatError?,
+        isNoop: Bool = false,
+        reports: Bool = true,
+        finishesSequence: Bool = true,
         _ effects: inout [ReplicationEffect]
     ) {
         guard let entry = incoming.removeValue(forKey: key) else { return }
@@ -399,7 +493,10 @@ struct PullSession: Sendable {
     }
 
     private func report(
-        _ id: String, isDeleted: Bool, isAccessRemoved: Bool = false, _ error: LoveseatError?,
+        _ id: String,
+        isDeleted: Bool,
+        isAccessRemoved: Bool = false,
+        _ error: LoveseatError?,
         _ effects: inout [ReplicationEffect]
     ) {
         guard isActive else { return }
@@ -407,8 +504,16 @@ struct PullSession: Sendable {
             .report(
                 .document(
                     DocumentEvent(
-                        collection: collection, documentID: id, isPush: false, isDeleted: isDeleted,
-                        isAccessRemoved: isAccessRemoved, error: error))))
+                        collection: collection,
+                        documentID: id,
+                        isPush: false,
+                        isDeleted: isDeleted,
+                        isAccessRemoved: isAccessRemoved,
+                        error: error
+                    )
+                )
+            )
+        )
     }
 
     /// Gives up what is half received.

@@ -46,7 +46,14 @@ struct PushSession: Sendable {
     /// The peer's reason to refuse the whole push.
     private(set) var failure: LoveseatError?
 
-    init(collection: Int, wireIndex: Int?, mode: Mode, start: SequenceSet, isContinuous: Bool, tuning: ReplicationTuning) {
+    init(
+        collection: Int,
+        wireIndex: Int?,
+        mode: Mode,
+        start: SequenceSet,
+        isContinuous: Bool,
+        tuning: ReplicationTuning
+    ) {
         self.collection = collection
         self.wireIndex = wireIndex
         self.mode = mode
@@ -59,7 +66,9 @@ struct PushSession: Sendable {
 
     private var isProposing: Bool { if case .proposing = mode { true } else { false } }
 
-    private var subscription: Subscription? { if case .announcing(let subscription) = mode { subscription } else { nil } }
+    private var subscription: Subscription? {
+        if case .announcing(let subscription) = mode { subscription } else { nil }
+    }
 
     /// Everything known has been offered, sent and answered.
     var isCaughtUp: Bool {
@@ -89,7 +98,9 @@ struct PushSession: Sendable {
 
     private mutating func readMore(_ effects: inout [ReplicationEffect]) {
         let listLimit = saidCaughtUp ? 1 : tuning.listsInFlight
-        guard hasMore, !isReading, lists.count < listLimit, queue.count < tuning.revisionsQueued else { return }
+        guard hasMore, !isReading, lists.count < listLimit, queue.count < tuning.revisionsQueued else {
+            return
+        }
         flushMarks(&effects)
         isReading = true
         var query = ChangeQuery(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
@@ -101,12 +112,16 @@ struct PushSession: Sendable {
             query.trustsMarks = trustsMarks
         }
         effects.append(
-            .store(.readChanges(collection: collection, query), then: .changesRead(collection: collection)))
+            .store(.readChanges(collection: collection, query), then: .changesRead(collection: collection))
+        )
     }
 
-    /// - Parameter isEcho: whether the peer itself sent this revision a moment ago.
+    /// `isEcho`: whether the peer itself sent this revision a moment ago.
     mutating func changesRead(
-        _ changes: [LocalChange], through: UInt64, isEcho: (LocalChange) -> Bool, _ effects: inout [ReplicationEffect]
+        _ changes: [LocalChange],
+        through: UInt64,
+        isEcho: (LocalChange) -> Bool,
+        _ effects: inout [ReplicationEffect]
     ) {
         isReading = false
         hasMore = changes.count >= (subscription?.batch ?? tuning.changesPerMessage)
@@ -115,7 +130,9 @@ struct PushSession: Sendable {
         for change in changes where !initiallyCompleted.contains(change.sequence) {
             // The active side knows by its marks what the peer has; a passive one only remembers.
             if saidCaughtUp, !isProposing, isEcho(change) { continue }
-            if let older = parked.removeValue(forKey: change.documentID) { complete(older, isDocument: false) }
+            if let older = parked.removeValue(forKey: change.documentID) {
+                complete(older, isDocument: false)
+            }
             pending.insert(change.sequence)
             progress.total += UInt64(max(1, change.bodySize))
             if let waiting = busy[change.documentID] {
@@ -128,7 +145,11 @@ struct PushSession: Sendable {
         if !list.isEmpty { offer(list, &effects) }
         if !hasMore, !saidCaughtUp {
             saidCaughtUp = true
-            if !isProposing { effects.append(.send(listMessage("changes", body: Array("[]".utf8), isEmpty: true), then: nil)) }
+            if !isProposing {
+                effects.append(
+                    .send(listMessage("changes", body: Array("[]".utf8), isEmpty: true), then: nil)
+                )
+            }
         }
         pump(&effects)
     }
@@ -145,7 +166,11 @@ struct PushSession: Sendable {
         nextList += 1
         lists[nextList] = list
         if isProposing {
-            let message = listMessage("proposeChanges", body: ProposeChangesMessage.body(list), isEmpty: false)
+            let message = listMessage(
+                "proposeChanges",
+                body: ProposeChangesMessage.body(list),
+                isEmpty: false
+            )
             effects.append(.send(message, then: .proposals(collection: collection, list: nextList)))
         } else {
             let message = listMessage("changes", body: ChangesMessage.body(list), isEmpty: false)
@@ -155,18 +180,31 @@ struct PushSession: Sendable {
 
     // MARK: Answers to lists
 
-    mutating func listAnswered(_ number: Int, _ answer: Result<Message, ReplyError>, _ effects: inout [ReplicationEffect]) {
+    mutating func listAnswered(
+        _ number: Int,
+        _ answer: Result<Message, ReplyError>,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard let list = lists.removeValue(forKey: number) else { return }
         do {
             let message = try answer.get()
-            peerHistory = min(max(1, message.properties.int("maxHistory") ?? tuning.maxHistory), tuning.maxHistory)
+            peerHistory = min(
+                max(1, message.properties.int("maxHistory") ?? tuning.maxHistory),
+                tuning.maxHistory
+            )
             peerFindsBlobs = message.properties.bool("blobs")
             if isProposing {
-                for (change, answer) in zip(list, try ProposeChangesMessage.parseAnswer(message.body, count: list.count)) {
+                for (change, answer) in zip(
+                    list,
+                    try ProposeChangesMessage.parseAnswer(message.body, count: list.count)
+                ) {
                     proposalAnswered(change, answer, &effects)
                 }
             } else {
-                for (change, answer) in zip(list, try ChangesMessage.parseAnswer(message.body, count: list.count)) {
+                for (change, answer) in zip(
+                    list,
+                    try ChangesMessage.parseAnswer(message.body, count: list.count)
+                ) {
                     switch answer {
                     case .send(let known): enqueue(change, known: known)
                     case .notWanted, .refused: finish(change, isDocument: false, synced: nil, &effects)
@@ -180,14 +218,19 @@ struct PushSession: Sendable {
     }
 
     private mutating func proposalAnswered(
-        _ change: LocalChange, _ answer: ProposeChangesMessage.Answer, _ effects: inout [ReplicationEffect]
+        _ change: LocalChange,
+        _ answer: ProposeChangesMessage.Answer,
+        _ effects: inout [ReplicationEffect]
     ) {
         switch answer {
         case .send: enqueue(change, known: change.remoteAncestor.map { [$0] } ?? [])
         case .alreadyThere: finish(change, isDocument: false, synced: change.revision, &effects)
         case .conflict(let current): compare(change, server: current, &effects)
         case .refused(let status):
-            let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(change.documentID)\"")
+            let error = LoveseatError(
+                .init(10_000 + status),
+                "the peer refused document \"\(change.documentID)\""
+            )
             report(change, error, &effects)
             finish(change, isDocument: false, synced: nil, &effects)
         }
@@ -197,26 +240,47 @@ struct PushSession: Sendable {
         nextKey += 1
         queue.append(
             QueuedRevision(
-                key: nextKey, sequence: change.sequence, documentID: change.documentID, revision: change.revision,
-                isDeleted: change.isDeleted, bodySize: change.bodySize, isProposal: isProposing, known: known,
-                maxHistory: peerHistory, sent: change.revision))
+                key: nextKey,
+                sequence: change.sequence,
+                documentID: change.documentID,
+                revision: change.revision,
+                isDeleted: change.isDeleted,
+                bodySize: change.bodySize,
+                isProposal: isProposing,
+                known: known,
+                maxHistory: peerHistory,
+                sent: change.revision
+            )
+        )
     }
 
     // MARK: Conflicts (replication.md §8)
 
-    private mutating func compare(_ change: LocalChange, server: RevisionID?, _ effects: inout [ReplicationEffect]) {
+    private mutating func compare(
+        _ change: LocalChange,
+        server: RevisionID?,
+        _ effects: inout [ReplicationEffect]
+    ) {
         nextKey += 1
         comparing[nextKey] = (change, server)
         effects.append(
             .store(
-                .compare(collection: collection, documentID: change.documentID, revision: change.revision, with: server),
-                then: .compared(collection: collection, key: nextKey)))
+                .compare(
+                    collection: collection,
+                    documentID: change.documentID,
+                    revision: change.revision,
+                    with: server
+                ),
+                then: .compared(collection: collection, key: nextKey)
+            )
+        )
     }
 
     mutating func compared(_ key: Int, _ answer: RevisionComparison, _ effects: inout [ReplicationEffect]) {
         guard let (change, server) = comparing.removeValue(forKey: key) else { return }
         guard case .proposing(let pulls, _) = mode else { return }
-        let ancestor = server.flatMap { answer.supersedes ? $0 : nil } ?? (server == nil ? answer.remoteAncestor : nil)
+        let ancestor =
+            server.flatMap { answer.supersedes ? $0 : nil } ?? (server == nil ? answer.remoteAncestor : nil)
         if !answer.isCurrent {
             // A newer revision took its place, with a sequence of its own.
             finish(change, isDocument: false, synced: nil, &effects)
@@ -235,7 +299,10 @@ struct PushSession: Sendable {
     }
 
     private func conflict(_ change: LocalChange) -> LoveseatError {
-        LoveseatError(.httpConflict, "document \"\(change.documentID)\" conflicts with a newer revision at the peer")
+        LoveseatError(
+            .httpConflict,
+            "document \"\(change.documentID)\" conflicts with a newer revision at the peer"
+        )
     }
 
     /// The pull, or somebody who resolved a conflict, changed a document.
@@ -247,7 +314,9 @@ struct PushSession: Sendable {
 
     /// Documents whose conflict nothing has explained; they are proposed again next time.
     mutating func reportParked(_ effects: inout [ReplicationEffect]) {
-        for change in parked.values.sorted(by: { $0.sequence < $1.sequence }) { report(change, conflict(change), &effects) }
+        for change in parked.values.sorted(by: { $0.sequence < $1.sequence }) {
+            report(change, conflict(change), &effects)
+        }
         parked = [:]
     }
 
@@ -265,29 +334,45 @@ struct PushSession: Sendable {
 
     private func requestBodies(_ revisions: [QueuedRevision], _ effects: inout [ReplicationEffect]) {
         let requests = revisions.map {
-            RevisionRequest(documentID: $0.documentID, revision: $0.sent, known: $0.known, maxHistory: $0.maxHistory)
+            RevisionRequest(
+                documentID: $0.documentID,
+                revision: $0.sent,
+                known: $0.known,
+                maxHistory: $0.maxHistory
+            )
         }
         effects.append(
             .store(
                 .readRevisions(collection: collection, requests),
-                then: .revisionsRead(collection: collection, keys: revisions.map(\.key))))
+                then: .revisionsRead(collection: collection, keys: revisions.map(\.key))
+            )
+        )
     }
 
-    mutating func revisionsRead(_ keys: [Int], _ found: [OutgoingRevision], _ effects: inout [ReplicationEffect]) {
+    mutating func revisionsRead(
+        _ keys: [Int],
+        _ found: [OutgoingRevision],
+        _ effects: inout [ReplicationEffect]
+    ) {
         for (key, outgoing) in zip(keys, found) {
             guard var revision = inFlight[key] else { continue }
             switch outgoing {
             case .found(let content):
                 let message = RevisionMessage.message(
-                    revision, content, collection: wireIndex, addsAttachments: !peerFindsBlobs,
-                    compressionThreshold: tuning.compressionThreshold)
+                    revision,
+                    content,
+                    collection: wireIndex,
+                    addsAttachments: !peerFindsBlobs,
+                    compressionThreshold: tuning.compressionThreshold
+                )
                 revision.sent = content.revision
                 revision.sentBytes = max(1, message.body.count)
                 revision.isTransmitting = true
                 unansweredBytes += revision.sentBytes
                 inFlight[key] = revision
                 effects.append(.send(message, then: .revision(collection: collection, key: key)))
-            case .obsolete(let current) where subscription?.sendsReplacements == true && revision.sent == revision.revision:
+            case .obsolete(let current)
+            where subscription?.sendsReplacements == true && revision.sent == revision.revision:
                 revision.sent = current
                 inFlight[key] = revision
                 requestBodies([revision], &effects)
@@ -317,7 +402,11 @@ struct PushSession: Sendable {
     }
 
     /// The peer stored a revision, or says why not (replication.md §9.2).
-    mutating func revisionAnswered(_ key: Int, _ answer: Result<Message, ReplyError>, _ effects: inout [ReplicationEffect]) {
+    mutating func revisionAnswered(
+        _ key: Int,
+        _ answer: Result<Message, ReplyError>,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard var revision = inFlight[key] else { return }
         unansweredBytes -= revision.sentBytes
         revision.sentBytes = 0
@@ -347,7 +436,10 @@ struct PushSession: Sendable {
     }
 
     private mutating func end(
-        _ revision: QueuedRevision, isDocument: Bool, synced: Bool, _ effects: inout [ReplicationEffect]
+        _ revision: QueuedRevision,
+        isDocument: Bool,
+        synced: Bool,
+        _ effects: inout [ReplicationEffect]
     ) {
         inFlight[revision.key] = nil
         pending.remove(revision.sequence)
@@ -357,7 +449,10 @@ struct PushSession: Sendable {
     }
 
     private mutating func finish(
-        _ change: LocalChange, isDocument: Bool, synced: RevisionID?, _ effects: inout [ReplicationEffect]
+        _ change: LocalChange,
+        isDocument: Bool,
+        synced: RevisionID?,
+        _ effects: inout [ReplicationEffect]
     ) {
         complete(change, isDocument: isDocument)
         if let synced { mark(change.documentID, synced, &effects) }
@@ -370,7 +465,8 @@ struct PushSession: Sendable {
     }
 
     /// A document is no longer under way: offers the newer revision that waited for it.
-    private mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect]) {
+    private mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect])
+    {
         guard let entry = busy.removeValue(forKey: id), var waiting = entry else { return }
         if let older = parked.removeValue(forKey: id) { complete(older, isDocument: false) }
         if isProposing, let succeeded { waiting.remoteAncestor = succeeded }
@@ -392,19 +488,38 @@ struct PushSession: Sendable {
         unflushedMarks = []
     }
 
-    private func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout [ReplicationEffect]) {
+    private func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout [ReplicationEffect])
+    {
         report(change.documentID, isDeleted: change.isDeleted, error, &effects)
     }
 
-    private func report(_ revision: QueuedRevision, _ error: LoveseatError?, _ effects: inout [ReplicationEffect]) {
+    private func report(
+        _ revision: QueuedRevision,
+        _ error: LoveseatError?,
+        _ effects: inout [ReplicationEffect]
+    ) {
         report(revision.documentID, isDeleted: revision.isDeleted, error, &effects)
     }
 
-    private func report(_ id: String, isDeleted: Bool, _ error: LoveseatError?, _ effects: inout [ReplicationEffect]) {
+    private func report(
+        _ id: String,
+        isDeleted: Bool,
+        _ error: LoveseatError?,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard isProposing else { return }
         effects.append(
             .report(
                 .document(
-                    DocumentEvent(collection: collection, documentID: id, isPush: true, isDeleted: isDeleted, error: error))))
+                    DocumentEvent(
+                        collection: collection,
+                        documentID: id,
+                        isPush: true,
+                        isDeleted: isDeleted,
+                        error: error
+                    )
+                )
+            )
+        )
     }
 }

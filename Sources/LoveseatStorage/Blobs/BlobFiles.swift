@@ -27,7 +27,7 @@ package final class BlobFiles: Sendable {
         var touched: Set<BlobDigest>?
     }
 
-    /// - Parameter syncs: whether new files reach the disk before they count; only tests in memory say no.
+    /// `syncs`: whether new files reach the disk before they count; only tests in memory say no.
     package init(folder: String, syncs: Bool) throws(LoveseatError) {
         self.folder = folder
         self.syncs = syncs
@@ -37,7 +37,10 @@ package final class BlobFiles: Sendable {
 
     static func failure(_ action: String, _ path: String) -> LoveseatError {
         let number = errno
-        return LoveseatError(.init(Int(number), domain: .posix), "cannot \(action) \(path): \(String(cString: strerror(number)))")
+        return LoveseatError(
+            .init(Int(number), domain: .posix),
+            "cannot \(action) \(path): \(String(cString: strerror(number)))"
+        )
     }
 
     func path(_ digest: BlobDigest) -> String { "\(folder)/\(digest.hexadecimalText)" }
@@ -87,8 +90,10 @@ package final class BlobFiles: Sendable {
 
     /// Removes every blob that nobody refers to, and returns how many bytes that freed.
     ///
-    /// - Parameter referenced: reads what documents refer to; called once, after new references are being noted.
-    package func collectGarbage(referenced: () throws -> Set<BlobDigest>) throws -> (count: Int, bytes: UInt64) {
+    /// `referenced`: reads what documents refer to; called once, after new references are being noted.
+    package func collectGarbage(referenced: () throws -> Set<BlobDigest>) throws -> (
+        count: Int, bytes: UInt64
+    ) {
         keeping.withLock { $0.touched = [] }
         defer { keeping.withLock { $0.touched = nil } }
         let names = fileNames()
@@ -110,7 +115,8 @@ package final class BlobFiles: Sendable {
     package func all() -> [BlobDigest] { fileNames().compactMap { BlobDigest(fileName: $0) } }
 
     /// Reads a range; less than asked at the end, nothing past it.
-    package func read(_ digest: BlobDigest, from offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8] {
+    package func read(_ digest: BlobDigest, from offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8]
+    {
         let descriptor = open(path(digest), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw errno == ENOENT
@@ -122,7 +128,12 @@ package final class BlobFiles: Sendable {
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             filled = 0
             while filled < count {
-                let got = pread(descriptor, buffer.baseAddress.map { $0 + filled }, count - filled, off_t(offset) + off_t(filled))
+                let got = pread(
+                    descriptor,
+                    buffer.baseAddress.map { $0 + filled },
+                    count - filled,
+                    off_t(offset) + off_t(filled)
+                )
                 if got < 0, errno == EINTR { continue }
                 failed = got < 0
                 if got <= 0 { return }
@@ -143,7 +154,9 @@ package final class BlobFiles: Sendable {
     }
 
     /// Moves a whole file to its place.
-    fileprivate func install(_ temporary: String, descriptor: Int32, as digest: BlobDigest) throws(LoveseatError) {
+    fileprivate func install(_ temporary: String, descriptor: Int32, as digest: BlobDigest)
+        throws(LoveseatError)
+    {
         if syncs, fsync(descriptor) != 0 { throw Self.failure("sync", temporary) }
         guard rename(temporary, path(digest)) == 0 else { throw Self.failure("rename", temporary) }
         guard syncs else { return }
@@ -205,15 +218,24 @@ package final class BlobWriter {
 
     /// Ends the blob, and puts it in its place unless the same content is there already.
     ///
-    /// - Parameter expected: the digest it must have; ``LoveseatError/Code/corruptData`` is thrown if it has another.
-    package func finish(expected: BlobDigest? = nil) throws(LoveseatError) -> (digest: BlobDigest, length: UInt64) {
+    /// `expected`: the digest it must have; ``LoveseatError/Code/corruptData`` is thrown if it has another.
+    package func finish(expected: BlobDigest? = nil) throws(LoveseatError) -> (
+        digest: BlobDigest, length: UInt64
+    ) {
         let digest = BlobDigest(sha1: hasher.finalize())
         guard expected == nil || expected == digest else {
             cancel()
-            throw LoveseatError(.corruptData, "the content of blob \(expected?.text ?? "") has digest \(digest)")
+            throw LoveseatError(
+                .corruptData,
+                "the content of blob \(expected?.text ?? "") has digest \(digest)"
+            )
         }
         defer { closeFile() }
-        if files.contains(digest) { unlink(path) } else { try files.install(path, descriptor: descriptor, as: digest) }
+        if files.contains(digest) {
+            unlink(path)
+        } else {
+            try files.install(path, descriptor: descriptor, as: digest)
+        }
         return (digest, length)
     }
 

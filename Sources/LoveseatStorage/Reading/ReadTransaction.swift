@@ -23,9 +23,12 @@ package class ReadTransaction {
 
     /// Rows with sequences above `since`, in order, until `visit` returns false or there are `limit`.
     ///
-    /// - Parameter remote: leaves out rows whose current revision this remote is known to have.
+    /// `remote`: leaves out rows whose current revision this remote is known to have.
     package func changes(
-        in collection: CollectionHandle, since: UInt64, limit: Int = -1, notSyncedWith remote: Int? = nil,
+        in collection: CollectionHandle,
+        since: UInt64,
+        limit: Int = -1,
+        notSyncedWith remote: Int? = nil,
         visit: (DocumentRecord) throws -> Bool
     ) throws {
         let statement = try RawStatement(collection.changesSQL, in: database)
@@ -36,10 +39,14 @@ package class ReadTransaction {
         while try statement.step(), try visit(Self.record(of: statement, in: collection)) {}
     }
 
-    private static func record(of statement: RawStatement, in collection: CollectionHandle) throws -> DocumentRecord {
+    private static func record(of statement: RawStatement, in collection: CollectionHandle) throws
+        -> DocumentRecord
+    {
         guard let revision = RevisionID(statement.string(3)) else {
             throw LoveseatError(
-                .corruptRevisionData, "document \"\(statement.string(1))\" has a revision ID that is none; run `check`")
+                .corruptRevisionData,
+                "document \"\(statement.string(1))\" has a revision ID that is none; run `check`"
+            )
         }
         return DocumentRecord(
             row: statement.int(0),
@@ -62,31 +69,47 @@ package class ReadTransaction {
     /// The number of documents that are not deleted.
     package func count(_ collection: CollectionHandle) throws -> Int {
         let all = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(collection.table)\"") ?? 0
-        let deleted = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(collection.table)\" WHERE flags & 1") ?? 0
+        let deleted =
+            try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(collection.table)\" WHERE flags & 1")
+            ?? 0
         return all - deleted
     }
 
     /// The IDs of documents, in their order, from the one after `start`; tombstones left out.
-    package func documentIDs(in collection: CollectionHandle, after start: String, limit: Int) throws -> [String] {
+    package func documentIDs(in collection: CollectionHandle, after start: String, limit: Int) throws
+        -> [String]
+    {
         try String.fetchAll(
             database,
-            sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE doc_id > ? AND flags & 1 = 0 ORDER BY doc_id LIMIT ?",
-            arguments: [start, limit])
+            sql:
+                "SELECT doc_id FROM \"\(collection.table)\" WHERE doc_id > ? AND flags & 1 = 0 ORDER BY doc_id LIMIT ?",
+            arguments: [start, limit]
+        )
     }
 
     /// The documents that have a conflict nobody has resolved yet.
     package func conflictedIDs(in collection: CollectionHandle, limit: Int = 1_000) throws -> [String] {
         try String.fetchAll(
-            database, sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE flags & 16 ORDER BY sequence LIMIT ?",
-            arguments: [limit])
+            database,
+            sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE flags & 16 ORDER BY sequence LIMIT ?",
+            arguments: [limit]
+        )
     }
 
     /// The documents whose time is up, and the next time one will be.
-    package func expired(in collection: CollectionHandle, at now: Int64) throws -> (ids: [String], next: Int64?) {
+    package func expired(in collection: CollectionHandle, at now: Int64) throws -> (
+        ids: [String], next: Int64?
+    ) {
         let ids = try String.fetchAll(
-            database, sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE expires <= ? LIMIT 1000", arguments: [now])
+            database,
+            sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE expires <= ? LIMIT 1000",
+            arguments: [now]
+        )
         let next = try Int64.fetchOne(
-            database, sql: "SELECT min(expires) FROM \"\(collection.table)\" WHERE expires > ?", arguments: [now])
+            database,
+            sql: "SELECT min(expires) FROM \"\(collection.table)\" WHERE expires > ?",
+            arguments: [now]
+        )
         return (ids, next)
     }
 
@@ -95,7 +118,9 @@ package class ReadTransaction {
         var found: Set<BlobDigest> = []
         for collection in collections {
             try changes(in: collection, since: 0) { record in
-                for body in try record.allBodies() { found.formUnion(BlobReference.all(in: body).map(\.digest)) }
+                for body in try record.allBodies() {
+                    found.formUnion(BlobReference.all(in: body).map(\.digest))
+                }
                 return true
             }
         }
@@ -113,5 +138,7 @@ extension DocumentRecord {
 
 extension ReadTransaction {
     /// Lets a write transaction keep the collections it made.
-    func replaceCatalog(_ change: (inout DocumentStore.Catalog) throws -> Void) rethrows { try change(&catalogView) }
+    func replaceCatalog(_ change: (inout DocumentStore.Catalog) throws -> Void) rethrows {
+        try change(&catalogView)
+    }
 }

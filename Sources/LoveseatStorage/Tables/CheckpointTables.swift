@@ -9,8 +9,12 @@ extension ReadTransaction {
     }
 
     package func peerCheckpoint(_ id: String) throws -> (revision: Int, body: JSONText)? {
-        try Row.fetchOne(database, sql: "SELECT revision, body FROM peer_checkpoints WHERE id = ?", arguments: [id])
-            .map { ($0["revision"], JSONText(trusted: Array(($0["body"] as String).utf8))) }
+        try Row.fetchOne(
+            database,
+            sql: "SELECT revision, body FROM peer_checkpoints WHERE id = ?",
+            arguments: [id]
+        )
+        .map { ($0["revision"], JSONText(trusted: Array(($0["body"] as String).utf8))) }
     }
 
     /// The database's identity: `private_uuid` never leaves it, `public_uuid` may.
@@ -23,7 +27,8 @@ extension WriteTransaction {
     package func saveLocalCheckpoint(_ id: String, _ body: JSONText) throws {
         try database.execute(
             sql: "INSERT OR REPLACE INTO local_checkpoints (id, body) VALUES (?, ?)",
-            arguments: [id, body.description])
+            arguments: [id, body.description]
+        )
     }
 
     /// Saves a peer's checkpoint if the peer knows the revision it replaces; nil if it does not.
@@ -32,13 +37,18 @@ extension WriteTransaction {
         guard current == revision else { return nil }
         try database.execute(
             sql: "INSERT OR REPLACE INTO peer_checkpoints (id, revision, body) VALUES (?, ?, ?)",
-            arguments: [id, current + 1, body.description])
+            arguments: [id, current + 1, body.description]
+        )
         return current + 1
     }
 
     /// The number under which marks for a remote database are kept; a new one for a new address.
     package func remoteNumber(_ address: String) throws -> Int {
-        if let number = try Int.fetchOne(database, sql: "SELECT number FROM remotes WHERE address = ?", arguments: [address]) {
+        if let number = try Int.fetchOne(
+            database,
+            sql: "SELECT number FROM remotes WHERE address = ?",
+            arguments: [address]
+        ) {
             return number
         }
         try database.execute(sql: "INSERT INTO remotes (address) VALUES (?)", arguments: [address])

@@ -5,7 +5,10 @@ import LoveseatModel
 enum CollectionTable {
     static func load(_ db: Database) throws -> DocumentStore.Catalog {
         var catalog = DocumentStore.Catalog()
-        let rows = try Row.fetchAll(db, sql: "SELECT number, scope, name, table_name, last_sequence FROM collections")
+        let rows = try Row.fetchAll(
+            db,
+            sql: "SELECT number, scope, name, table_name, last_sequence FROM collections"
+        )
         for row in rows {
             guard let name = CollectionName(scope: row["scope"], name: row["name"]) else {
                 throw LoveseatError(.corruptData, "the table of collections holds a name that is none")
@@ -26,19 +29,28 @@ enum CollectionTable {
         return isTaken || plain.lowercased().hasPrefix("sqlite_") ? "\(number) \(plain)" : plain
     }
 
-    static func create(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws -> CollectionHandle {
+    static func create(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws
+        -> CollectionHandle
+    {
         if let existing = catalog.collections[name] { return existing }
         let tables = catalog.collections.values.map(\.table)
         // Numbers are never given twice: a listener may still hold the number of a deleted collection.
         let last = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'last_collection'") ?? 1
         let number = last + 1
-        try db.execute(sql: "INSERT OR REPLACE INTO info (key, value) VALUES ('last_collection', ?)", arguments: [number])
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO info (key, value) VALUES ('last_collection', ?)",
+            arguments: [number]
+        )
         let handle = CollectionHandle(
-            number: number, name: name, table: tableName(name, number: number, taken: tables))
+            number: number,
+            name: name,
+            table: tableName(name, number: number, taken: tables)
+        )
         try db.execute(sql: Schema.collection(handle.table))
         try db.execute(
             sql: "INSERT INTO collections (number, scope, name, table_name) VALUES (?, ?, ?, ?)",
-            arguments: [number, name.scope, name.name, handle.table])
+            arguments: [number, name.scope, name.name, handle.table]
+        )
         catalog.collections[name] = handle
         catalog.lastSequence[number] = 0
         return handle

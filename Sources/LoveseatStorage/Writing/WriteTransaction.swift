@@ -24,7 +24,12 @@ package struct IncomingRecord: Sendable {
     package var deletedBranch: [RevisionID] = []
 
     package init(
-        documentID: String, history: [RevisionID], isDeleted: Bool, body: JSONText, allowConflict: Bool, remote: Int?
+        documentID: String,
+        history: [RevisionID],
+        isDeleted: Bool,
+        body: JSONText,
+        allowConflict: Bool,
+        remote: Int?
     ) {
         self.documentID = documentID
         self.history = history
@@ -75,8 +80,11 @@ package final class WriteTransaction: ReadTransaction {
     func finish() throws {
         commits = changed.values.sorted { $0.collection.number < $1.collection.number }.map {
             CollectionCommit(
-                collection: $0.collection.name, number: $0.collection.number, documentIDs: $0.ids,
-                lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0)
+                collection: $0.collection.name,
+                number: $0.collection.number,
+                documentIDs: $0.ids,
+                lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0
+            )
         }
     }
 
@@ -117,17 +125,26 @@ package final class WriteTransaction: ReadTransaction {
 
     /// Saves a new revision made here; nil if the condition does not hold.
     ///
-    /// - Parameter body: canonical JSON (replication.md §3), of which the revision's digest is taken.
+    /// `body`: canonical JSON (replication.md §3), of which the revision's digest is taken.
     package func save(
-        _ id: String, in collection: CollectionHandle, body: JSONText, isDeleted: Bool, condition: SaveCondition
+        _ id: String,
+        in collection: CollectionHandle,
+        body: JSONText,
+        isDeleted: Bool,
+        condition: SaveCondition
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         try requireOpen(collection)
         let flags = rowFlags(of: body, isDeleted: isDeleted)
-        if case .lastWriteWins = condition {} else if case .unchanged(since: nil) = condition {
-            if !isDeleted, let made = try insertNew(id, in: collection, body: body, flags: flags) { return made }
+        if case .lastWriteWins = condition {
+        } else if case .unchanged(since: nil) = condition {
+            if !isDeleted, let made = try insertNew(id, in: collection, body: body, flags: flags) {
+                return made
+            }
         }
         guard let record = try record(id, in: collection) else {
-            guard !isDeleted, condition == .lastWriteWins || condition == .unchanged(since: nil) else { return nil }
+            guard !isDeleted, condition == .lastWriteWins || condition == .unchanged(since: nil) else {
+                return nil
+            }
             return try insertNew(id, in: collection, body: body, flags: flags)
         }
         if case .unchanged(let base) = condition {
@@ -142,10 +159,21 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     private func insertNew(
-        _ id: String, in collection: CollectionHandle, body: JSONText, flags: RowFlags
+        _ id: String,
+        in collection: CollectionHandle,
+        body: JSONText,
+        flags: RowFlags
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         let revision = Self.revisionID(parent: nil, isDeleted: false, body: body)
-        let sequence = try insertRow(id, in: collection, revision: revision, flags: flags, synced: 0, tree: nil, body: body)
+        let sequence = try insertRow(
+            id,
+            in: collection,
+            revision: revision,
+            flags: flags,
+            synced: 0,
+            tree: nil,
+            body: body
+        )
         return sequence.map { (revision, $0) }
     }
 
@@ -172,29 +200,45 @@ package final class WriteTransaction: ReadTransaction {
     /// Stores a received revision.
     ///
     /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
-    package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> RevisionTree.Outcome {
+    package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws
+        -> RevisionTree.Outcome
+    {
         try requireOpen(collection)
         let flags = rowFlags(of: incoming.body, isDeleted: incoming.isDeleted)
         if incoming.history.count == 1, let id = incoming.history.first {
             let sequence = try insertRow(
-                incoming.documentID, in: collection, revision: id, flags: flags, synced: incoming.remote ?? 0,
-                tree: nil, body: incoming.body)
+                incoming.documentID,
+                in: collection,
+                revision: id,
+                flags: flags,
+                synced: incoming.remote ?? 0,
+                tree: nil,
+                body: incoming.body
+            )
             if sequence != nil { return .inserted }
         }
         let record = try record(incoming.documentID, in: collection)
         var tree = try record?.tree() ?? RevisionTree()
         let before = tree
         let outcome = try tree.insert(
-            history: incoming.history, flags: flags.treeFlags, body: incoming.body,
-            allowConflict: incoming.allowConflict, remote: incoming.remote, deletedBranch: incoming.deletedBranch,
-            tombstone: Self.tombstone)
+            history: incoming.history,
+            flags: flags.treeFlags,
+            body: incoming.body,
+            allowConflict: incoming.allowConflict,
+            remote: incoming.remote,
+            deletedBranch: incoming.deletedBranch,
+            tombstone: Self.tombstone
+        )
         if tree != before { try store(tree, over: record, id: incoming.documentID, in: collection) }
         return outcome
     }
 
     /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody.
     package func markSynced(
-        _ id: String, revision: RevisionID, remote: Int, in collection: CollectionHandle
+        _ id: String,
+        revision: RevisionID,
+        remote: Int,
+        in collection: CollectionHandle
     ) throws {
         guard let record = try record(id, in: collection) else { return }
         if record.revision == revision, record.synced == 0 || record.synced == remote {
@@ -224,7 +268,10 @@ package final class WriteTransaction: ReadTransaction {
     ///
     /// - Returns: the current revision afterwards; nil if the document changed since `local` was read.
     package func resolve(
-        _ id: String, in collection: CollectionHandle, local: RevisionID, remote: RevisionID,
+        _ id: String,
+        in collection: CollectionHandle,
+        local: RevisionID,
+        remote: RevisionID,
         _ settlement: RevisionTree.Settlement
     ) throws -> RevisionID? {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
@@ -247,11 +294,17 @@ package final class WriteTransaction: ReadTransaction {
     /// Removes a document without trace; false if it was not there.
     package func purge(_ id: String, in collection: CollectionHandle) throws -> Bool {
         try requireOpen(collection)
-        let statement = try RawStatement("DELETE FROM \"\(collection.table)\" WHERE doc_id = ?1", in: database)
+        let statement = try RawStatement(
+            "DELETE FROM \"\(collection.table)\" WHERE doc_id = ?1",
+            in: database
+        )
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }
         // The rows may no longer tell the last sequence, and none may be given twice.
-        let last = try RawStatement("UPDATE collections SET last_sequence = ?2 WHERE number = ?1", in: database)
+        let last = try RawStatement(
+            "UPDATE collections SET last_sequence = ?2 WHERE number = ?1",
+            in: database
+        )
         last.bind(1, collection.number)
         last.bind(2, Int64(clamping: catalogView.lastSequence[collection.number] ?? 0))
         try last.run()
@@ -260,8 +313,12 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     /// Sets when a document purges itself, in milliseconds since 1970, or nil for never; false if it is not there.
-    package func setExpiration(_ id: String, in collection: CollectionHandle, at time: Int64?) throws -> Bool {
-        let statement = try RawStatement("UPDATE \"\(collection.table)\" SET expires = ?2 WHERE doc_id = ?1", in: database)
+    package func setExpiration(_ id: String, in collection: CollectionHandle, at time: Int64?) throws -> Bool
+    {
+        let statement = try RawStatement(
+            "UPDATE \"\(collection.table)\" SET expires = ?2 WHERE doc_id = ?1",
+            in: database
+        )
         statement.bind(1, id)
         statement.bind(2, time)
         return try statement.run() > 0
@@ -271,8 +328,13 @@ package final class WriteTransaction: ReadTransaction {
 
     /// Inserts a row; nil if the document is there already.
     private func insertRow(
-        _ id: String, in collection: CollectionHandle, revision: RevisionID, flags: RowFlags, synced: Int,
-        tree: [UInt8]?, body: JSONText
+        _ id: String,
+        in collection: CollectionHandle,
+        revision: RevisionID,
+        flags: RowFlags,
+        synced: Int,
+        tree: [UInt8]?,
+        body: JSONText
     ) throws -> UInt64? {
         let last = catalogView.lastSequence[collection.number]
         let sequence = try nextSequence(collection)
@@ -294,15 +356,28 @@ package final class WriteTransaction: ReadTransaction {
 
     @discardableResult
     private func store(
-        _ tree: RevisionTree, over record: DocumentRecord?, id: String? = nil, in collection: CollectionHandle
+        _ tree: RevisionTree,
+        over record: DocumentRecord?,
+        id: String? = nil,
+        in collection: CollectionHandle
     ) throws -> UInt64 {
         guard let record else {
-            guard let id, let winner = tree.winner else { throw LoveseatError(.assertionFailed, "an empty tree") }
+            guard let id, let winner = tree.winner else {
+                throw LoveseatError(.assertionFailed, "an empty tree")
+            }
             let parts = try RowParts(tree, winner: winner)
             let sequence = try insertRow(
-                id, in: collection, revision: winner.id, flags: parts.flags, synced: parts.synced, tree: parts.tree,
-                body: parts.body)
-            guard let sequence else { throw LoveseatError(.assertionFailed, "a row appeared inside a transaction") }
+                id,
+                in: collection,
+                revision: winner.id,
+                flags: parts.flags,
+                synced: parts.synced,
+                tree: parts.tree,
+                body: parts.body
+            )
+            guard let sequence else {
+                throw LoveseatError(.assertionFailed, "a row appeared inside a transaction")
+            }
             return sequence
         }
         let sequence = try nextSequence(collection)
@@ -312,7 +387,10 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     private func write(
-        _ tree: RevisionTree, over record: DocumentRecord, in collection: CollectionHandle, sequence: UInt64
+        _ tree: RevisionTree,
+        over record: DocumentRecord,
+        in collection: CollectionHandle,
+        sequence: UInt64
     ) throws {
         guard let winner = tree.winner else { throw LoveseatError(.assertionFailed, "an empty tree") }
         let parts = try RowParts(tree, winner: winner)
@@ -335,7 +413,9 @@ package final class WriteTransaction: ReadTransaction {
         let body: JSONText
 
         init(_ tree: RevisionTree, winner: RevisionTree.Node) throws {
-            guard let body = winner.body else { throw LoveseatError(.assertionFailed, "a leaf without a body") }
+            guard let body = winner.body else {
+                throw LoveseatError(.assertionFailed, "a leaf without a body")
+            }
             var flags = RowFlags(rawValue: Int64(winner.flags.subtracting(.conflict).rawValue))
             if !tree.conflicts.isEmpty { flags.insert(.hasConflicts) }
             // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
@@ -351,6 +431,8 @@ package final class WriteTransaction: ReadTransaction {
 
 extension RowFlags {
     var treeFlags: RevisionTree.Flags {
-        RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: rawValue)).intersection([.deleted, .closed, .hasBlobs])
+        RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: rawValue)).intersection([
+            .deleted, .closed, .hasBlobs,
+        ])
     }
 }

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Formats every Swift file in place.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+swift format --in-place --recursive --parallel Sources Tests Package.swift

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Installs the system libraries that the package builds on (Debian, Ubuntu), or says how to.
+set -euo pipefail
+missing=()
+[ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
+[ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev)
+[ "$(uname)" = Linux ] || exit 0
+[ ${#missing[@]} -gt 0 ] || exit 0
+install="apt-get update && apt-get install -y ${missing[*]}"
+if [ "$(id -u)" = 0 ]; then
+    bash -c "$install"
+elif sudo -n true 2>/dev/null; then
+    sudo bash -c "$install"
+else
+    echo "Missing: ${missing[*]}. Run: sudo bash -c '$install'" >&2
+    exit 1
+fi
