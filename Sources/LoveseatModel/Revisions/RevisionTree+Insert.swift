@@ -75,7 +75,8 @@ extension RevisionTree {
             return .alreadyPresent
         }
         let ancestor = common.flatMap { node(history[$0]) }
-        var continuesLeaf = ancestor.map { isLeaf($0.id) } ?? nodes.isEmpty
+        // What continues a branch that was given up here contends with the branch that won.
+        var continuesLeaf = ancestor.map { isLeaf($0.id) && !$0.flags.contains(.closed) } ?? nodes.isEmpty
         if !continuesLeaf, let winner, let given = deletedBranch.firstIndex(of: winner.id), given > 0 {
             closeWinner(with: deletedBranch[..<given])
             continuesLeaf = true
@@ -242,7 +243,8 @@ extension RevisionTree {
         return nil
     }
 
-    private mutating func finish() {
+    /// Brings a changed tree into the form in which it is stored.
+    package mutating func finish() {
         unflagWinner()
         prune(depth: Self.maximumDepth)
     }

@@ -182,9 +182,10 @@ package final class WriteTransaction: ReadTransaction {
         return RevisionID(generation: (parent?.generation ?? 0) + 1, digest: Insecure.SHA1.hash(data: input))
     }
 
-    /// The name of the tombstone that closes a branch: everybody who closes it gives it the same.
+    /// The name of the tombstone that closes a branch: everybody who closes it gives it the same, and no deletion by
+    /// an app has it.
     private static func tombstone(over leaf: RevisionID) -> RevisionID {
-        revisionID(parent: leaf, isDeleted: true, body: .emptyObject)
+        revisionID(parent: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
     }
 
     private func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
@@ -251,7 +252,7 @@ package final class WriteTransaction: ReadTransaction {
         }
         var tree = try record.tree()
         tree.noteRemote(remote, has: revision, tombstone: Self.tombstone)
-        tree.prune(depth: RevisionTree.maximumDepth)
+        tree.finish()
         let isSettled = record.hasConflicts && tree.conflicts.isEmpty
         if isSettled || tree.winner?.id != record.revision || !tree.isKnownToFollow(revision) {
             // The remote holds on to a branch that lost here, or a conflict kept the document from being offered:
