@@ -64,7 +64,7 @@ extension RevisionTree {
             if let winner, winner.id != id, let given = deletedBranch.firstIndex(of: winner.id), given > 0 {
                 reopen(id, flags: flags, body: body)
                 if isLeaf(id) {
-                    closeWinner(with: deletedBranch[..<given])
+                    close(winner.id, with: deletedBranch[..<given])
                     noteRemote(remote, has: id, tombstone: tombstone)
                     finish()
                     return .inserted
@@ -78,7 +78,7 @@ extension RevisionTree {
         // What continues a branch that was given up here contends with the branch that won.
         var continuesLeaf = ancestor.map { isLeaf($0.id) && !$0.flags.contains(.closed) } ?? nodes.isEmpty
         if !continuesLeaf, let winner, let given = deletedBranch.firstIndex(of: winner.id), given > 0 {
-            closeWinner(with: deletedBranch[..<given])
+            close(winner.id, with: deletedBranch[..<given])
             continuesLeaf = true
         }
         if !continuesLeaf, !allowConflict, let winner, winner.isDeleted, conflicts.isEmpty {
@@ -108,12 +108,13 @@ extension RevisionTree {
             nodes.removeAll { $0.id == leaf.id }
         }
         guard isLeaf(id), let index = index(of: id) else { return }
+        clearConflict(from: id)
         (nodes[index].flags, nodes[index].body) = (flags, body)
     }
 
-    /// Adds a received tombstone with its ancestors on top of the current revision.
-    private mutating func closeWinner(with branch: ArraySlice<RevisionID>) {
-        guard var parent = winner?.id else { return }
+    /// Adds a received tombstone with its ancestors on top of a leaf.
+    private mutating func close(_ leaf: RevisionID, with branch: ArraySlice<RevisionID>) {
+        var parent = leaf
         for (index, id) in branch.enumerated().reversed() {
             let isLeaf = index == 0
             nodes.append(
