@@ -90,6 +90,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LoveseatCoreTests",
+            dependencies: ["LoveseatModel", "LoveseatStorage", "LoveseatCore"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "ConvergenceTests",
             dependencies: ["LoveseatTesting"],
             swiftSettings: strict

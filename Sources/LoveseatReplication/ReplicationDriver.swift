@@ -23,6 +23,7 @@ package actor ReplicationDriver {
     }
 
     private static let batchBytes = 64 << 10
+    private static let farewellSeconds = 2
     /// Beyond this much unsent output nothing more is read: the peer asks faster than it listens.
     private static let outputLimit = 16 << 20
 
@@ -33,7 +34,9 @@ package actor ReplicationDriver {
     private let channel: any MessageChannel
     private let hooks: Hooks
     private var timers: [ReplicationTimer: Task<Void, Never>] = [:]
-    private var resolutions: [Task<Void, Never>] = []
+    private var resolutions: [Int: Task<Void, Never>] = [:]
+    private var nextResolution = 0
+    private var farewell: Task<Void, Never>?
     private var isSending = false
     private var isGone = false
     private var outputWaiters: [CheckedContinuation<Void, Never>] = []
@@ -78,15 +81,18 @@ package actor ReplicationDriver {
         perform(peer.disconnected())
         for timer in timers.values { timer.cancel() }
         timers = [:]
-        for resolution in resolutions { await resolution.value }
+        for resolution in resolutions.values { await resolution.value }
+        farewell?.cancel()
         if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
         return failure
     }
 
     /// Something was saved in these collections.
-    package func localChange(_ collections: some Sequence<Int> & Sendable) {
+    package func localChange(_ collections: Set<CollectionName>) {
         peer.now = hooks.now()
-        for index in collections { perform(peer.localChange(index)) }
+        for (index, name) in peer.session.collectionNames.enumerated() where collections.contains(name) {
+            perform(peer.localChange(index))
+        }
     }
 
     /// Ends the replication in good order.
@@ -103,10 +109,20 @@ package actor ReplicationDriver {
             case .resolve(let notice): resolve(notice)
             case .report(.failure(let error)): failure = failure ?? error
             case .report(let report): hooks.report(report)
-            case .close(let code, let reason): goodbye = (code, reason)
+            case .close(let code, let reason): sayGoodbye(code, reason)
             }
         }
         startSending()
+    }
+
+    /// What is queued goes out first; a peer that takes none of it is not waited for.
+    private func sayGoodbye(_ code: Int, _ reason: String) {
+        goodbye = (code, reason)
+        let channel = channel
+        farewell = Task {
+            guard (try? await Task.sleep(for: .seconds(Self.farewellSeconds))) != nil else { return }
+            await channel.close(code: code, reason: reason)
+        }
     }
 
     private func setTimer(_ timer: ReplicationTimer, _ milliseconds: Int) {
@@ -123,13 +139,13 @@ package actor ReplicationDriver {
 
     private func resolve(_ notice: ConflictNotice) {
         let work = hooks.resolve
-        resolutions.append(
-            Task {
-                let error = await work(notice)
-                perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
-            }
-        )
-        if resolutions.count > 1_000 { resolutions.removeFirst(500) }
+        let number = nextResolution
+        nextResolution += 1
+        resolutions[number] = Task {
+            let error = await work(notice)
+            resolutions[number] = nil
+            perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
+        }
     }
 
     // MARK: Sending

@@ -91,7 +91,6 @@ package struct ReplicationSession: Sendable {
     var peerClosesBranches = false
     var deferred: [(number: UInt64, message: Message)] = []
     var blobReads: [UInt64: BlobRead] = [:]
-    var peerCheckpointRequests: [UInt64: Bool] = [:]
 
     private var lastReport: ReplicationReport?
     private var hasFailed = false
@@ -116,6 +115,8 @@ package struct ReplicationSession: Sendable {
 
     var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
     package var isOver: Bool { phase == .over }
+    /// The collections of this session, in its order; none before the peers agreed on them.
+    package var collectionNames: [CollectionName] { collections.map(\.name) }
 
     // MARK: Events
 
@@ -229,7 +230,9 @@ package struct ReplicationSession: Sendable {
     /// The app wants the replication to end. Saves the checkpoints first, and does not wait long for the peer.
     package mutating func stop() -> [ReplicationEffect] {
         event { session in
-            guard session.phase == .running, session.plan != nil else { return session.close(1000, "") }
+            // A passive peer that stops is going away (replication.md §21.3).
+            guard session.plan != nil else { return session.close(1001, "") }
+            guard session.phase == .running else { return session.close(1000, "") }
             session.phase = .stopping
             session.effects.append(.setTimer(.stop, milliseconds: session.tuning.stopDelay))
         }

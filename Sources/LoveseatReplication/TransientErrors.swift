@@ -10,6 +10,23 @@ extension LoveseatError {
         }
     }
 
+    /// Whether it may go away when the network comes back (replication.md §17.2).
+    package var isNetworkDependent: Bool {
+        switch code.domain {
+        case .posix: Self.networkErrno.contains(code.value)
+        case .couchbaseLite:
+            (5_020...5_027).contains(code.value) || [5_001, 5_002, 5_003].contains(code.value)
+        case .sqlite: false
+        }
+    }
+
+    // ENETDOWN, ENETUNREACH, ENOTCONN, ETIMEDOUT, EHOSTDOWN, EHOSTUNREACH, EADDRNOTAVAIL, EPIPE.
+    #if canImport(Darwin)
+    private static let networkErrno: Set<Int> = [50, 51, 57, 60, 64, 65, 49, 32]
+    #else
+    private static let networkErrno: Set<Int> = [100, 101, 107, 110, 112, 113, 99, 32]
+    #endif
+
     // ENETRESET, ECONNABORTED, ECONNRESET, ETIMEDOUT, ECONNREFUSED; their numbers on Linux and on Apple's systems.
     #if canImport(Darwin)
     private static let transientErrno: Set<Int> = [52, 53, 54, 60, 61]

@@ -18,20 +18,33 @@ package final class ChangeHub: Sendable {
 
     private struct State {
         var nextToken = 0
-        var subscribers: [Int: (collection: Int64, notify: Subscriber)] = [:]
+        var subscribers: [Int: (collection: Int64, notify: Subscriber, onClose: @Sendable () -> Void)] = [:]
     }
 
     private let state = Mutex(State())
 
     package init() {}
 
-    /// Calls `notify` on the writer's thread after each commit that touches the collection. It must return at once.
-    package func subscribe(collection: Int64, _ notify: @escaping Subscriber) -> Int {
+    /// Calls `notify` on the writer's thread after each commit that touches the collection, and `onClose` when the
+    /// database closes. Both must return at once.
+    package func subscribe(
+        collection: Int64,
+        onClose: @escaping @Sendable () -> Void = {},
+        _ notify: @escaping Subscriber
+    ) -> Int {
         state.withLock {
             $0.nextToken += 1
-            $0.subscribers[$0.nextToken] = (collection, notify)
+            $0.subscribers[$0.nextToken] = (collection, notify, onClose)
             return $0.nextToken
         }
+    }
+
+    func close() {
+        let subscribers = state.withLock { state in
+            defer { state.subscribers = [:] }
+            return state.subscribers.values
+        }
+        for subscriber in subscribers { subscriber.onClose() }
     }
 
     /// After this returns no further call begins.
@@ -42,7 +55,7 @@ package final class ChangeHub: Sendable {
             let interested = state.withLock { state in
                 state.subscribers.filter { $0.value.collection == commit.number }.sorted { $0.key < $1.key }
             }
-            for (_, subscriber) in interested { subscriber.notify(commit) }
+            for entry in interested { entry.value.notify(commit) }
         }
     }
 }

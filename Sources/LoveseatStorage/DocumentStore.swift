@@ -160,7 +160,11 @@ package final class DocumentStore: Sendable {
             try writer.close()
         }
         lock?.release()
+        changes.close()
     }
+
+    /// Whether this thread is inside ``write(_:)``.
+    package var isInTransaction: Bool { isWritingHere }
 
     // MARK: Transactions
 
@@ -239,9 +243,18 @@ package final class DocumentStore: Sendable {
         collections.first { $0.name == name }
     }
 
+    /// Whether a collection is still there.
+    package func contains(_ collection: CollectionHandle) -> Bool {
+        if isWritingHere, let outer = writing.withLock({ $0.value }) { return outer.contains(collection) }
+        return catalog.withLock { $0.lastSequence[collection.number] != nil }
+    }
+
     package func lastSequence(_ collection: CollectionHandle) -> UInt64 {
         catalog.withLock { $0.lastSequence[collection.number] ?? 0 }
     }
+
+    /// Whether an error is SQLite's, not the app's.
+    package static func isStorageError(_ error: any Error) -> Bool { error is DatabaseError }
 
     /// Runs work whose errors may be SQLite's, and throws ours.
     package static func wrapping<T>(_ body: () throws -> T) throws(LoveseatError) -> T {

@@ -30,6 +30,14 @@ extension DocumentStore {
         }
     }
 
+    /// Builds every index anew.
+    package func reindex() throws { try maintain { try $0.execute(sql: "REINDEX") } }
+
+    /// Updates the planner's statistics: where they are out of date, or all of them.
+    package func optimize(isFull: Bool) throws {
+        try maintain { try $0.execute(sql: isFull ? "ANALYZE" : "PRAGMA optimize") }
+    }
+
     /// Looks at everything stored, and returns a sentence for each thing that is wrong.
     package func check() throws -> [String] {
         var problems: [String] = []

@@ -104,6 +104,43 @@ public struct BlobReference: Hashable, Sendable {
     }
 }
 
+/// Codes as the stub that stands in a document.
+extension BlobReference: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case type = "@type"
+        case digest, length
+        case contentType = "content_type"
+    }
+
+    /// Reads the stub.
+    public init(from decoder: any Decoder) throws {
+        let stub = try decoder.container(keyedBy: CodingKeys.self)
+        guard try stub.decode(String.self, forKey: .type) == "blob",
+            let digest = BlobDigest(try stub.decode(String.self, forKey: .digest))
+        else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .digest,
+                in: stub,
+                debugDescription: "no blob's stub"
+            )
+        }
+        self.init(
+            digest: digest,
+            length: try stub.decodeIfPresent(UInt64.self, forKey: .length),
+            contentType: try stub.decodeIfPresent(String.self, forKey: .contentType)
+        )
+    }
+
+    /// Writes the stub.
+    public func encode(to encoder: any Encoder) throws {
+        var stub = encoder.container(keyedBy: CodingKeys.self)
+        try stub.encode("blob", forKey: .type)
+        try stub.encode(digest.text, forKey: .digest)
+        try stub.encodeIfPresent(length, forKey: .length)
+        try stub.encodeIfPresent(contentType, forKey: .contentType)
+    }
+}
+
 extension [UInt8] {
     /// Whether a short ASCII word occurs in the bytes.
     package func contains(word: String) -> Bool {

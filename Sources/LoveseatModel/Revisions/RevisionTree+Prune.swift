@@ -7,9 +7,10 @@ extension RevisionTree {
         forgetClosedBranches()
         let marked = Set(remotes.values)
         let leafIDs = Set(leaves.map(\.id))
+        let bases = conflictBases
         for index in nodes.indices where nodes[index].body != nil {
             let id = nodes[index].id
-            if !leafIDs.contains(id), !marked.contains(id) { nodes[index].body = nil }
+            if !leafIDs.contains(id), !marked.contains(id), !bases.contains(id) { nodes[index].body = nil }
         }
         guard nodes.count > depth else { return }
         var kept = marked
@@ -27,6 +28,14 @@ extension RevisionTree {
 }
 
 extension RevisionTree {
+    /// What the current branch and those in conflict with it grew from, which their merge needs.
+    private var conflictBases: Set<RevisionID> {
+        let conflicts = conflicts
+        guard !conflicts.isEmpty, let winner else { return [] }
+        let mine = Set(ancestors(of: winner.id) + [winner.id])
+        return Set(conflicts.compactMap { ancestors(of: $0.id).first { mine.contains($0) } })
+    }
+
     /// Forgets branches that were given up once every remote has moved on from them.
     private mutating func forgetClosedBranches() {
         for leaf in leaves where leaf.flags.contains(.closed) && leaf.id != winner?.id {

@@ -13,6 +13,10 @@ package class ReadTransaction {
 
     var collections: [CollectionHandle] { Array(catalogView.collections.values) }
 
+    func contains(_ collection: CollectionHandle) -> Bool {
+        catalogView.lastSequence[collection.number] != nil
+    }
+
     /// A document's row, tombstones included; nil if there is none.
     package func record(_ id: String, in collection: CollectionHandle) throws -> DocumentRecord? {
         let statement = try RawStatement(collection.fetchSQL, in: database)

@@ -103,7 +103,7 @@ package final class WriteTransaction: ReadTransaction {
 
     /// Fails once the collection was deleted, by whatever holder of a handle.
     private func requireOpen(_ collection: CollectionHandle) throws {
-        guard catalogView.lastSequence[collection.number] != nil else {
+        guard contains(collection) else {
             throw LoveseatError(.notOpen, "collection \(collection.name) was deleted")
         }
     }

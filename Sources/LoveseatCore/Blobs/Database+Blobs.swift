@@ -1,0 +1,141 @@
+public import Foundation
+public import LoveseatModel
+import LoveseatStorage
+
+/// Blobs: content kept beside documents, which refer to it by a ``BlobReference``.
+///
+/// ```swift
+/// document["photo"] = try database.saveBlob(jpeg, contentType: "image/jpeg").json
+/// ```
+///
+/// Content that no document refers to is removed by ``MaintenanceType/compact``.
+extension Database {
+    /// How much of a blob is in memory at a time, in bytes.
+    package static let blobPiece = 256 << 10
+
+    /// Stores content, synced to the disk when this returns.
+    public func saveBlob(_ content: some Sequence<UInt8>, contentType: String? = nil) throws(LoveseatError)
+        -> BlobReference
+    {
+        let writer = try store.blobs.writer()
+        try writer.write(Array(content))
+        return try Self.reference(writer, contentType)
+    }
+
+    /// Stores the content of a file, a piece at a time.
+    public func saveBlob(fileURL: URL, contentType: String? = nil) throws(LoveseatError) -> BlobReference {
+        let writer = try store.blobs.writer()
+        let file: FileHandle
+        do { file = try FileHandle(forReadingFrom: fileURL) } catch {
+            throw LoveseatError(.cantOpenFile, "cannot read \(fileURL.path): \(error.localizedDescription)")
+        }
+        defer { try? file.close() }
+        while true {
+            let piece: Data?
+            do { piece = try file.read(upToCount: Self.blobPiece) } catch {
+                throw LoveseatError(.ioError, "cannot read \(fileURL.path): \(error.localizedDescription)")
+            }
+            guard let piece, !piece.isEmpty else { break }
+            try writer.write(piece)
+        }
+        return try Self.reference(writer, contentType)
+    }
+
+    /// Stores content that arrives in pieces.
+    ///
+    /// - Throws: what the sequence throws, or ``LoveseatError``.
+    public func saveBlob<S: AsyncSequence>(stream: S, contentType: String? = nil) async throws
+        -> BlobReference
+    where S.Element: Sequence<UInt8> {
+        let writer = try store.blobs.writer()
+        for try await piece in stream { try writer.write(Array(piece)) }
+        return try Self.reference(writer, contentType)
+    }
+
+    private static func reference(_ writer: BlobWriter, _ contentType: String?) throws(LoveseatError)
+        -> BlobReference
+    {
+        let (digest, length) = try writer.finish()
+        return BlobReference(digest: digest, length: length, contentType: contentType)
+    }
+
+    /// The length of a blob's content in bytes; nil if it is not here.
+    public func blobLength(_ blob: BlobReference) throws(LoveseatError) -> UInt64? {
+        try store.blobs.length(blob.digest)
+    }
+
+    /// The whole content of a blob. For large ones see ``blobPieces(_:)``.
+    ///
+    /// - Throws: `notFound` if it is not here.
+    public func blobContent(_ blob: BlobReference) throws(LoveseatError) -> Data {
+        let files = try store.blobs
+        let length = try knownLength(blob)
+        return Data(try files.read(blob.digest, from: 0, count: Int(length)))
+    }
+
+    /// Some bytes of a blob; fewer where the range reaches past its end.
+    ///
+    /// - Throws: `notFound` if it is not here.
+    public func blobContent(_ blob: BlobReference, in range: Range<UInt64>) throws(LoveseatError) -> Data {
+        let length = try knownLength(blob)
+        let range = range.clamped(to: 0..<length)
+        return Data(try store.blobs.read(blob.digest, from: range.lowerBound, count: range.count))
+    }
+
+    private func knownLength(_ blob: BlobReference) throws(LoveseatError) -> UInt64 {
+        guard let length = try blobLength(blob) else {
+            throw LoveseatError(.notFound, "blob \(blob.digest) is not in database \"\(name)\"")
+        }
+        return length
+    }
+
+    /// The content of a blob, a piece of up to 256 kB at a time.
+    ///
+    /// - Throws: `notFound` if it is not here.
+    public func blobPieces(_ blob: BlobReference) throws(LoveseatError) -> BlobPieces {
+        BlobPieces(files: try store.blobs, digest: blob.digest, length: try knownLength(blob))
+    }
+}
+
+/// A blob's content in pieces.
+public struct BlobPieces: AsyncSequence, Sendable {
+    /// A piece.
+    public typealias Element = Data
+    /// What a disk does.
+    public typealias Failure = LoveseatError
+    let files: BlobFiles
+    let digest: BlobDigest
+    let length: UInt64
+
+    /// Starts to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(pieces: self) }
+
+    /// Reads piece after piece.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let pieces: BlobPieces
+        fileprivate var offset: UInt64 = 0
+
+        /// The next piece; nil at the end.
+        ///
+        /// - Throws: `corruptData` or `ioError`.
+        public mutating func next() async throws(LoveseatError) -> Data? { try read() }
+
+        /// The next piece; nil at the end.
+        ///
+        /// - Throws: `corruptData` or `ioError`.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(LoveseatError) -> Data?
+        {
+            try read()
+        }
+
+        package mutating func read() throws(LoveseatError) -> Data? {
+            guard offset < pieces.length else { return nil }
+            let bytes = try pieces.files.read(pieces.digest, from: offset, count: Database.blobPiece)
+            guard !bytes.isEmpty else {
+                throw LoveseatError(.corruptData, "blob \(pieces.digest) is shorter than it was")
+            }
+            offset += UInt64(bytes.count)
+            return Data(bytes)
+        }
+    }
+}

@@ -1,0 +1,283 @@
+private import Foundation
+public import LoveseatModel
+package import LoveseatStorage
+private import Synchronization
+
+/// An embedded database: scopes, collections, JSON documents and blobs in one folder, `<name>.loveseat`.
+///
+/// Any number of `Database` values may be open on one folder within a process; they see each other's commits. Another
+/// process is refused (``LoveseatError/Code/busy``). Safe to use from any thread.
+public final class Database: Sendable {
+    /// The name it was opened under.
+    public let name: String
+    /// How it was opened.
+    public let config: DatabaseConfiguration
+    private let state: Mutex<State>
+
+    private struct State {
+        /// Nil once closed.
+        var open: OpenDatabase?
+        var services: [ObjectIdentifier: any DatabaseService] = [:]
+    }
+
+    /// Opens a database, making it if it does not exist.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` for an empty name or one with a slash, `busy` if another process
+    ///   has it open, `unreadableDatabase` or `databaseTooNew` if it is not ours to open, an error of the disk.
+    public init(name: String, config: DatabaseConfiguration = DatabaseConfiguration()) throws(LoveseatError) {
+        self.name = name
+        self.config = config
+        let folder = try Self.folder(name, in: config.directory)
+        do {
+            try FileManager.default.createDirectory(
+                atPath: config.directory,
+                withIntermediateDirectories: true
+            )
+        } catch {
+            throw LoveseatError(
+                .cantOpenFile,
+                "cannot make the folder \(config.directory): \(error.localizedDescription)"
+            )
+        }
+        var options = DocumentStore.Options()
+        options.fullSync = config.fullSync
+        state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
+    }
+
+    deinit {
+        // Nobody is left to hear of an error.
+        try? state.withLock { state in
+            let open = state.open
+            state.open = nil
+            return open
+        }?.leave()
+    }
+
+    static func folder(_ name: String, in directory: String) throws(LoveseatError) -> String {
+        guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")),
+            !name.utf8.contains(0), name.utf8.count <= 240
+        else {
+            throw LoveseatError(
+                .invalidParameter,
+                "\"\(name)\" is no name for a database: use 1 to 240 bytes without a slash"
+            )
+        }
+        return "\(directory)/\(name).loveseat"
+    }
+
+    /// The database's folder; nil once it is closed.
+    public var path: String? { state.withLock { $0.open?.folder } }
+
+    /// What is open.
+    ///
+    /// - Throws: `notOpen` after ``close()-swift.method``.
+    package var opened: OpenDatabase {
+        get throws(LoveseatError) {
+            guard let open = state.withLock({ $0.open }) else {
+                throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
+            }
+            return open
+        }
+    }
+
+    package var store: DocumentStore { get throws(LoveseatError) { try opened.store } }
+
+    // MARK: Ending
+
+    /// Closes the database: stops its replicators and listeners, waits for them, and lets go of the files. Closing
+    /// again does nothing.
+    ///
+    /// - Throws: `transactionNotClosed` inside ``inBatch(using:)``.
+    public func close() throws(LoveseatError) {
+        try refuseInBatch()
+        let services = takeServices()
+        if !services.isEmpty {
+            let done = DispatchSemaphore(value: 0)
+            Task.detached {
+                for service in services { await service.endWithDatabase() }
+                done.signal()
+            }
+            done.wait()
+        }
+        try leave()
+    }
+
+    /// Closes the database without blocking a thread; see ``close()-swift.method``.
+    public func close() async throws(LoveseatError) {
+        try refuseInBatch()
+        for service in takeServices() { await service.endWithDatabase() }
+        try leave()
+    }
+
+    /// Closes the database and removes it from the disk.
+    ///
+    /// - Throws: `notOpen` if it is closed already, `busy` if it is open elsewhere in this process.
+    public func delete() throws(LoveseatError) {
+        let folder = try opened.folder
+        guard OpenDatabase.holders(ofFolder: folder) == 1 else { throw Self.stillOpen(name) }
+        try close()
+        try Self.remove(folder)
+    }
+
+    /// Removes a database that is not open. One that does not exist is removed already.
+    ///
+    /// - Throws: `busy` if it is open.
+    public static func delete(withName name: String, inDirectory directory: String? = nil)
+        throws(LoveseatError)
+    {
+        let folder = try folder(name, in: directory ?? DatabaseConfiguration().directory)
+        guard FileManager.default.fileExists(atPath: folder) else { return }
+        guard OpenDatabase.holders(ofFolder: folder) == 0 else { throw stillOpen(name) }
+        // Opening it shows whether another process has it.
+        do throws(LoveseatError) { try DocumentStore.open(folder: folder).close() } catch {
+            if error.code == .busy { throw error }
+        }
+        try remove(folder)
+    }
+
+    /// Whether there is a database of this name.
+    public static func exists(withName name: String, inDirectory directory: String? = nil) -> Bool {
+        guard let folder = try? folder(name, in: directory ?? DatabaseConfiguration().directory) else {
+            return false
+        }
+        return FileManager.default.fileExists(atPath: "\(folder)/db.sqlite")
+    }
+
+    /// Copies a database's folder, which may be open, to a new database with an identity of its own.
+    ///
+    /// - Throws: `notFound` if there is nothing at `path`, `invalidParameter` if the new one exists.
+    public static func copy(
+        fromPath path: String,
+        toDatabase name: String,
+        withConfig config: DatabaseConfiguration? = nil
+    ) throws(LoveseatError) {
+        let config = config ?? DatabaseConfiguration()
+        let target = try folder(name, in: config.directory)
+        let files = FileManager.default
+        guard files.fileExists(atPath: "\(path)/db.sqlite") else {
+            throw LoveseatError(.notFound, "there is no database at \(path)")
+        }
+        guard !files.fileExists(atPath: target) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "\(target) exists already: delete it or choose another name"
+            )
+        }
+        let source = try OpenDatabase.open(folder: path, options: DocumentStore.Options())
+        defer { try? source.leave() }
+        do {
+            try files.createDirectory(atPath: config.directory, withIntermediateDirectories: true)
+            try source.store.copy(to: target)
+        } catch {
+            try? files.removeItem(atPath: target)
+            throw LoveseatError(storage: error)
+        }
+    }
+
+    private static func stillOpen(_ name: String) -> LoveseatError {
+        LoveseatError(.busy, "database \"\(name)\" is open elsewhere: close it there first")
+    }
+
+    private static func remove(_ folder: String) throws(LoveseatError) {
+        do { try FileManager.default.removeItem(atPath: folder) } catch {
+            throw LoveseatError(.ioError, "cannot remove \(folder): \(error.localizedDescription)")
+        }
+    }
+
+    private func refuseInBatch() throws(LoveseatError) {
+        if let open = state.withLock({ $0.open }), open.store.isInTransaction {
+            throw LoveseatError(
+                .transactionNotClosed,
+                "a database cannot be closed inside a batch of its own"
+            )
+        }
+    }
+
+    private func leave() throws(LoveseatError) {
+        let open = state.withLock { state in
+            let open = state.open
+            state.open = nil
+            return open
+        }
+        try open?.leave()
+    }
+
+    // MARK: Services
+
+    /// Keeps a replicator or listener alive and has it end with the database.
+    package func adopt(_ service: any DatabaseService) throws(LoveseatError) {
+        let isOpen = state.withLock { state in
+            guard state.open != nil else { return false }
+            state.services[ObjectIdentifier(service)] = service
+            return true
+        }
+        if !isOpen { throw LoveseatError(.notOpen, "database \"\(name)\" is closed") }
+    }
+
+    /// A service ended by itself.
+    package func release(_ service: any DatabaseService) {
+        state.withLock { $0.services[ObjectIdentifier(service)] = nil }
+    }
+
+    private func takeServices() -> [any DatabaseService] {
+        state.withLock { state in
+            let services = Array(state.services.values)
+            state.services = [:]
+            return services
+        }
+    }
+
+    // MARK: Batches
+
+    /// Runs a closure in one transaction: all of its changes are kept, or, if it throws, none. Nests.
+    ///
+    /// - Throws: what the closure throws, `notOpen`, or an error of the disk.
+    public func inBatch<T>(using block: () throws -> T) throws -> T {
+        let store = try store
+        do { return try store.write { _ in try block() } } catch let error as LoveseatError {
+            throw error
+        } catch {
+            throw DocumentStore.isStorageError(error) ? LoveseatError(storage: error) : error
+        }
+    }
+
+    // MARK: Maintenance
+
+    /// Tidies the database up.
+    public func performMaintenance(type: MaintenanceType) throws(LoveseatError) {
+        let store = try store
+        try DocumentStore.wrapping {
+            switch type {
+            case .compact: _ = try store.compact()
+            case .reindex: try store.reindex()
+            case .optimize: try store.optimize(isFull: false)
+            case .fullOptimize: try store.optimize(isFull: true)
+            case .integrityCheck:
+                let problems = try store.check()
+                if let first = problems.first {
+                    throw LoveseatError(.corruptData, "\(problems.count) problems, the first: \(first)")
+                }
+            }
+        }
+    }
+}
+
+/// What ``Database/performMaintenance(type:)`` does.
+public enum MaintenanceType: UInt8, Hashable, Sendable, CaseIterable {
+    /// Removes blobs that no document refers to, and gives free space back.
+    case compact
+    /// Builds the indexes anew.
+    case reindex
+    /// Looks at everything stored; throws `corruptData` if something is wrong.
+    case integrityCheck
+    /// Updates the statistics that queries are planned by, where they are out of date.
+    case optimize
+    /// Updates all of them.
+    case fullOptimize
+}
+
+/// Something that works on a database and must end before it closes.
+package protocol DatabaseService: AnyObject, Sendable {
+    /// Stops, and returns when nothing of it touches the database any more.
+    func endWithDatabase() async
+}

@@ -1,0 +1,27 @@
+private import Foundation
+
+/// How a database is opened.
+public struct DatabaseConfiguration: Hashable, Sendable {
+    /// False.
+    public static let defaultFullSync = false
+
+    /// The folder that holds the database's own folder.
+    ///
+    /// By default `Loveseat` in the user's application support folder; on Linux that is `$XDG_DATA_HOME` or
+    /// `~/.local/share`.
+    public var directory: String
+    /// Whether a save reaches the disk before it returns. Without, saves survive a crash of the process, but the last
+    /// ones may not survive a power cut.
+    public var fullSync: Bool
+
+    /// The defaults, changed where given.
+    public init(directory: String? = nil, fullSync: Bool = defaultFullSync) {
+        self.directory = directory ?? Self.defaultDirectory
+        self.fullSync = fullSync
+    }
+
+    private static var defaultDirectory: String {
+        let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
+        return folders.first.map { $0.appending(path: "Loveseat").path } ?? "Loveseat"
+    }
+}

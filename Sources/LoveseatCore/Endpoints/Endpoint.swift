@@ -1,0 +1,56 @@
+package import LoveseatModel
+package import LoveseatReplication
+
+/// Where a replicator finds its peer: a URL, another database of this process, or a transport of the app's.
+public protocol Endpoint: Sendable {}
+
+/// How a client proves who it is.
+public protocol Authenticator: Sendable {}
+
+/// A user name and a password. Without TLS both can be read on the way.
+public struct BasicAuthenticator: Authenticator {
+    /// The user's name, without a colon.
+    public let username: String
+    /// The password.
+    public let password: String
+
+    /// Makes one of its parts.
+    public init(username: String, password: String) {
+        self.username = username
+        self.password = password
+    }
+}
+
+/// What an endpoint does for the replicator.
+package protocol PeerEndpoint: Endpoint {
+    /// Names the remote database: checkpoints and marks are kept under it.
+    var remoteName: String { get }
+    /// Why it cannot be used, whatever the network does.
+    func validate() throws(LoveseatError)
+    /// Connects to the peer.
+    ///
+    /// - Throws: ``LoveseatError``, or `CancellationError` when the task is cancelled.
+    func connect(_ options: ConnectionOptions) async throws -> PeerConnection
+}
+
+/// What a replicator's configuration says about the connection.
+package struct ConnectionOptions: Sendable {
+    package var authenticator: (any Authenticator)?
+    package var headers: [String: String] = [:]
+    /// Seconds without a word from the peer after which it is asked for one.
+    package var heartbeat: Double = 300
+    package var offers: [ReplicationProtocol] = [.mobile3, .mobile2]
+
+    package init() {}
+}
+
+/// A channel to a peer, and the form of the protocol that both speak.
+package struct PeerConnection: Sendable {
+    package let channel: any MessageChannel
+    package let negotiated: ReplicationProtocol
+
+    package init(channel: any MessageChannel, negotiated: ReplicationProtocol) {
+        self.channel = channel
+        self.negotiated = negotiated
+    }
+}

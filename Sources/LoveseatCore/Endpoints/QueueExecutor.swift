@@ -1,0 +1,15 @@
+private import Dispatch
+
+/// Runs an actor on a dispatch queue of its own, where it may block, as calls of the database do.
+package final class QueueExecutor: SerialExecutor {
+    private let queue: DispatchQueue
+
+    package init(label: String) { queue = DispatchQueue(label: label) }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+}

@@ -1,0 +1,135 @@
+private import Synchronization
+
+/// Events as they happen, in order. One consumer iterates it; ask for another where there are two.
+///
+/// It observes from the moment it was made, also what happens before the first `next()`. What is not taken yet is
+/// bounded in bytes: beyond that, events are merged, and the merged one says so. It ends when its source does, or when the
+/// iterating task is cancelled, after which nothing is delivered.
+public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
+    /// Nothing is thrown.
+    public typealias Failure = Never
+
+    private let buffer: FeedBuffer<Element>
+    /// Ends the observation with the last copy of this.
+    private let subscription: FeedSubscription
+
+    package init(_ buffer: FeedBuffer<Element>, onEnd: @escaping @Sendable () -> Void) {
+        self.buffer = buffer
+        subscription = FeedSubscription(onEnd: onEnd)
+    }
+
+    /// Starts to take events.
+    public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer, subscription: subscription) }
+
+    /// Takes events.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let buffer: FeedBuffer<Element>
+        fileprivate let subscription: FeedSubscription
+
+        /// The next event; nil at the end.
+        public mutating func next() async -> Element? { await buffer.next() }
+
+        /// The next event; nil at the end.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
+            await buffer.next()
+        }
+    }
+}
+
+private final class FeedSubscription: Sendable {
+    let onEnd: @Sendable () -> Void
+    init(onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+    deinit { onEnd() }
+}
+
+/// What is between a source of events and the one who takes them.
+package final class FeedBuffer<Element: Sendable>: Sendable {
+    private struct State {
+        var pending: [Element] = []
+        var next = 0
+        var bytes = 0
+        var waiter: CheckedContinuation<Element?, Never>?
+        var isFinished = false
+        var isCancelled = false
+
+        mutating func take(_ cost: (Element) -> Int) -> Element? {
+            guard next < pending.count else { return nil }
+            let element = pending[next]
+            bytes -= cost(element)
+            next += 1
+            if next == pending.count {
+                (pending, next, bytes) = ([], 0, 0)
+            } else if next > 256, next * 2 > pending.count {
+                pending.removeFirst(next)
+                next = 0
+            }
+            return element
+        }
+    }
+
+    private let limit: Int
+    private let cost: @Sendable (Element) -> Int
+    private let merge: @Sendable (inout Element, Element) -> Void
+    private let state = Mutex(State())
+
+    /// `limit`: the bytes that may wait. `merge`: adds an event to the last waiting one when that is reached.
+    package init(
+        limit: Int = 4 << 20,
+        cost: @escaping @Sendable (Element) -> Int,
+        merge: @escaping @Sendable (inout Element, Element) -> Void
+    ) {
+        self.limit = limit
+        self.cost = cost
+        self.merge = merge
+    }
+
+    package func push(_ element: Element) {
+        let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in
+            guard !state.isFinished, !state.isCancelled else { return nil }
+            if let waiter = state.waiter {
+                state.waiter = nil
+                return waiter
+            }
+            let size = cost(element)
+            if state.bytes + size > limit, state.next < state.pending.count {
+                merge(&state.pending[state.pending.count - 1], element)
+            } else {
+                state.pending.append(element)
+                state.bytes += size
+            }
+            return nil
+        }
+        waiter?.resume(returning: element)
+    }
+
+    /// Ends the feed after what waits.
+    package func finish() {
+        state.withLock { state in
+            state.isFinished = true
+            defer { state.waiter = nil }
+            return state.waiter
+        }?.resume(returning: nil)
+    }
+
+    fileprivate func next() async -> Element? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let (mustWait, element) = state.withLock { state -> (Bool, Element?) in
+                    if state.isCancelled { return (false, nil) }
+                    if let element = state.take(cost) { return (false, element) }
+                    if state.isFinished || state.waiter != nil { return (false, nil) }
+                    state.waiter = continuation
+                    return (true, nil)
+                }
+                if !mustWait { continuation.resume(returning: element) }
+            }
+        } onCancel: {
+            state.withLock { state in
+                state.isCancelled = true
+                state.pending = []
+                defer { state.waiter = nil }
+                return state.waiter
+            }?.resume(returning: nil)
+        }
+    }
+}

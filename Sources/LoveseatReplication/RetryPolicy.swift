@@ -1,0 +1,31 @@
+package import LoveseatModel
+
+/// When to connect again (replication.md §17.2). Counts, and reads no clock.
+package struct RetryPolicy: Hashable, Sendable {
+    /// Attempts in all, the first included.
+    private let maxAttempts: UInt
+    /// The longest wait, in seconds.
+    private let maxWait: UInt
+    private let isContinuous: Bool
+    private var retries: UInt = 0
+
+    /// Defaults: 10 attempts for one-shot replication, no end for continuous, 300 seconds between two at most.
+    package init(isContinuous: Bool, maxAttempts: UInt? = nil, maxWait: UInt? = nil) {
+        self.isContinuous = isContinuous
+        self.maxAttempts = maxAttempts ?? (isContinuous ? .max : 10)
+        self.maxWait = maxWait ?? 300
+    }
+
+    /// The peer accepted a connection.
+    package mutating func connected() { retries = 0 }
+
+    /// How many seconds to wait before the next attempt; nil if the error is final.
+    package mutating func wait(after error: LoveseatError) -> UInt? {
+        guard error.isTransient || (isContinuous && error.isNetworkDependent), retries + 1 < maxAttempts
+        else {
+            return nil
+        }
+        retries += 1
+        return min(1 << min(retries, 16), maxWait)
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import Testing
+
+/// Two databases of one process, through the driver, without a socket.
+struct ReplicatorTests {
+    private let scratch: Scratch
+    private let near: Database
+    private let far: Database
+
+    init() throws {
+        scratch = try Scratch()
+        near = try scratch.database("near")
+        far = try scratch.database("far")
+    }
+
+    private func configuration(_ type: ReplicatorType = .pushAndPull) throws -> ReplicatorConfiguration {
+        var configuration = ReplicatorConfiguration(
+            target: DatabaseEndpoint(database: far),
+            collections: [try near.defaultCollection()]
+        )
+        configuration.replicatorType = type
+        return configuration
+    }
+
+    private func sync(_ configuration: ReplicatorConfiguration) async throws -> Replicator.Status {
+        let replicator = Replicator(configuration)
+        replicator.start()
+        return await replicator.waitUntilStopped()
+    }
+
+    @Test func `push and pull leave both sides equal, blobs included`() async throws {
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let blob = try near.saveBlob(content, contentType: "application/octet-stream")
+        try near.inBatch {
+            for number in 0..<500 { try here.save(Document(id: "here\(number)", ["n": JSONValue(number)])) }
+            try here.save(Document(id: "blob", ["blob": blob.json]))
+        }
+        for number in 0..<50 { try there.save(Document(id: "there\(number)")) }
+        try there.delete(try #require(try there.document(id: "there7")))
+        let status = try await sync(try configuration())
+        #expect(status.error == nil)
+        #expect(status.progress.completed == status.progress.total)
+        #expect(status.progress.documents == 551)
+        #expect(try far.blobContent(blob) == Data(content))
+        #expect(here.count == 550 && there.count == 550)
+        // The second pass has nothing to do.
+        #expect(try await sync(try configuration()).progress.documents == 0)
+    }
+
+    @Test func `a conflict is resolved by the app's resolver on the pulling side`() async throws {
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        try here.save(Document(id: "d", ["n": 1]))
+        _ = try await sync(try configuration())
+        try here.save(Document(id: "d", ["mine": 1]))
+        try there.save(Document(id: "d", ["theirs": 2]))
+        var merging = try configuration()
+        merging.collections[0].conflictResolver = ConflictResolver.custom { conflict in
+            var merged = conflict.localDocument
+            merged?["theirs"] = conflict.remoteDocument?["theirs"]
+            merged?["base"] = conflict.baseDocument?["n"]
+            return merged
+        }
+        let status = try await sync(merging)
+        #expect(status.error == nil)
+        #expect(try there.document(id: "d")?.properties == ["mine": 1, "theirs": 2, "base": 1])
+        #expect(try here.contents() == there.contents())
+    }
+
+    @Test func `a resolver that throws leaves the conflict for the next start`() async throws {
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        try here.save(Document(id: "d", ["mine": 1]))
+        try there.save(Document(id: "d", ["theirs": 2]))
+        struct Undecided: Error {}
+        var failing = try configuration()
+        failing.collections[0].conflictResolver = ConflictResolver.custom { _ in throw Undecided() }
+        let replicator = Replicator(failing)
+        let events = replicator.documentReplications
+        replicator.start()
+        var errors = 0
+        for await event in events { errors += event.documents.count { $0.error != nil } }
+        #expect(errors > 0)
+        #expect(try here.document(id: "d")?["mine"] == 1)
+        #expect(try await sync(try configuration()).error == nil)
+        #expect(try here.contents() == there.contents())
+    }
+
+    @Test func `a continuous replicator carries every change until it is stopped`() async throws {
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        var continuous = try configuration()
+        continuous.continuous = true
+        let replicator = Replicator(continuous)
+        let arrivals = try there.documentChanges(id: "a")
+        let returns = try here.documentChanges(id: "b")
+        replicator.start()
+        try here.save(Document(id: "a"))
+        for await _ in arrivals { break }
+        try there.save(Document(id: "b"))
+        for await _ in returns { break }
+        replicator.stop()
+        #expect(await replicator.waitUntilStopped().error == nil)
+        #expect(try here.contents() == there.contents())
+        // It goes on where it was.
+        try here.save(Document(id: "c"))
+        let more = try there.documentChanges(id: "c")
+        replicator.start()
+        for await _ in more { break }
+        try await near.close()
+        #expect(replicator.status.activity == .stopped)
+        #expect(replicator.status.error == nil)
+    }
+
+    @Test func `closing the other database ends the replication with going away`() async throws {
+        var continuous = try configuration()
+        continuous.continuous = true
+        let replicator = Replicator(continuous)
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { break }
+        try await far.close()
+        #expect(await replicator.waitUntilStopped().error?.code == .webSocketGoingAway)
+    }
+
+    @Test func `what cannot work ends at once with an error that says why`() async throws {
+        let twice = ReplicatorConfiguration(
+            target: DatabaseEndpoint(database: far),
+            collections: [try near.defaultCollection(), try near.defaultCollection()]
+        )
+        #expect(try await sync(twice).error?.code == .invalidParameter)
+        let missing = ReplicatorConfiguration(
+            target: DatabaseEndpoint(database: far),
+            collections: [try near.createCollection(name: "only-here")]
+        )
+        let status = try await sync(missing)
+        #expect(status.error?.code == .httpNotFound)
+        #expect(status.error?.message.contains("only-here") == true)
+    }
+
+    @Test func `statuses begin with connecting and end with stopped`() async throws {
+        let replicator = Replicator(try configuration(.push))
+        try near.defaultCollection().save(Document(id: "a"))
+        let statuses = replicator.statuses
+        replicator.start()
+        var seen: [Replicator.ActivityLevel] = []
+        for await status in statuses {
+            #expect(status.progress.completed <= status.progress.total)
+            if seen.last != status.activity { seen.append(status.activity) }
+        }
+        #expect(seen.first == .connecting)
+        #expect(seen.last == .stopped)
+        #expect(seen.contains(.busy))
+    }
+}
