@@ -16,12 +16,14 @@ let package = Package(
     name: "loveseat",
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
+        .library(name: "Loveseat", targets: ["Loveseat"]),
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
         .executable(name: "simulate", targets: ["Simulate"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
@@ -53,6 +55,28 @@ let package = Package(
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage",
             ],
+            swiftSettings: strict
+        ),
+
+        // Network.
+        .target(
+            name: "LoveseatNetwork",
+            dependencies: [
+                "LoveseatModel", "LoveseatReplication", "LoveseatCore",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+
+        // Face.
+        .target(
+            name: "Loveseat",
+            dependencies: ["LoveseatModel", "LoveseatCore", "LoveseatNetwork"],
             swiftSettings: strict
         ),
 
@@ -91,7 +115,17 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatCoreTests",
-            dependencies: ["LoveseatModel", "LoveseatStorage", "LoveseatCore"],
+            dependencies: ["LoveseatModel", "LoveseatCore", "LoveseatTesting"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatNetworkTests",
+            dependencies: [
+                "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatNetwork", "LoveseatTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(

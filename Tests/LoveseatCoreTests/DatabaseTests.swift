@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatCore
 import LoveseatModel
+import LoveseatTesting
 import Testing
 
 struct DatabaseTests {

@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatCore
 import LoveseatModel
+import LoveseatTesting
 import Testing
 
 /// Two databases of one process, through the driver, without a socket.

@@ -1,0 +1,143 @@
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import NIOCore
+import NIOHTTP1
+
+/// Asks a server for a WebSocket, and judges its answer (blip.md §1.4).
+final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundOut = HTTPClientRequestPart
+
+    private static let longestBody = 4_096
+
+    private let head: HTTPRequestHead
+    private let options: ConnectionOptions
+    private let outcome: EventLoopPromise<WebSocketClient.Outcome>
+    /// Takes the HTTP handlers out of the pipeline.
+    private let endHTTP: (any Channel) -> Void
+    private var response: HTTPResponseHead?
+    private var body: [UInt8] = []
+
+    init(
+        head: HTTPRequestHead,
+        options: ConnectionOptions,
+        outcome: EventLoopPromise<WebSocketClient.Outcome>,
+        endHTTP: @escaping (any Channel) -> Void
+    ) {
+        self.head = head
+        self.options = options
+        self.outcome = outcome
+        self.endHTTP = endHTTP
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): response = head
+        case .body(let bytes):
+            if body.count < Self.longestBody { body += bytes.readableBytesView.prefix(Self.longestBody) }
+        case .end:
+            guard let response else { return }
+            self.response = nil
+            if response.status == .switchingProtocols { upgrade(response, context) } else { refuse(response) }
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        outcome.fail(
+            error is HTTPParserError
+                ? LoveseatError(.webSocketProtocolError, "the server's answer is no HTTP: \(error)")
+                : LoveseatError(network: error)
+        )
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if let response { refuse(response) }
+        outcome.fail(
+            LoveseatError(.webSocketAbnormalClose, "the server closed the connection without an answer")
+        )
+        context.fireChannelInactive()
+    }
+
+    private func upgrade(_ response: HTTPResponseHead, _ context: ChannelHandlerContext) {
+        do throws(LoveseatError) {
+            let negotiated = try check(response.headers)
+            do {
+                let channel = try WebSocketChannel.install(
+                    on: context.channel,
+                    isClient: true,
+                    heartbeat: options.heartbeat
+                )
+                endHTTP(context.channel)
+                _ = context.pipeline.syncOperations.removeHandler(self)
+                outcome.succeed(.connected(PeerConnection(channel: channel, negotiated: negotiated)))
+            } catch { throw LoveseatError(network: error) }
+        } catch {
+            outcome.fail(error)
+            context.close(promise: nil)
+        }
+    }
+
+    private func check(_ headers: HTTPHeaders) throws(LoveseatError) -> ReplicationProtocol {
+        let key = head.headers.first(name: "Sec-WebSocket-Key") ?? ""
+        guard UpgradeHeaders.hasToken("upgrade", in: headers, "Connection"),
+            UpgradeHeaders.hasToken("websocket", in: headers, "Upgrade"),
+            headers.first(name: "Sec-WebSocket-Accept") == UpgradeHeaders.accept(key: key)
+        else { throw LoveseatError(.webSocketProtocolError, "the server's WebSocket handshake is wrong") }
+        guard let name = headers.first(name: "Sec-WebSocket-Protocol") else {
+            throw LoveseatError(.webSocketProtocolError, "the server names no replication protocol")
+        }
+        guard let negotiated = ReplicationProtocol(rawValue: name), options.offers.contains(negotiated) else {
+            throw LoveseatError(
+                .httpForbidden,
+                "the server chose the protocol \(name), which was not offered"
+            )
+        }
+        return negotiated
+    }
+
+    private func refuse(_ response: HTTPResponseHead) {
+        let status = Int(response.status.code)
+        let location = response.headers.first(name: "Location")
+        if [301, 302, 307, 308].contains(status), let location {
+            return outcome.succeed(.redirected(location))
+        }
+        guard !(200..<300).contains(status) else {
+            return outcome.fail(
+                LoveseatError(.webSocketProtocolError, "the server answers, but not with a WebSocket")
+            )
+        }
+        outcome.fail(
+            LoveseatError(.init(10_000 + status), "the server refuses: \(reason(response)) (HTTP \(status))")
+        )
+    }
+
+    /// What the server says: JSON's `reason`, plain text, or the status's own phrase.
+    private func reason(_ response: HTTPResponseHead) -> String {
+        let type = response.headers.first(name: "Content-Type") ?? ""
+        if type.hasPrefix("application/json"),
+            let json = try? JSONElement(parsing: body), let reason = json["reason"]?.string
+        {
+            return reason
+        }
+        if type.hasPrefix("text/plain"), !body.isEmpty {
+            return String(decoding: body, as: UTF8.self).trimmingWhitespace
+        }
+        return response.status.reasonPhrase
+    }
+}
+
+extension String {
+    fileprivate var trimmingWhitespace: String {
+        var text = self[...]
+        while text.last?.isWhitespace == true { text = text.dropLast() }
+        return String(text)
+    }
+}

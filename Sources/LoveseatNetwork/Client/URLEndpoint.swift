@@ -1,0 +1,86 @@
+public import Foundation
+public import LoveseatCore
+package import LoveseatModel
+
+/// A peer at a URL: `ws://host:port/database`, or with a path before the database's name.
+public struct URLEndpoint: PeerEndpoint {
+    /// The URL.
+    public let url: URL
+
+    /// Makes an endpoint of a URL. Whether it can be used is said when a replicator starts.
+    public init(url: URL) { self.url = url }
+
+    /// Makes an endpoint of a URL. Whether it can be used is said when a replicator starts.
+    public init(_ url: URL) { self.url = url }
+
+    package var remoteName: String { url.absoluteString }
+
+    package func validate() throws(LoveseatError) { _ = try WebSocketAddress(url) }
+
+    package func connect(_ options: ConnectionOptions) async throws -> PeerConnection {
+        try await WebSocketClient(options: options).connect(to: try WebSocketAddress(url))
+    }
+}
+
+/// The parts of a peer's URL.
+struct WebSocketAddress: Hashable, Sendable {
+    let host: String
+    let port: Int
+    let isSecure: Bool
+    /// What is asked of the server: the URL's path with `/_blipsync`.
+    let target: String
+
+    init(_ url: URL) throws(LoveseatError) {
+        func refuse(_ why: String) -> LoveseatError {
+            LoveseatError(.invalidURL, "\(url.absoluteString): \(why); use ws://host:port/database")
+        }
+        let scheme = url.scheme?.lowercased()
+        guard scheme == "ws" || scheme == "wss" else { throw refuse("the scheme must be ws or wss") }
+        guard url.user == nil, url.password == nil else {
+            throw refuse("a user name and password belong into an authenticator, not into the URL")
+        }
+        guard let host = url.host(percentEncoded: false), !host.isEmpty else {
+            throw refuse("it names no host")
+        }
+        guard url.port != 0 else { throw refuse("port 0 cannot be connected to") }
+        let path = url.path(percentEncoded: true).split(separator: "/")
+        guard !path.isEmpty else { throw refuse("it names no database") }
+        self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        isSecure = scheme == "wss"
+        port = url.port ?? (isSecure ? 443 : 80)
+        target = "/" + path.joined(separator: "/") + "/_blipsync"
+    }
+
+    private init(host: String, port: Int, isSecure: Bool, target: String) {
+        self.host = host
+        self.port = port
+        self.isSecure = isSecure
+        self.target = target
+    }
+
+    /// As the `Host` header says it.
+    var hostHeader: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == 80 || port == 443 ? name : "\(name):\(port)"
+    }
+
+    /// Where a `Location` header leads (blip.md §1.4).
+    func redirected(to location: String) throws(LoveseatError) -> WebSocketAddress {
+        if location.hasPrefix("/"), !location.hasPrefix("//") {
+            return WebSocketAddress(host: host, port: port, isSecure: isSecure, target: location)
+        }
+        guard let url = URL(string: location), let scheme = url.scheme?.lowercased(),
+            scheme == "http" || scheme == "https", let host = url.host(percentEncoded: false), !host.isEmpty,
+            url.port != 0
+        else {
+            throw LoveseatError(.invalidRedirect, "the server redirects to \(location), which is no HTTP URL")
+        }
+        let query = url.query(percentEncoded: true).map { "?\($0)" } ?? ""
+        return WebSocketAddress(
+            host: host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host,
+            port: url.port ?? (scheme == "https" ? 443 : 80),
+            isSecure: scheme == "https",
+            target: url.path(percentEncoded: true) + query
+        )
+    }
+}

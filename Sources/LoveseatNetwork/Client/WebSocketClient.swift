@@ -1,0 +1,98 @@
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// Opens WebSockets to peers (blip.md §1).
+struct WebSocketClient: Sendable {
+    /// For TCP and HTTP as a whole.
+    private static let timeout = TimeAmount.seconds(15)
+    private static let mostRedirects = 10
+
+    let options: ConnectionOptions
+
+    /// Connects, following redirects.
+    func connect(to first: WebSocketAddress) async throws -> PeerConnection {
+        var address = first
+        for _ in 0...Self.mostRedirects {
+            switch try await attempt(address, sendsCredentials: address.host == first.host) {
+            case .connected(let connection): return connection
+            case .redirected(let location): address = try address.redirected(to: location)
+            }
+        }
+        throw LoveseatError(
+            .tooManyRedirects,
+            "more than \(Self.mostRedirects) redirects, the last to \(address.host)"
+        )
+    }
+
+    enum Outcome: Sendable {
+        case connected(PeerConnection)
+        case redirected(String)
+    }
+
+    private func attempt(_ address: WebSocketAddress, sendsCredentials: Bool) async throws -> Outcome {
+        guard !address.isSecure else {
+            // The seam for TLS: its handlers go in front of the HTTP ones in `initialize` below.
+            throw LoveseatError(.unsupported, "this version has no TLS yet: use a ws:// URL")
+        }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let outcome = loop.makePromise(of: Outcome.self)
+        let head = request(address, sendsCredentials: sendsCredentials)
+        let options = options
+        let deadline = loop.scheduleTask(in: Self.timeout) {
+            outcome.fail(LoveseatError(.timeout, "\(address.host):\(address.port) does not answer"))
+        }
+        let connecting = ClientBootstrap(group: loop).connectTimeout(Self.timeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let decoder = ByteToMessageHandler(
+                        HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes)
+                    )
+                    let encoder = HTTPRequestEncoder()
+                    try channel.pipeline.syncOperations.addHandlers([
+                        encoder, decoder,
+                        ClientHandshake(head: head, options: options, outcome: outcome) { channel in
+                            _ = channel.pipeline.syncOperations.removeHandler(encoder)
+                            _ = channel.pipeline.syncOperations.removeHandler(decoder)
+                        },
+                    ])
+                }
+            }
+            .connect(host: address.host, port: address.port)
+        connecting.whenFailure { outcome.fail(LoveseatError(network: $0)) }
+        outcome.futureResult.whenComplete { result in
+            deadline.cancel()
+            // What comes of it after all is not wanted any more.
+            if case .success(.connected) = result { return }
+            connecting.whenSuccess { $0.close(promise: nil) }
+        }
+        return try await withTaskCancellationHandler {
+            try await outcome.futureResult.get()
+        } onCancel: {
+            outcome.fail(CancellationError())
+        }
+    }
+
+    private func request(_ address: WebSocketAddress, sendsCredentials: Bool) -> HTTPRequestHead {
+        var headers = HTTPHeaders()
+        headers.add(name: "Host", value: address.hostHeader)
+        headers.add(name: "User-Agent", value: "Loveseat")
+        if let basic = options.authenticator as? BasicAuthenticator, sendsCredentials {
+            headers.add(name: "Authorization", value: UpgradeHeaders.basic(basic.username, basic.password))
+        }
+        for (name, value) in options.headers.sorted(by: { $0.key < $1.key }) {
+            headers.replaceOrAdd(name: name, value: value)
+        }
+        headers.add(name: "Connection", value: "Upgrade")
+        headers.add(name: "Upgrade", value: "websocket")
+        headers.add(name: "Sec-WebSocket-Version", value: "13")
+        headers.add(name: "Sec-WebSocket-Key", value: UpgradeHeaders.newKey())
+        let offers = options.offers.map(\.rawValue).joined(separator: ",")
+        headers.add(name: "Sec-WebSocket-Protocol", value: offers)
+        return HTTPRequestHead(version: .http1_1, method: .GET, uri: address.target, headers: headers)
+    }
+}

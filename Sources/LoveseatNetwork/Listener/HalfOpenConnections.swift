@@ -1,0 +1,42 @@
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// Connections that have not shown yet what they want. There are so many at most, each for so long; the oldest goes
+/// first, so that silent ones cannot keep a working peer out.
+final class HalfOpenConnections: Sendable {
+    private let limit: Int
+    private let patience: TimeAmount
+    private let waiting = NIOLockedValueBox<[(id: ObjectIdentifier, channel: any Channel)]>([])
+
+    init(limit: Int, patience: TimeAmount) {
+        self.limit = limit
+        self.patience = patience
+    }
+
+    func add(_ channel: any Channel) {
+        let oldest = waiting.withLockedValue { waiting -> (any Channel)? in
+            waiting.append((ObjectIdentifier(channel), channel))
+            return waiting.count > limit ? waiting.removeFirst().channel : nil
+        }
+        oldest?.close(promise: nil)
+        let deadline = channel.eventLoop.scheduleTask(in: patience) {
+            if self.remove(channel) { channel.close(promise: nil) }
+        }
+        channel.closeFuture.whenComplete { _ in
+            deadline.cancel()
+            self.remove(channel)
+        }
+    }
+
+    /// The connection got its answer, or is gone; returns whether it was waiting.
+    @discardableResult
+    func remove(_ channel: any Channel) -> Bool {
+        waiting.withLockedValue { waiting in
+            guard let index = waiting.firstIndex(where: { $0.id == ObjectIdentifier(channel) }) else {
+                return false
+            }
+            waiting.remove(at: index)
+            return true
+        }
+    }
+}

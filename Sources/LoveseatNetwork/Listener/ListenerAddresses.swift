@@ -1,0 +1,52 @@
+import Foundation
+import LoveseatModel
+import NIOCore
+import NIOPosix
+
+/// The addresses of this host.
+enum ListenerAddresses {
+    /// What to bind for an interface's name or address.
+    static func address(of interface: String, port: Int) throws -> SocketAddress {
+        if let address = try? SocketAddress(ipAddress: interface, port: port) { return address }
+        let candidates = try System.enumerateDevices().filter { $0.name == interface }.compactMap(\.address)
+        // IPv4 first: everybody can write it down.
+        let sorted = candidates.filter { $0.protocol == .inet } + candidates.filter { $0.protocol == .inet6 }
+        guard var address = sorted.first else {
+            throw LoveseatError(
+                .unknownHost,
+                "there is no network interface \"\(interface)\" with an address"
+            )
+        }
+        address.port = port
+        return address
+    }
+
+    /// The URLs of a listener: those that other hosts reach first, this host's own last.
+    static func urls(networkInterface: String?, port: UInt16, isSecure: Bool, databaseName: String) throws
+        -> [URL]
+    {
+        let path = databaseName.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? databaseName
+        func url(_ host: String) -> URL? {
+            let host = host.contains(":") ? "[\(host.replacingOccurrences(of: "%", with: "%25"))]" : host
+            return URL(string: "\(isSecure ? "wss" : "ws")://\(host):\(port)/\(path)")
+        }
+        if let networkInterface {
+            let address = try address(of: networkInterface, port: Int(port))
+            return [address.ipAddress].compactMap { $0 }.compactMap(url)
+        }
+        var seen: Set<String> = []
+        var hosts: [(rank: Int, host: String)] = []
+        for device in try System.enumerateDevices() {
+            guard let address = device.address, let host = address.ipAddress, seen.insert(host).inserted
+            else {
+                continue
+            }
+            let isLoopback = host.hasPrefix("127.") || host == "::1"
+            let isLinkLocal = host.hasPrefix("fe80:")
+            let rank = (isLoopback ? 4 : 0) + (isLinkLocal ? 2 : 0) + (address.protocol == .inet6 ? 1 : 0)
+            let zone = isLinkLocal && !host.contains("%") ? "%\(device.name)" : ""
+            hosts.append((rank, host + zone))
+        }
+        return hosts.sorted { $0.rank < $1.rank }.compactMap { url($0.host) }
+    }
+}

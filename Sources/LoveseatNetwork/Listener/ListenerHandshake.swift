@@ -1,0 +1,115 @@
+import Dispatch
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import NIOCore
+import NIOHTTP1
+
+/// Answers the first request of a connection: with a WebSocket, or with a status, and never with nothing.
+final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let judge: UpgradeJudge
+    private let authenticator: (any ListenerAuthenticator)?
+    private let heartbeat: Double
+    private let serve: @Sendable (PeerConnection) -> Void
+    /// Takes the HTTP handlers out of the pipeline.
+    private let endHTTP: (any Channel) -> Void
+    private var head: HTTPRequestHead?
+    private var isAnswered = false
+
+    init(
+        judge: UpgradeJudge,
+        authenticator: (any ListenerAuthenticator)?,
+        heartbeat: Double,
+        serve: @escaping @Sendable (PeerConnection) -> Void,
+        endHTTP: @escaping (any Channel) -> Void
+    ) {
+        self.judge = judge
+        self.authenticator = authenticator
+        self.heartbeat = heartbeat
+        self.serve = serve
+        self.endHTTP = endHTTP
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): self.head = head
+        case .body: break
+        case .end:
+            guard let head, !isAnswered else { return }
+            isAnswered = true
+            answer(head, context)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard error is HTTPParserError, !isAnswered else { return context.close(promise: nil) }
+        isAnswered = true
+        refuse(UpgradeJudge.Refusal(status: .badRequest, reason: "this is no HTTP request"), context)
+    }
+
+    private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        do throws(UpgradeJudge.Refusal) {
+            let acceptance = try judge.judge(head)
+            let allowed = isAllowed(head.headers, context.eventLoop)
+            allowed.assumeIsolated().whenSuccess { isAllowed in
+                guard context.channel.isActive else { return }
+                if isAllowed {
+                    self.upgrade(acceptance, context)
+                } else {
+                    self.refuse(.unauthorized, context)
+                }
+            }
+        } catch { refuse(error, context) }
+    }
+
+    private func isAllowed(_ headers: HTTPHeaders, _ loop: any EventLoop) -> EventLoopFuture<Bool> {
+        guard let authenticator else { return loop.makeSucceededFuture(true) }
+        guard let passwords = authenticator as? ListenerPasswordAuthenticator,
+            let header = headers.first(name: "Authorization"),
+            let (username, password) = UpgradeHeaders.credentials(header)
+        else { return loop.makeSucceededFuture(false) }
+        // The app's closure may take its time; no other connection waits for it.
+        let promise = loop.makePromise(of: Bool.self)
+        DispatchQueue.global().async { promise.succeed(passwords.accepts(username, password)) }
+        return promise.futureResult
+    }
+
+    private func upgrade(_ acceptance: UpgradeJudge.Acceptance, _ context: ChannelHandlerContext) {
+        let headers: HTTPHeaders = [
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Accept": UpgradeHeaders.accept(key: acceptance.key),
+            "Sec-WebSocket-Protocol": acceptance.negotiated.rawValue,
+            "Server": "Loveseat",
+        ]
+        let response = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
+        context.write(wrapOutboundOut(.head(response)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        let channel = context.channel
+        do {
+            let webSocket = try WebSocketChannel.install(on: channel, isClient: false, heartbeat: heartbeat)
+            endHTTP(channel)
+            _ = context.pipeline.syncOperations.removeHandler(self)
+            serve(PeerConnection(channel: webSocket, negotiated: acceptance.negotiated))
+        } catch { context.close(promise: nil) }
+    }
+
+    private func refuse(_ refusal: UpgradeJudge.Refusal, _ context: ChannelHandlerContext) {
+        let body = context.channel.allocator.buffer(string: refusal.reason + "\n")
+        var headers = HTTPHeaders(refusal.headers.map { ($0[0], $0[1]) })
+        headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
+        headers.add(name: "Content-Length", value: "\(body.readableBytes)")
+        headers.add(name: "Server", value: "Loveseat")
+        if headers["Connection"].isEmpty { headers.add(name: "Connection", value: "close") }
+        let response = HTTPResponseHead(version: .http1_1, status: refusal.status, headers: headers)
+        context.write(wrapOutboundOut(.head(response)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        let loopBound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
+            loopBound.value.close(promise: nil)
+        }
+    }
+}

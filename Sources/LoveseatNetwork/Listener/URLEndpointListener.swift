@@ -1,0 +1,157 @@
+public import Foundation
+import LoveseatCore
+public import LoveseatModel
+import LoveseatReplication
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// The passive peer: serves collections to any number of replicators over WebSockets (replication.md §21).
+///
+/// A started listener lives until it stops or its database closes. It can be started again. Safe to use from any thread.
+public final class URLEndpointListener: Sendable {
+    /// How many peers there are.
+    public struct ConnectionStatus: Hashable, Sendable {
+        /// Open connections.
+        public let connectionCount: UInt64
+        /// Those that transfer something at the moment.
+        public let activeConnectionCount: UInt64
+    }
+
+    /// Seconds that a connection has to say what it wants.
+    private static let patience: Int64 = 15
+    private static let mostHalfOpen = 256
+
+    /// What it was made with.
+    public let config: URLEndpointListenerConfiguration
+    private let running = NIOLockedValueBox<Running?>(nil)
+
+    private struct Running: Sendable {
+        let channel: any Channel
+        let peers: PassivePeers
+        let port: UInt16
+        let urls: [URL]
+    }
+
+    /// Makes a listener, which listens when it is started.
+    public init(_ config: URLEndpointListenerConfiguration) { self.config = config }
+
+    /// Makes a listener, which listens when it is started.
+    public convenience init(config: URLEndpointListenerConfiguration) { self.init(config) }
+
+    /// The port it listens on; nil unless it is running.
+    public var port: UInt16? { running.withLockedValue { $0?.port } }
+
+    /// The URLs it can be reached at, one for each address of the host, those of the host itself last; nil unless it is
+    /// running.
+    public var urls: [URL]? { running.withLockedValue { $0?.urls } }
+
+    /// How many peers there are now.
+    public var status: ConnectionStatus {
+        let counts = running.withLockedValue { $0?.peers.counts } ?? (0, 0)
+        return ConnectionStatus(connectionCount: UInt64(counts.0), activeConnectionCount: UInt64(counts.1))
+    }
+
+    /// Starts to listen; does nothing if it does already.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` for no collections or those of two databases, `unsupported` unless
+    ///   `disableTLS` is set, `EADDRINUSE` of the `posix` domain if the port is taken, `unknownHost` for an interface that
+    ///   does not exist, `notOpen`.
+    public func start() async throws(LoveseatError) {
+        guard running.withLockedValue({ $0 == nil }) else { return }
+        guard let database = config.collections.first?.database,
+            config.collections.allSatisfy({ $0.database === database })
+        else {
+            throw LoveseatError(
+                .invalidParameter,
+                "a listener serves at least one collection, all of one database"
+            )
+        }
+        guard config.disableTLS else {
+            throw LoveseatError(
+                .unsupported,
+                "this version has no TLS yet: set disableTLS to serve in the clear"
+            )
+        }
+        let peers = PassivePeers(
+            database: database,
+            collections: config.collections,
+            isReadOnly: config.readOnly
+        )
+        try database.adopt(self)
+        do {
+            let channel = try await bind(peers, databaseName: database.name)
+            let port = UInt16(channel.localAddress?.port ?? 0)
+            let urls = try ListenerAddresses.urls(
+                networkInterface: config.networkInterface,
+                port: port,
+                isSecure: !config.disableTLS,
+                databaseName: database.name
+            )
+            running.withLockedValue { $0 = Running(channel: channel, peers: peers, port: port, urls: urls) }
+        } catch {
+            database.release(self)
+            throw LoveseatError(network: error)
+        }
+    }
+
+    /// Stops listening, says goodbye to every peer (they see WebSocket code 1001), and waits for them to go.
+    public func stop() async {
+        let stopped = running.withLockedValue { running in
+            defer { running = nil }
+            return running
+        }
+        guard let stopped else { return }
+        try? await stopped.channel.close().get()
+        await stopped.peers.stop()
+        config.collections.first?.database.release(self)
+    }
+
+    private func bind(_ peers: PassivePeers, databaseName: String) async throws -> any Channel {
+        let halfOpen = HalfOpenConnections(limit: Self.mostHalfOpen, patience: .seconds(Self.patience))
+        let authenticator = config.authenticator
+        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 1_024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                halfOpen.add(channel)
+                return channel.eventLoop.makeCompletedFuture {
+                    // The seam for TLS: its handlers go in front of these.
+                    let decoder = ByteToMessageHandler(
+                        HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes)
+                    )
+                    let encoder = HTTPResponseEncoder()
+                    let handshake = ListenerHandshake(
+                        judge: UpgradeJudge(databaseName: databaseName),
+                        authenticator: authenticator,
+                        heartbeat: ReplicatorConfiguration.defaultHeartbeat,
+                        serve: { connection in
+                            halfOpen.remove(channel)
+                            Task.detached { await peers.serve(connection) }
+                        },
+                        endHTTP: { channel in
+                            _ = channel.pipeline.syncOperations.removeHandler(encoder)
+                            _ = channel.pipeline.syncOperations.removeHandler(decoder)
+                        }
+                    )
+                    try channel.pipeline.syncOperations.addHandlers([encoder, decoder, handshake])
+                }
+            }
+        let port = Int(config.port ?? 0)
+        if let interface = config.networkInterface {
+            let address = try ListenerAddresses.address(of: interface, port: port)
+            return try await bootstrap.bind(to: address).get()
+        }
+        do { return try await bootstrap.bind(host: "::", port: port).get() } catch let error as IOError
+            where error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL
+        {
+            return try await bootstrap.bind(host: "0.0.0.0", port: port).get()
+        }
+    }
+}
+
+extension URLEndpointListener: DatabaseService {
+    package func endWithDatabase() async { await stop() }
+}

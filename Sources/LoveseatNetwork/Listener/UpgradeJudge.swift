@@ -1,0 +1,60 @@
+import Foundation
+import LoveseatModel
+import LoveseatReplication
+import NIOHTTP1
+
+/// Judges requests to a listener (replication.md §21.1). Pure: credentials are for somebody else to check.
+struct UpgradeJudge: Hashable, Sendable {
+    let databaseName: String
+
+    /// A request that is answered with a status.
+    struct Refusal: Error, Hashable {
+        let status: HTTPResponseStatus
+        let reason: String
+        var headers: [[String]] = []
+
+        static let unauthorized = Refusal(
+            status: .unauthorized,
+            reason: "wrong or missing user name and password",
+            headers: [["WWW-Authenticate", "Basic realm=\"Loveseat\", charset=\"UTF-8\""]]
+        )
+    }
+
+    /// A request that asks for what we have.
+    struct Acceptance: Hashable {
+        let negotiated: ReplicationProtocol
+        let key: String
+    }
+
+    func judge(_ head: HTTPRequestHead) throws(Refusal) -> Acceptance {
+        let path = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
+        let parts = path.split(separator: "/").map { $0.removingPercentEncoding ?? "" }
+        guard parts == [databaseName, "_blipsync"] else {
+            throw Refusal(status: .notFound, reason: "there is nothing here but /\(databaseName)/_blipsync")
+        }
+        guard head.method == .GET, UpgradeHeaders.hasToken("websocket", in: head.headers, "Upgrade"),
+            UpgradeHeaders.hasToken("upgrade", in: head.headers, "Connection")
+        else {
+            throw Refusal(
+                status: .upgradeRequired,
+                reason: "this is for WebSockets only",
+                headers: [["Upgrade", "websocket"], ["Connection", "Upgrade"]]
+            )
+        }
+        guard head.headers.first(name: "Sec-WebSocket-Version") == "13" else {
+            throw Refusal(
+                status: .upgradeRequired,
+                reason: "this is for WebSockets of version 13",
+                headers: [["Sec-WebSocket-Version", "13"], ["Upgrade", "websocket"]]
+            )
+        }
+        guard let key = head.headers.first(name: "Sec-WebSocket-Key"), Base64.decode(key)?.count == 16 else {
+            throw Refusal(status: .badRequest, reason: "Sec-WebSocket-Key must be 16 bytes in Base64")
+        }
+        guard let negotiated = UpgradeHeaders.negotiate(head.headers) else {
+            let ours = ReplicationProtocol.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Refusal(status: .badRequest, reason: "offer one of these protocols: \(ours)")
+        }
+        return Acceptance(negotiated: negotiated, key: key)
+    }
+}

@@ -1,0 +1,36 @@
+import Foundation
+package import LoveseatCore
+import LoveseatModel
+import LoveseatStorage
+
+/// A folder for databases that is gone when the test is over.
+package final class Scratch: Sendable {
+    package let path: String
+
+    package init() throws {
+        path = FileManager.default.temporaryDirectory.appending(path: "loveseat-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    package var config: DatabaseConfiguration { DatabaseConfiguration(directory: path) }
+
+    package func database(_ name: String) throws -> Database { try Database(name: name, config: config) }
+}
+
+extension LoveseatCore.Collection {
+    /// Every document's ID, with its revision and text; tombstones included.
+    package func contents() throws -> [String: String] {
+        let store = try openStore
+        var found: [String: String] = [:]
+        try store.read { view in
+            try view.changes(in: handle, since: 0) { record in
+                let body = record.isDeleted ? "deleted" : record.body.canonical.description
+                found[record.id] = "\(record.revision) \(body)"
+                return true
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatTesting
+import NIOCore
+import NIOPosix
+import Testing
+
+/// A listener and what comes to its port.
+struct ListenerTests {
+    private let scratch: Scratch
+    private let near: Database
+    private let far: Database
+
+    init() throws {
+        scratch = try Scratch()
+        near = try scratch.database("near")
+        far = try scratch.database("far")
+    }
+
+    private func listener(
+        _ change: (inout URLEndpointListenerConfiguration) -> Void = { _ in }
+    ) async throws -> URLEndpointListener {
+        var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
+        configuration.disableTLS = true
+        configuration.networkInterface = "127.0.0.1"
+        change(&configuration)
+        let listener = URLEndpointListener(configuration)
+        try await listener.start()
+        return listener
+    }
+
+    private func configuration(_ listener: URLEndpointListener) throws -> ReplicatorConfiguration {
+        let url = try #require(listener.urls?.first)
+        return ReplicatorConfiguration(target: URLEndpoint(url), collections: [try near.defaultCollection()])
+    }
+
+    private func sync(_ configuration: ReplicatorConfiguration) async -> Replicator.Status {
+        let replicator = Replicator(configuration)
+        replicator.start()
+        return await replicator.waitUntilStopped()
+    }
+
+    @Test func `documents and blobs cross a WebSocket both ways`() async throws {
+        let listener = try await listener()
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        let content = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let blob = try far.saveBlob(content, contentType: "text/plain")
+        try there.save(Document(id: "blob", ["blob": blob.json]))
+        let long = JSONValue.string(String(repeating: "lorem ", count: 10_000))
+        try near.inBatch {
+            for number in 0..<2_000 { try here.save(Document(id: "here\(number)", ["n": JSONValue(number)])) }
+            try here.save(Document(id: "long", ["text": long]))
+        }
+        let status = await sync(try configuration(listener))
+        #expect(status.error == nil)
+        #expect(status.progress.documents == 2_002)
+        #expect(try near.blobContent(blob) == Data(content))
+        #expect(try here.contents() == there.contents())
+        await listener.stop()
+        #expect(listener.urls == nil && listener.port == nil)
+    }
+
+    @Test func `a continuous replicator hears of changes, and of the listener's end`() async throws {
+        let listener = try await listener()
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        var configuration = try configuration(listener)
+        configuration.continuous = true
+        let replicator = Replicator(configuration)
+        let arrivals = try here.documentChanges(id: "news")
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { break }
+        try there.save(Document(id: "news"))
+        for await _ in arrivals { break }
+        #expect(listener.status.connectionCount == 1)
+        try await far.close()
+        #expect(await replicator.waitUntilStopped().error?.code == .webSocketGoingAway)
+        #expect(listener.urls == nil)
+    }
+
+    @Test func `the password decides who may connect`() async throws {
+        let listener = try await listener {
+            $0.authenticator = ListenerPasswordAuthenticator { user, password in
+                user == "ana" && ListenerPasswordAuthenticator.isEqual(password, "s3crét:x")
+            }
+        }
+        try far.defaultCollection().save(Document(id: "d"))
+        var configuration = try configuration(listener)
+        #expect(await sync(configuration).error?.code == .httpAuthRequired)
+        configuration.authenticator = BasicAuthenticator(username: "ana", password: "wrong")
+        #expect(await sync(configuration).error?.code == .httpAuthRequired)
+        configuration.authenticator = BasicAuthenticator(username: "ana", password: "s3crét:x")
+        #expect(await sync(configuration).error == nil)
+        #expect(try near.defaultCollection().count == 1)
+    }
+
+    @Test func `a read-only listener is pulled from and refuses a push`() async throws {
+        let listener = try await listener { $0.readOnly = true }
+        try far.defaultCollection().save(Document(id: "theirs"))
+        try near.defaultCollection().save(Document(id: "mine"))
+        var configuration = try configuration(listener)
+        configuration.replicatorType = .pull
+        #expect(await sync(configuration).error == nil)
+        #expect(try near.defaultCollection().count == 2)
+        configuration.replicatorType = .push
+        #expect(await sync(configuration).error?.code == .httpForbidden)
+        #expect(try far.defaultCollection().count == 1)
+    }
+
+    private static let upgrade = """
+        GET /far/_blipsync HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+        Sec-WebSocket-Protocol: BLIP_3+CBMobile_9, BLIP_3+CBMobile_3\r\n\r\n
+        """
+
+    @Test func `each wrong request gets its status and an end`() async throws {
+        let listener = try await listener()
+        let port = try #require(listener.port)
+        let cases: [(String, String)] = [
+            ("GET /other/_blipsync HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
+            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
+            ("GET /far HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
+            ("GET /far/_blipsync HTTP/1.1\r\nHost: x\r\n\r\n", "426"),
+            ("POST /far/_blipsync HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi", "426"),
+            (Self.upgrade.replacingOccurrences(of: "Version: 13", with: "Version: 8"), "426"),
+            (Self.upgrade.replacingOccurrences(of: "dGhlIHNhbXBsZSBub25jZQ==", with: "short"), "400"),
+            (Self.upgrade.replacingOccurrences(of: "BLIP_3+CBMobile_3", with: "chat"), "400"),
+            ("hello there\r\n\r\n", "400"),
+            ("\u{16}\u{3}\u{1}\u{2}\u{0}", "400"),
+        ]
+        for (request, status) in cases {
+            let answer = try await RawClient(port: port).exchange(request)
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(request) gets \(answer)")
+        }
+        let answer = try await RawClient(port: port).exchange(Self.upgrade) { $0.hasSuffix("\r\n\r\n") }
+        #expect(answer.hasPrefix("HTTP/1.1 101 "))
+        #expect(answer.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
+        #expect(answer.contains("BLIP_3+CBMobile_3\r\n"))
+    }
+
+    @Test func `a thousand silent sockets do not stop a working peer`() async throws {
+        let listener = try await listener()
+        let port = Int(try #require(listener.port))
+        try near.defaultCollection().save(Document(id: "d"))
+        var silent: [any NIOCore.Channel] = []
+        for _ in 0..<1_000 {
+            let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            silent.append(try await bootstrap.connect(host: "127.0.0.1", port: port).get())
+        }
+        #expect(await sync(try configuration(listener)).error == nil)
+        #expect(try far.defaultCollection().count == 1)
+        for channel in silent { channel.close(promise: nil) }
+    }
+
+    @Test func `the client says which connection failed and how`() async throws {
+        let collection = try near.defaultCollection()
+        func error(_ url: String) async throws -> LoveseatError? {
+            var configuration = ReplicatorConfiguration(
+                target: URLEndpoint(try #require(URL(string: url))),
+                collections: [collection]
+            )
+            configuration.maxAttempts = 1
+            return await sync(configuration).error
+        }
+        #expect(try await error("http://127.0.0.1/db")?.code == .invalidURL)
+        #expect(try await error("ws://127.0.0.1")?.code == .invalidURL)
+        #expect(try await error("ws://ana:pw@127.0.0.1/db")?.code == .invalidURL)
+        #expect(try await error("wss://127.0.0.1/db")?.code == .unsupported)
+        let listener = try await listener()
+        let port = try #require(listener.port)
+        #expect(try await error("ws://127.0.0.1:\(port)/other")?.code == .httpNotFound)
+        await listener.stop()
+        let refused = try await error("ws://127.0.0.1:\(port)/far")
+        #expect(refused?.code == .init(Int(ECONNREFUSED), domain: .posix))
+    }
+
+    @Test func `an offline replicator tries again until the peer is there`() async throws {
+        let first = try await listener()
+        let port = try #require(first.port)
+        await first.stop()
+        try near.defaultCollection().save(Document(id: "d"))
+        var configuration = ReplicatorConfiguration(
+            target: URLEndpoint(try #require(URL(string: "ws://127.0.0.1:\(port)/far"))),
+            collections: [try near.defaultCollection()]
+        )
+        configuration.maxAttemptWaitTime = 1
+        let replicator = Replicator(configuration)
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .offline { break }
+        let second = try await listener { $0.port = port }
+        #expect(await replicator.waitUntilStopped().error == nil)
+        #expect(try far.defaultCollection().count == 1)
+        await second.stop()
+    }
+
+    @Test func `a port that is taken and an interface that is not there are refused`() async throws {
+        let first = try await listener()
+        await #expect {
+            _ = try await listener { $0.port = first.port }
+        } throws: { ($0 as? LoveseatError)?.code == .init(Int(EADDRINUSE), domain: .posix) }
+        await #expect {
+            _ = try await listener { $0.networkInterface = "nowhere0" }
+        } throws: { ($0 as? LoveseatError)?.code == .unknownHost }
+        await #expect {
+            _ = try await listener { $0.disableTLS = false }
+        } throws: { ($0 as? LoveseatError)?.code == .unsupported }
+    }
+
+    @Test func `without an interface every address is listed, the host's own last`() async throws {
+        let listener = try await listener { $0.networkInterface = nil }
+        let urls = try #require(listener.urls)
+        #expect(urls.contains { $0.host() == "127.0.0.1" })
+        #expect(
+            urls.allSatisfy {
+                $0.scheme == "ws" && $0.path() == "/far" && $0.port == listener.port.map(Int.init)
+            }
+        )
+        var configuration = try configuration(listener)
+        let own = try #require(urls.last)
+        configuration = ReplicatorConfiguration(
+            target: URLEndpoint(own),
+            collections: configuration.collections
+        )
+        #expect(await sync(configuration).error == nil)
+    }
+}
