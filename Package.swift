@@ -18,6 +18,7 @@ let package = Package(
     products: [
         .library(name: "Loveseat", targets: ["Loveseat"]),
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
+        .executable(name: "loveseat", targets: ["LoveseatCLI"]),
         .executable(name: "simulate", targets: ["Simulate"]),
     ],
     dependencies: [
@@ -89,6 +90,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .executableTarget(
+            name: "LoveseatCLI",
+            dependencies: ["Loveseat", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            swiftSettings: strict
+        ),
+        .executableTarget(
             name: "Simulate",
             dependencies: [
                 "LoveseatTesting",
@@ -128,6 +134,7 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .testTarget(name: "LoveseatCLITests", dependencies: ["LoveseatCLI"], swiftSettings: strict),
         .testTarget(
             name: "ConvergenceTests",
             dependencies: ["LoveseatTesting"],

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Installs the system libraries that the package builds on (Debian, Ubuntu), or says how to.
+# Installs the system libraries that the package builds on (Debian, Ubuntu), or says how to; and the packages named as
+# arguments.
 set -euo pipefail
 missing=()
 [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
 [ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev)
+for package in "$@"; do
+    dpkg -s "$package" > /dev/null 2>&1 || missing+=("$package")
+done
 [ "$(uname)" = Linux ] || exit 0
 [ ${#missing[@]} -gt 0 ] || exit 0
 install="apt-get update && apt-get install -y ${missing[*]}"

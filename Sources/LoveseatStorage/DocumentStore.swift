@@ -21,6 +21,8 @@ package final class DocumentStore: Sendable {
         /// Whether a commit reaches the disk before it returns. Without, it survives a crash of the process but the
         /// last commits may not survive a power cut.
         package var fullSync = false
+        /// Whether only to read, which goes on while another process writes.
+        package var isReadOnly = false
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
@@ -53,6 +55,7 @@ package final class DocumentStore: Sendable {
     package static func open(folder: String, options: Options = Options()) throws(LoveseatError)
         -> DocumentStore
     {
+        if options.isReadOnly { return try openForReading(folder: folder, options: options) }
         guard mkdir(folder, 0o755) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
         let lock = try FolderLock(folder: folder)
         return try wrapping {
@@ -68,6 +71,25 @@ package final class DocumentStore: Sendable {
             let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
             return try DocumentStore(writer: pool, snapshots: pool, rows: rows, lock: lock, blobs: blobs)
         }
+    }
+
+    /// Opens a database folder without writing anything to it. SQLite keeps readers and the writing process apart.
+    private static func openForReading(folder: String, options: Options) throws(LoveseatError)
+        -> DocumentStore
+    {
+        try wrapping {
+            var readOnly = configuration(options, cacheKilobytes: 8 << 10)
+            readOnly.readonly = true
+            let rows = try DatabaseQueue(path: "\(folder)/db.sqlite", configuration: readOnly)
+            _ = try rows.read { try checkFormat($0) }
+            let blobs = BlobFiles(readingFrom: "\(folder)/blobs")
+            return try DocumentStore(writer: rows, snapshots: rows, rows: rows, lock: nil, blobs: blobs)
+        }
+    }
+
+    /// A number that changes with every commit of another connection, also one of another process.
+    package func dataVersion() throws -> Int {
+        try rows.unsafeRead { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
     }
 
     /// A store that lives in memory, for simulations; its blobs are files in a folder of the caller's.
@@ -98,20 +120,26 @@ package final class DocumentStore: Sendable {
         return configuration
     }
 
+    /// Refuses what is no database of ours, or one of a newer format; returns the format, 0 for an empty file.
+    private static func checkFormat(_ db: Database) throws -> Int32 {
+        let application = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+        let version = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") ?? 0
+        guard application == Schema.applicationID || (application == 0 && tables == 0) else {
+            throw LoveseatError(.unreadableDatabase, "db.sqlite is an SQLite file of another program")
+        }
+        guard version <= Schema.version else {
+            throw LoveseatError(
+                .databaseTooNew,
+                "the database has format \(version), this program knows \(Schema.version): update it"
+            )
+        }
+        return version
+    }
+
     private static func prepare(_ writer: any DatabaseWriter, options: Options) throws {
         try writer.writeWithoutTransaction { db in
-            let application = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            let version = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-            let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") ?? 0
-            guard application == Schema.applicationID || (application == 0 && tables == 0) else {
-                throw LoveseatError(.unreadableDatabase, "db.sqlite is an SQLite file of another program")
-            }
-            guard version <= Schema.version else {
-                throw LoveseatError(
-                    .databaseTooNew,
-                    "the database has format \(version), this program knows \(Schema.version): update it"
-                )
-            }
+            let version = try checkFormat(db)
             guard version == 0 else { return }
             let uuid = { BlobDigest(sha1: options.newUUID() + [0, 0, 0, 0]).hexadecimalText.prefix(32) }
             try db.inTransaction {

@@ -28,20 +28,22 @@ public final class Database: Sendable {
         self.name = name
         self.config = config
         let folder = try Self.folder(name, in: config.directory)
+        if !config.readOnly { try Self.makeDirectory(config.directory) }
+        var options = DocumentStore.Options()
+        options.fullSync = config.fullSync
+        options.isReadOnly = config.readOnly
+        state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
+    }
+
+    private static func makeDirectory(_ directory: String) throws(LoveseatError) {
         do {
-            try FileManager.default.createDirectory(
-                atPath: config.directory,
-                withIntermediateDirectories: true
-            )
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         } catch {
             throw LoveseatError(
                 .cantOpenFile,
-                "cannot make the folder \(config.directory): \(error.localizedDescription)"
+                "cannot make the folder \(directory): \(error.localizedDescription)"
             )
         }
-        var options = DocumentStore.Options()
-        options.fullSync = config.fullSync
-        state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
     }
 
     deinit {

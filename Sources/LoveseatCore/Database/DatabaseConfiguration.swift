@@ -13,11 +13,15 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// Whether a save reaches the disk before it returns. Without, saves survive a crash of the process, but the last
     /// ones may not survive a power cut.
     public var fullSync: Bool
+    /// Whether only to read, which goes on while another process has the database open. Saves throw `notWriteable`, and
+    /// feeds tell nothing of what the other process does.
+    public var readOnly: Bool
 
     /// The defaults, changed where given.
-    public init(directory: String? = nil, fullSync: Bool = defaultFullSync) {
+    public init(directory: String? = nil, fullSync: Bool = defaultFullSync, readOnly: Bool = false) {
         self.directory = directory ?? Self.defaultDirectory
         self.fullSync = fullSync
+        self.readOnly = readOnly
     }
 
     private static var defaultDirectory: String {

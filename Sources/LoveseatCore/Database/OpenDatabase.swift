@@ -6,11 +6,14 @@ private import Synchronization
 /// One open database folder, shared by every ``Database`` of this process that names it.
 package final class OpenDatabase: Sendable {
     package let folder: String
+    /// What it is known by in this process: readers and writers of a folder share nothing.
+    private let key: String
     package let store: DocumentStore
     package let expiration: ExpirationTimer
 
-    private init(folder: String, store: DocumentStore) {
+    private init(folder: String, key: String, store: DocumentStore) {
         self.folder = folder
+        self.key = key
         self.store = store
         expiration = ExpirationTimer(store: store)
     }
@@ -25,16 +28,17 @@ package final class OpenDatabase: Sendable {
     /// Opens a folder, or joins those who have it open.
     static func open(folder: String, options: DocumentStore.Options) throws(LoveseatError) -> OpenDatabase {
         let path = canonical(folder)
+        let key = options.isReadOnly ? "\(path) (reading)" : path
         let result: Result<OpenDatabase, LoveseatError> = entries.withLock { entries in
-            if let entry = entries[path] {
-                entries[path]?.holders += 1
+            if let entry = entries[key] {
+                entries[key]?.holders += 1
                 return .success(entry.database)
             }
             do throws(LoveseatError) {
                 let store = try DocumentStore.open(folder: path, options: options)
-                let database = OpenDatabase(folder: path, store: store)
-                database.expiration.look()
-                entries[path] = Entry(database: database, holders: 1)
+                let database = OpenDatabase(folder: path, key: key, store: store)
+                if !options.isReadOnly { database.expiration.look() }
+                entries[key] = Entry(database: database, holders: 1)
                 return .success(database)
             } catch { return .failure(error) }
         }
@@ -44,13 +48,13 @@ package final class OpenDatabase: Sendable {
     /// Leaves the folder; the last one closes it.
     func leave() throws(LoveseatError) {
         let result: Result<Void, LoveseatError> = Self.entries.withLock { entries in
-            guard var entry = entries[folder], entry.database === self else { return .success(()) }
+            guard var entry = entries[key], entry.database === self else { return .success(()) }
             entry.holders -= 1
             guard entry.holders == 0 else {
-                entries[folder] = entry
+                entries[key] = entry
                 return .success(())
             }
-            entries[folder] = nil
+            entries[key] = nil
             expiration.stop()
             do throws(LoveseatError) { return .success(try store.close()) } catch { return .failure(error) }
         }

@@ -102,6 +102,8 @@ public final class Replicator: Sendable {
             guard state.task == nil else { return }
             state.wasStarted = true
             state.isStopping = false
+            state.status = Status(activity: .connecting, progress: .none, error: nil)
+            for feed in state.statusFeeds.values { feed.push(state.status) }
             state.task = Task.detached { [self] in await run(reset: reset) }
         }
     }
@@ -148,7 +150,6 @@ public final class Replicator: Sendable {
 
     /// Connects until a connection ends well, an error is final, or somebody stops it.
     private func attempts(reset: Bool) async -> LoveseatError? {
-        setStatus(.connecting, Progress.none)
         do throws(LoveseatError) {
             try config.validate()
             try config.collections.first?.collection.database.adopt(self)

@@ -16,7 +16,8 @@ extension LoveseatError {
         switch error {
         case let error as LoveseatError: self = error
         case let error as IOError:
-            self.init(.init(Int(error.errnoCode), domain: .posix), "the network says: \(error)")
+            let text = String(cString: strerror(error.errnoCode)).lowercased()
+            self.init(.init(Int(error.errnoCode), domain: .posix), text)
         case let error as NIOConnectionError: self.init(connecting: error)
         case ChannelError.connectTimeout: self.init(.timeout, "the peer did not answer in time")
         case is ChannelError: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")

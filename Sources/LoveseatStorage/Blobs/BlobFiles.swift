@@ -35,6 +35,12 @@ package final class BlobFiles: Sendable {
         removeTemporaries()
     }
 
+    /// Blobs that another process may be writing: nothing is made or tidied up.
+    init(readingFrom folder: String) {
+        self.folder = folder
+        syncs = true
+    }
+
     static func failure(_ action: String, _ path: String) -> LoveseatError {
         let number = errno
         return LoveseatError(

@@ -1,0 +1,55 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+struct Changes: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List changes in their order: sequence, ID, revision.",
+        discussion: "EXAMPLE: loveseat changes trips --since 120 --follow"
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Option(help: "Only those after this sequence.")
+    var since: UInt64 = 0
+    @Flag(name: [.short, .long], help: "Go on with changes as they happen, whichever process makes them.")
+    var follow = false
+    @Flag(help: "As one JSON object a line.")
+    var json = false
+
+    /// How often to look for commits of other processes, of which SQLite tells nobody.
+    private static let lookEvery = Duration.milliseconds(100)
+
+    func run() async throws {
+        let (database, collection) = try options.read()
+        var last = since
+        var version = try collection.dataVersion()
+        try show(collection, after: &last)
+        if follow {
+            let isOver = Signals.whenInterrupted()
+            while !isOver() {
+                try await Task.sleep(for: Self.lookEvery)
+                let now = try collection.dataVersion()
+                guard now != version else { continue }
+                version = now
+                try show(collection, after: &last)
+            }
+        }
+        try await database.close()
+    }
+
+    private func show(_ collection: Loveseat.Collection, after last: inout UInt64) throws {
+        for change in try collection.revisions(since: last) {
+            last = change.sequence
+            if json {
+                try Output.standard.line([
+                    "sequence": JSONValue(change.sequence), "id": .string(change.id),
+                    "revision": .string(change.revision.text), "deleted": .bool(change.isDeleted),
+                ])
+            } else {
+                let deleted = change.isDeleted ? "\tdeleted" : ""
+                try Output.standard.line("\(change.sequence)\t\(change.id)\t\(change.revision)\(deleted)")
+            }
+        }
+        try Output.standard.flush()
+    }
+}

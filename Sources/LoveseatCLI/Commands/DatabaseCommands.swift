@@ -1,0 +1,106 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+struct Create: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make a database.",
+        discussion: "EXAMPLE: loveseat create trips --collections travel.sights,travel.hotels"
+    )
+
+    @OptionGroup var argument: DatabaseArgument
+    @Option(help: "Collections to make in it, with commas in between.")
+    var collections = ""
+
+    func run() throws {
+        guard !argument.exists || !collections.isEmpty else {
+            Output.remark("loveseat: \(argument.database) exists already")
+            throw ExitCode(73)
+        }
+        let names = try collections.collectionNames
+        let database = try argument.create()
+        for name in names { try database.createCollection(name: name.name, scope: name.scope) }
+        try database.close()
+    }
+}
+
+struct Info: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show what is in a database.")
+
+    @OptionGroup var argument: DatabaseArgument
+    @Flag(help: "As one JSON object.")
+    var json = false
+
+    func run() throws {
+        let database = try argument.read()
+        let path = database.path ?? ""
+        let (blobs, blobBytes) = Self.size("\(path)/blobs") { _ in true }
+        let (_, bytes) = Self.size(path) { $0.hasPrefix("db.sqlite") }
+        var collections: [(String, UInt64)] = []
+        for scope in try database.scopes() {
+            for collection in try scope.collections() {
+                collections.append((collection.fullName, collection.count))
+            }
+        }
+        if json {
+            try Output.standard.line([
+                "path": .string(path),
+                "bytes": JSONValue(bytes),
+                "blobs": JSONValue(blobs),
+                "blobBytes": JSONValue(blobBytes),
+                "collections": .object(Dictionary(collections.map { ($0.0, JSONValue($0.1)) }) { $1 }),
+            ])
+        } else {
+            try Output.standard.line("folder      \(path)")
+            try Output.standard.line("documents   \(bytes) bytes")
+            try Output.standard.line("blobs       \(blobs), \(blobBytes) bytes")
+            for (name, count) in collections {
+                try Output.standard.line("collection  \(name): \(count) documents")
+            }
+        }
+        try database.close()
+    }
+
+    private static func size(_ folder: String, where isCounted: (String) -> Bool) -> (
+        files: Int, bytes: UInt64
+    ) {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder))?.filter(isCounted) ?? []
+        let sizes = files.map { name in
+            let attributes = try? FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")
+            return attributes?[.size] as? UInt64 ?? 0
+        }
+        return (files.count, sizes.reduce(0, +))
+    }
+}
+
+struct Compact: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Remove blobs that no document refers to, and give free space back."
+    )
+
+    @OptionGroup var argument: DatabaseArgument
+
+    func run() throws {
+        let database = try argument.open()
+        try database.performMaintenance(type: .compact)
+        try database.close()
+    }
+}
+
+struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Look at everything stored, and say what is wrong.",
+        discussion: "Ends with 65 if anything is."
+    )
+
+    @OptionGroup var argument: DatabaseArgument
+
+    func run() throws {
+        let database = try argument.open()
+        let problems = try database.problems()
+        for problem in problems { try Output.standard.line(problem) }
+        try database.close()
+        guard problems.isEmpty else { throw ExitCode(65) }
+        Output.remark("nothing is wrong")
+    }
+}

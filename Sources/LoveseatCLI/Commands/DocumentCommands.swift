@@ -1,0 +1,230 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "ls", abstract: "List the IDs of documents.")
+
+    @OptionGroup var options: CollectionOptions
+    @Flag(name: [.short, .long], help: "With revision, sequence and size.")
+    var long = false
+    @Flag(help: "As one JSON object a line.")
+    var json = false
+
+    func run() throws {
+        let (database, collection) = try options.read()
+        try collection.forEachDocument { document in
+            let bytes = document.json.bytes.count
+            if json {
+                try Output.standard.line([
+                    "id": .string(document.id),
+                    "revision": .string(document.revisionID?.text ?? ""),
+                    "sequence": JSONValue(document.sequence),
+                    "bytes": JSONValue(bytes),
+                ])
+            } else if long {
+                let revision = document.revisionID?.text ?? ""
+                try Output.standard.line("\(document.id)\t\(revision)\t\(document.sequence)\t\(bytes)")
+            } else {
+                try Output.standard.line(document.id)
+            }
+        }
+        try database.close()
+    }
+}
+
+struct Get: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print a document.",
+        discussion: "EXAMPLE: loveseat get trips tower --rev 2-9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The document's ID.")
+    var id: String
+    @Option(help: "Another revision than the current one, as far as it is kept.")
+    var rev: String?
+    @Flag(help: "As it is stored, instead of indented with its keys in order.")
+    var raw = false
+
+    func run() throws {
+        let (database, collection) = try options.read()
+        let text: JSONText
+        if let rev {
+            guard let revision = RevisionID(rev) else {
+                throw LoveseatError(.badRevisionID, "\"\(rev)\" is no revision ID: see `loveseat revs`")
+            }
+            text = try collection.body(of: id, revision: revision)
+        } else {
+            text = try options.document(id).2.json
+        }
+        if raw { try Output.standard.line(text.bytes) } else { try Output.standard.line(Self.indented(text)) }
+        try database.close()
+    }
+
+    /// For people: keys in order, two spaces a level.
+    static func indented(_ text: JSONText) -> String {
+        func write(_ value: JSONValue, _ level: Int) -> String {
+            let inner = String(repeating: "  ", count: level + 1)
+            let outer = String(repeating: "  ", count: level)
+            switch value {
+            case .array(let items) where !items.isEmpty:
+                return "[\n" + items.map { inner + write($0, level + 1) }.joined(separator: ",\n")
+                    + "\n\(outer)]"
+            case .object(let members) where !members.isEmpty:
+                let lines = members.sorted { $0.key < $1.key }.map {
+                    "\(inner)\(JSONValue.string($0.key)): \(write($0.value, level + 1))"
+                }
+                return "{\n" + lines.joined(separator: ",\n") + "\n\(outer)}"
+            default: return value.description
+            }
+        }
+        return write(JSONElement(text).value, 0)
+    }
+}
+
+struct Put: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Save a document, in place of one that is there.",
+        discussion:
+            "EXAMPLES\n  loveseat put trips tower '{\"likes\":3}'\n  loveseat put trips tower < tower.json"
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The document's ID.")
+    var id: String
+    @Argument(help: "The document, a JSON object; read from standard input if it is not here.")
+    var json: String?
+    @Option(help: "The revision that is replaced; nothing is saved if another is there.")
+    var rev: String?
+
+    func run() throws {
+        let text = json ?? String(decoding: FileHandle.standardInput.readDataToEndOfFile(), as: UTF8.self)
+        var document: Document
+        do throws(JSONError) { document = try Document(id: id, json: text) } catch {
+            throw LoveseatError(.invalidJSON, "the document must be a JSON object: \(error)")
+        }
+        let (database, collection) = try options.create()
+        if let rev {
+            guard let stored = try collection.document(id: id), stored.revisionID?.text == rev else {
+                throw LoveseatError(.conflict, "\"\(id)\" is not at revision \(rev)")
+            }
+            var changed = stored
+            changed.properties = document.properties
+            guard try collection.save(&changed, concurrencyControl: .failOnConflict) else {
+                throw LoveseatError(.conflict, "\"\(id)\" is not at revision \(rev)")
+            }
+            document = changed
+        } else {
+            try collection.save(&document)
+        }
+        try Output.standard.line(document.revisionID?.text ?? "")
+        try database.close()
+    }
+}
+
+struct Set: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Change properties of a document.",
+        discussion: """
+            A path is names and positions: address.lines[0]. A value is JSON, or else text; an empty one removes the \
+            property.
+
+            EXAMPLE: loveseat set trips tower likes=4 address.city=Paris 'tags=["high"]' old=
+            """
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The document's ID.")
+    var id: String
+    @Argument(help: "path=value")
+    var changes: [String]
+
+    func run() throws {
+        let (database, collection) = try options.create()
+        var document = try collection.document(id: id) ?? Document(id: id)
+        var value = JSONValue.object(document.properties)
+        for change in changes {
+            guard let (path, new) = PropertyPath.change(change) else {
+                throw LoveseatError(.invalidParameter, "\"\(change)\" is not path=value")
+            }
+            try path.set(new, in: &value)
+        }
+        document.properties = value.object ?? [:]
+        try collection.save(&document)
+        try Output.standard.line(document.revisionID?.text ?? "")
+        try database.close()
+    }
+}
+
+struct Remove: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rm",
+        abstract: "Delete documents. The deletion replicates."
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The documents' IDs.")
+    var ids: [String]
+
+    func run() throws {
+        let (database, collection) = try options.open()
+        try database.inBatch {
+            for id in ids {
+                guard let document = try collection.document(id: id) else {
+                    throw LoveseatError(.notFound, "there is no document \"\(id)\"; nothing was deleted")
+                }
+                try collection.delete(document)
+            }
+        }
+        try database.close()
+    }
+}
+
+struct Purge: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Remove documents here, without trace. Other databases keep them."
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The documents' IDs.")
+    var ids: [String]
+
+    func run() throws {
+        let (database, collection) = try options.open()
+        try database.inBatch { for id in ids { try collection.purge(id: id) } }
+        try database.close()
+    }
+}
+
+struct Revisions: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revs",
+        abstract: "Show a document's revisions, newest first.",
+        discussion:
+            "Of each: its ID, its parent, and whether it is current, a leaf, deleted, in conflict or closed."
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The document's ID.")
+    var id: String
+    @Flag(help: "As one JSON object a line.")
+    var json = false
+
+    func run() throws {
+        let (database, collection) = try options.read()
+        for revision in try collection.revisions(of: id) {
+            if json {
+                try Output.standard.line([
+                    "revision": .string(revision.id.text),
+                    "parent": revision.parent.map { .string($0.text) } ?? .null,
+                    "flags": .array(revision.flags.map { .string($0) }),
+                ])
+            } else {
+                let flags = revision.flags.joined(separator: " ")
+                try Output.standard.line("\(revision.id)\t\(revision.parent?.text ?? "-")\t\(flags)")
+            }
+        }
+        try database.close()
+    }
+}

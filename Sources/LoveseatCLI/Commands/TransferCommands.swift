@@ -1,0 +1,147 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+struct Import: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Save many documents from JSON.",
+        discussion: """
+            The file is a JSON array, or JSON lines (one object a line), or a JSON object of which --array names a \
+            member that is an array. "-" is standard input. A document's ID is its --id-field, by default "_id" or \
+            "id"; without one it gets a number. The database and the collection are made if they are not there.
+
+            EXAMPLES
+              loveseat import geo iso_3166-1.json --array 3166-1 --id-field alpha_3 --collection iso.countries
+              loveseat export geo | loveseat import copy -
+            """
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The file; - for standard input.")
+    var file: String
+    @Option(help: "The property that is the document's ID.")
+    var idField: String?
+    @Option(help: "The member of a JSON object that is the array of documents.")
+    var array: String?
+    @Flag(help: "As one JSON object: how many were saved.")
+    var json = false
+
+    func run() throws {
+        let source = try DocumentSource(file: file, array: array)
+        let (database, collection) = try options.create()
+        var importer = Importer(database: database, collection: collection, idField: idField)
+        try source.forEach { try importer.add($0, at: $1) }
+        let count = try importer.finish()
+        try database.close()
+        if json {
+            try Output.standard.line(["documents": JSONValue(count)])
+        } else {
+            Output.remark("\(count) documents")
+        }
+    }
+}
+
+struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print all documents as JSON lines, in order of their IDs.",
+        discussion: """
+            Each line is a document with its ID as "_id", and "_collection" if that is not the default one. Equal \
+            databases give equal text, and `import` reads it.
+            """
+    )
+
+    @OptionGroup var argument: DatabaseArgument
+    @Option(name: [.short, .long], help: "Only this collection.")
+    var collection: String?
+
+    func run() throws {
+        let database = try argument.read()
+        let wanted = try collection?.collectionName.fullName
+        for scope in try database.scopes() {
+            for collection in try scope.collections() where wanted == nil || wanted == collection.fullName {
+                try export(collection)
+            }
+        }
+        try database.close()
+    }
+
+    private func export(_ collection: Loveseat.Collection) throws {
+        let isDefault = collection.fullName == CollectionName.default.fullName
+        let place = isDefault ? "" : ",\"_collection\":\(JSONValue.string(collection.fullName))"
+        try collection.forEachDocument { document in
+            let body = document.json.canonical.bytes
+            var line = Array("{\"_id\":\(JSONValue.string(document.id))\(place)".utf8)
+            if body.count > 2 { line.append(UInt8(ascii: ",")) }
+            line += body.dropFirst()
+            try Output.standard.line(line)
+        }
+    }
+}
+
+struct BlobCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "blob",
+        abstract: "Put blobs into documents, and take them out.",
+        subcommands: [Put.self, Get.self]
+    )
+
+    struct Put: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Store a file as a blob, in a property of a document.",
+            discussion: "EXAMPLE: loveseat blob put trips tower photo tower.jpg --type image/jpeg"
+        )
+
+        @OptionGroup var options: CollectionOptions
+        @Argument(help: "The document's ID; it is made if it is not there.")
+        var id: String
+        @Argument(help: "The property.")
+        var property: String
+        @Argument(help: "The file.")
+        var file: String
+        @Option(help: "The content's media type.")
+        var type: String?
+
+        func run() throws {
+            let (database, collection) = try options.create()
+            let blob = try database.saveBlob(fileURL: URL(filePath: file), contentType: type)
+            var document = try collection.document(id: id) ?? Document(id: id)
+            document[property] = blob.json
+            try collection.save(&document)
+            try Output.standard.line(blob.digest.text)
+            try database.close()
+        }
+    }
+
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write a document's blob to a file, or to standard output.",
+            discussion: "EXAMPLE: loveseat blob get trips tower photo > tower.jpg"
+        )
+
+        @OptionGroup var options: CollectionOptions
+        @Argument(help: "The document's ID.")
+        var id: String
+        @Argument(help: "The property.")
+        var property: String
+        @Argument(help: "The file; standard output if it is not here.")
+        var file: String?
+
+        func run() async throws {
+            let (database, _, document) = try options.document(id)
+            guard let blob = document.blob(property) else {
+                throw LoveseatError(.notFound, "\"\(property)\" of \"\(id)\" is no blob")
+            }
+            let pieces = try database.blobPieces(blob)
+            if let file {
+                guard FileManager.default.createFile(atPath: file, contents: nil),
+                    let handle = FileHandle(forWritingAtPath: file)
+                else { throw LoveseatError(.cantOpenFile, "cannot write \(file)") }
+                for try await piece in pieces { try handle.write(contentsOf: piece) }
+                try handle.close()
+            } else {
+                for try await piece in pieces { try Output.standard.raw(piece) }
+            }
+            try await database.close()
+        }
+    }
+}

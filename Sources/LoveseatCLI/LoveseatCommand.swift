@@ -1,0 +1,98 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+/// `loveseat`: databases from the command line.
+struct LoveseatCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "loveseat",
+        abstract: "JSON document databases that synchronise with each other, with no server in the middle.",
+        discussion: """
+            A database is a folder, DB.loveseat; DB may have a path in front. Documents are in the default collection \
+            unless --collection names another (scope.collection).
+
+            EXAMPLES
+              loveseat import cities cities.json --id-field code
+              loveseat serve cities --port 55990 --user ana --password-file secret.txt --no-tls
+              loveseat create copy
+              loveseat sync copy ws://192.168.1.7:55990/cities --user ana --continuous
+
+            EXIT CODES
+              0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
+            database, document, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
+            already exists · 74 the disk failed · 75 in use, try later · 76 the peer broke the protocol · 77 refused: \
+            password or permission
+
+            Shell completion: loveseat --generate-completion-script bash|zsh|fish
+            """,
+        version: "0.1.0",
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Databases",
+                subcommands: [Create.self, Info.self, Import.self, Export.self, Compact.self, Check.self]
+            ),
+            CommandGroup(
+                name: "Documents",
+                subcommands: [
+                    List.self, Get.self, Put.self, Set.self, Remove.self, Purge.self, Revisions.self,
+                    BlobCommand.self,
+                    Changes.self,
+                ]
+            ),
+            CommandGroup(name: "Peers", subcommands: [Serve.self, Push.self, Pull.self, Sync.self]),
+        ]
+    )
+}
+
+@main
+enum Main {
+    static func main() async {
+        // A reader that goes away, as `head` does, ends a write with an error, not the process with a signal.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try LoveseatCommand.parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            try Output.standard.flush()
+        } catch let error as LoveseatError {
+            try? Output.standard.flush()
+            FileHandle.standardError.write(Data("loveseat: \(error.message)\n".utf8))
+            exit(error.exitCode)
+        } catch is Output.Gone {
+            exit(0)
+        } catch {
+            try? Output.standard.flush()
+            LoveseatCommand.exit(withError: error)
+        }
+    }
+}
+
+extension LoveseatError {
+    /// The codes of sysexits.h, as `loveseat --help` lists them.
+    var exitCode: Int32 {
+        switch code {
+        case .notFound, .unknownHost, .httpNotFound, .cantOpenFile: 66
+        case .badDocID, .invalidJSON, .decodingError, .encodingError, .corruptData, .corruptRevisionData,
+            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict:
+            65
+        case .invalidParameter, .invalidURL, .unsupported: 64
+        case .busy: 75
+        case .ioError, .notWriteable: 74
+        case .httpAuthRequired, .httpForbidden: 77
+        case .remoteError, .webSocketProtocolError: 76
+        case .assertionFailed, .unexpectedError: 70
+        default:
+            switch code.domain {
+            case .posix where code.value == Int(EACCES) || code.value == Int(EPERM): 77
+            case .posix where code.value == Int(EADDRINUSE): 75
+            case .posix where [ENOENT, ENOTDIR].contains(Int32(code.value)): 66
+            case .posix where [ENOSPC, EIO, EROFS].contains(Int32(code.value)): 74
+            case .sqlite: 74
+            default: 69
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+/// Which database.
+struct DatabaseArgument: ParsableArguments {
+    @Argument(help: "The database: DB means the folder DB.loveseat.")
+    var database: String
+
+    private var parts: (directory: String, name: String) {
+        var path = database
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        if path.hasSuffix(".loveseat") { path.removeLast(".loveseat".count) }
+        let url = URL(filePath: path)
+        return (url.deletingLastPathComponent().path, url.lastPathComponent)
+    }
+
+    var exists: Bool { Database.exists(withName: parts.name, inDirectory: parts.directory) }
+
+    /// Opens a database that must be there.
+    func open() throws -> Database {
+        guard exists else {
+            throw LoveseatError(
+                .notFound,
+                "there is no database \(database): make it with `loveseat create \(database)`"
+            )
+        }
+        return try create()
+    }
+
+    /// Opens a database that must be there for reading, which goes on while `serve` or `sync` has it open.
+    func read() throws -> Database {
+        guard exists else { return try open() }
+        let config = DatabaseConfiguration(directory: parts.directory, readOnly: true)
+        return try Database(name: parts.name, config: config)
+    }
+
+    /// Opens a database, making it if it is not there.
+    func create() throws -> Database {
+        try Database(name: parts.name, config: DatabaseConfiguration(directory: parts.directory))
+    }
+}
+
+/// Which database and which of its collections.
+struct CollectionOptions: ParsableArguments {
+    @OptionGroup var argument: DatabaseArgument
+
+    @Option(
+        name: [.short, .long],
+        help: "The collection: scope.collection, or a collection of the default scope."
+    )
+    var collection = "_default"
+
+    func name() throws -> CollectionName { try collection.collectionName }
+
+    /// Opens both, which must be there.
+    func open() throws -> (database: Database, collection: Loveseat.Collection) {
+        let database = try argument.open()
+        return (database, try existing(in: database))
+    }
+
+    /// Opens both, which must be there, for reading.
+    func read() throws -> (database: Database, collection: Loveseat.Collection) {
+        let database = try argument.read()
+        return (database, try existing(in: database))
+    }
+
+    private func existing(in database: Database) throws -> Loveseat.Collection {
+        let name = try name()
+        guard let collection = try database.collection(name: name.name, scope: name.scope) else {
+            throw LoveseatError(.notFound, "there is no collection \(name.fullName) in \(argument.database)")
+        }
+        return collection
+    }
+
+    /// Opens both, making what is not there.
+    func create() throws -> (database: Database, collection: Loveseat.Collection) {
+        let name = try name()
+        let database = try argument.create()
+        return (database, try database.createCollection(name: name.name, scope: name.scope))
+    }
+
+    /// Opens both for reading, and reads a document that must be there.
+    func document(_ id: String) throws -> (Database, Loveseat.Collection, Document) {
+        let (database, collection) = try read()
+        guard let document = try collection.document(id: id) else {
+            throw LoveseatError(.notFound, "there is no document \"\(id)\" in \(collection.fullName)")
+        }
+        return (database, collection, document)
+    }
+}
+
+extension String {
+    var collectionName: CollectionName {
+        get throws {
+            guard let name = CollectionName(path: self) else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "\"\(self)\" is no collection's name: use scope.collection"
+                )
+            }
+            return name
+        }
+    }
+
+    /// Names with commas in between.
+    var collectionNames: [CollectionName] {
+        get throws { try split(separator: ",").map { try String($0).collectionName } }
+    }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import Loveseat
+
+/// How far a replication is: a bar on a terminal, a line now and then elsewhere; both on standard error.
+struct ProgressBar {
+    private let isTerminal = isatty(2) == 1
+    private let start = ContinuousClock.now
+    private var lastShown = ContinuousClock.now - .seconds(60)
+    private var lastActivity: Replicator.ActivityLevel?
+
+    mutating func show(_ status: Replicator.Status) {
+        let now = ContinuousClock.now
+        let isNews = status.activity != lastActivity
+        guard isNews || now - lastShown > (isTerminal ? .milliseconds(100) : .seconds(2)) else { return }
+        lastShown = now
+        lastActivity = status.activity
+        if isTerminal {
+            FileHandle.standardError.write(Data("\r\u{1B}[K\(bar(status))".utf8))
+        } else if isNews || status.activity == .busy {
+            Output.remark(text(status))
+        }
+    }
+
+    /// Leaves the bar's line.
+    func end() { if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) } }
+
+    var seconds: Double {
+        let elapsed = (ContinuousClock.now - start).components
+        return Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+    }
+
+    private func bar(_ status: Replicator.Status) -> String {
+        let progress = status.progress
+        let share = progress.total == 0 ? 1 : Double(progress.completed) / Double(progress.total)
+        let full = Int(share * 30)
+        let bar = String(repeating: "█", count: full) + String(repeating: "·", count: 30 - full)
+        return "[\(bar)] \(Int(share * 100)) %  \(text(status))"
+    }
+
+    private func text(_ status: Replicator.Status) -> String {
+        let activity = "\(status.activity)"
+        let error = status.error.map { ": \($0.message)" } ?? ""
+        let rate = Int(Double(status.progress.documents) / max(seconds, 0.001))
+        let documents =
+            status.progress.documents > 0 ? " · \(status.progress.documents) documents, \(rate)/s" : ""
+        return activity + error + documents
+    }
+}

@@ -1,0 +1,98 @@
+package import LoveseatModel
+import LoveseatStorage
+
+/// What tools look at and apps do not.
+extension Collection {
+    /// A revision of a document's tree.
+    package struct TreeRevision: Sendable {
+        package let id: RevisionID
+        package let parent: RevisionID?
+        /// `current`, `leaf`, `deleted`, `conflict`, `closed`.
+        package let flags: [String]
+    }
+
+    /// A change, as the collection's order of changes has it.
+    package struct ChangedRevision: Sendable {
+        package let sequence: UInt64
+        package let id: String
+        package let revision: RevisionID
+        package let isDeleted: Bool
+    }
+
+    /// Every document in order of the IDs, deleted ones left out, a thousand read at a time.
+    package func forEachDocument(_ body: (Document) throws -> Void) throws {
+        let store = try openStore
+        var last = ""
+        while true {
+            let documents = try store.read { view in
+                try view.documentIDs(in: handle, after: last, limit: 1_000).compactMap {
+                    try view.record($0, in: handle).map { Document($0) }
+                }
+            }
+            guard let end = documents.last else { return }
+            for document in documents { try body(document) }
+            last = end.id
+        }
+    }
+
+    /// The changes after a sequence, in order.
+    package func revisions(since: UInt64) throws -> [ChangedRevision] {
+        let store = try openStore
+        var found: [ChangedRevision] = []
+        try store.read { view in
+            try view.changes(in: handle, since: since) { record in
+                found.append(
+                    ChangedRevision(
+                        sequence: record.sequence,
+                        id: record.id,
+                        revision: record.revision,
+                        isDeleted: record.isDeleted
+                    )
+                )
+                return true
+            }
+        }
+        return found
+    }
+
+    private func tree(of id: String) throws -> RevisionTree {
+        let store = try openStore
+        guard let record = try store.readRows({ try $0.record(id, in: handle) }) else {
+            throw LoveseatError(.notFound, "there is no document \"\(id)\" in \(fullName)")
+        }
+        return try record.tree()
+    }
+
+    /// A document's revisions, newest first.
+    package func revisions(of id: String) throws -> [TreeRevision] {
+        let tree = try tree(of: id)
+        return tree.nodes.sorted { $0.id > $1.id }.map { node in
+            var flags: [String] = []
+            if node.id == tree.winner?.id { flags.append("current") }
+            if tree.isLeaf(node.id) { flags.append("leaf") }
+            if node.isDeleted { flags.append("deleted") }
+            if node.isConflict { flags.append("conflict") }
+            if node.flags.contains(.closed) { flags.append("closed") }
+            return TreeRevision(id: node.id, parent: node.parent, flags: flags)
+        }
+    }
+
+    /// The body of a revision, as far as it is kept.
+    package func body(of id: String, revision: RevisionID) throws -> JSONText {
+        guard let node = try tree(of: id).node(revision) else {
+            throw LoveseatError(.notFound, "\"\(id)\" has no revision \(revision)")
+        }
+        guard let body = node.body else {
+            throw LoveseatError(.notFound, "the content of revision \(revision) is not kept any more")
+        }
+        return body
+    }
+
+    /// A number that changes with every commit of another process.
+    package func dataVersion() throws -> Int { try openStore.dataVersion() }
+}
+
+extension Database {
+    /// What is wrong with what is stored, a sentence each.
+    package func problems() throws -> [String] { try store.check() }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+/// The command line as a person uses it.
+struct CommandTests {
+    private let folder: CommandLineFolder
+
+    init() throws { folder = try CommandLineFolder() }
+
+    @Test func `documents are put, changed, read, listed, removed and purged`() throws {
+        #expect(try folder.run("put", "db", "tower", "{\"likes\":3}").lines.first?.hasPrefix("1-") == true)
+        try folder.run("set", "db", "tower", "likes=4", "address.city=Paris", "tags[0]=high", "old=true")
+        try folder.run("set", "db", "tower", "old=", "tags[1]=\"iron\"")
+        let tower = "{\"address\":{\"city\":\"Paris\"},\"likes\":4,\"tags\":[\"high\",\"iron\"]}"
+        #expect(try folder.run("get", "db", "tower", "--raw").lines == [tower])
+        let revisions = try folder.run("revs", "db", "tower").lines
+        #expect(revisions.count == 3)
+        #expect(revisions[0].hasPrefix("3-") && revisions[0].hasSuffix("current leaf"))
+        try folder.run("put", "db", "bridge", "{}", "--collection", "travel.sights")
+        #expect(try folder.run("ls", "db").lines == ["tower"])
+        #expect(try folder.run("ls", "db", "-c", "travel.sights").lines == ["bridge"])
+        #expect(try folder.run("info", "db", "--json").output.contains("\"travel.sights\":1"))
+        #expect(try folder.run("rm", "db", "tower").status == 0)
+        #expect(try folder.run("get", "db", "tower").status == 66)
+        #expect(try folder.run("changes", "db").lines.last?.hasSuffix("deleted") == true)
+        #expect(try folder.run("purge", "db", "tower").status == 0)
+        #expect(try folder.run("changes", "db").lines.isEmpty)
+        #expect(try folder.run("check", "db").status == 0)
+    }
+
+    @Test(arguments: [
+        ("[{\"k\":\"a\",\"n\":1},{\"k\":\"b\"}]", ["--id-field", "k"]),
+        ("{\"k\":\"a\",\"n\":1}\n\n{\"k\":\"b\"}\n", ["--id-field", "k"]),
+        ("{\"rows\":[{\"k\":\"a\",\"n\":1},{\"k\":\"b\"}]}", ["--id-field", "k", "--array", "rows"]),
+    ])
+    func `each form of JSON is imported`(_ text: String, _ arguments: [String]) throws {
+        try folder.write(text, to: "in.json")
+        let (process, _, _) = try folder.start(["import", "db", "in.json"] + arguments)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        #expect(
+            try folder.run("export", "db").lines == [
+                "{\"_id\":\"a\",\"k\":\"a\",\"n\":1}", "{\"_id\":\"b\",\"k\":\"b\"}",
+            ]
+        )
+    }
+
+    @Test func `an export is imported as it was, collections included`() throws {
+        try folder.run("put", "db", "a", "{\"n\":1}")
+        try folder.run("put", "db", "b", "{}", "-c", "x.y")
+        let export = try folder.run("export", "db").output
+        try folder.write(export, to: "all.jsonl")
+        try folder.run("import", "copy", "all.jsonl")
+        #expect(try folder.run("export", "copy").output == export)
+    }
+
+    @Test func `mistakes end with their code and one line that says what to do`() throws {
+        try folder.run("create", "db")
+        try folder.write("{\"a\":1}\n{\"a\":", to: "cut.jsonl")
+        let cases: [(Int32, [String])] = [
+            (73, ["create", "db"]), (66, ["get", "none", "a"]), (66, ["get", "db", "a"]),
+            (65, ["put", "db", "a", "nope"]),
+            (65, ["put", "db", "_a", "{}"]), (65, ["import", "db", "cut.jsonl"]),
+            (66, ["import", "db", "none.json"]),
+            (64, ["get", "db", "a", "--colour"]), (64, ["ls", "db", "-c", "a.b.c"]),
+            (66, ["ls", "db", "-c", "a.b"]),
+            (64, ["set", "db", "a", "x"]), (64, ["sync", "db", "http://127.0.0.1/db"]),
+            (69, ["sync", "db", "ws://127.0.0.1:1/db"]),
+            (64, ["sync", "db", "ws://127.0.0.1:1/db", "--user", "ana"]),
+        ]
+        for (status, arguments) in cases {
+            let (process, output, errors) = try folder.start(arguments)
+            let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            _ = output.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            #expect(process.terminationStatus == status, "\(arguments) says \(text)")
+            #expect(!text.isEmpty)
+        }
+        #expect(try folder.run("ls", "db").lines.isEmpty)
+    }
+
+    @Test func `blobs go into documents and come out again`() throws {
+        let content = String(repeating: "lorem ipsum ", count: 50_000)
+        try folder.write(content, to: "text")
+        #expect(try folder.run("blob", "put", "db", "d", "file", "text", "--type", "text/plain").status == 0)
+        #expect(try folder.run("blob", "get", "db", "d", "file").output == content)
+        try folder.run("blob", "get", "db", "d", "file", "out")
+        #expect(try String(contentsOfFile: "\(folder.path)/out", encoding: .utf8) == content)
+        #expect(try folder.run("blob", "get", "db", "d", "none").status == 66)
+    }
+}
