@@ -92,7 +92,7 @@ package struct ReplicationSession: Sendable {
     var deferred: [(number: UInt64, message: Message)] = []
     var blobReads: [UInt64: BlobRead] = [:]
 
-    private var lastReport: ReplicationReport?
+    private var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
     private var hasFailed = false
 
     /// A blob being sent.
@@ -322,17 +322,20 @@ package struct ReplicationSession: Sendable {
                     &effects
                 )
             }
-            let unsaved = collections.indices.contains { index in
-                collections[index].checkpoint.map { $0.isSaving || $0.needsSave(currentCheckpoint(index)) }
-                    ?? false
-            }
-            report(isBusy: busy || unsaved)
-            if isEnding, !unsaved { close(1000, "") }
+            let isUnsaved = (!busy || isEnding) && collections.indices.contains { needsCheckpoint($0) }
+            report(isBusy: busy || isUnsaved)
+            if isEnding, !isUnsaved { close(1000, "") }
         } else {
             report(isBusy: busy)
         }
     }
 
+    private func needsCheckpoint(_ index: Int) -> Bool {
+        guard let checkpoint = collections[index].checkpoint else { return false }
+        return checkpoint.isSaving || checkpoint.needsSave(currentCheckpoint(index))
+    }
+
+    /// While busy, small steps are left out.
     private mutating func report(isBusy: Bool) {
         var progress = ReplicationProgress()
         for collection in collections {
@@ -343,9 +346,13 @@ package struct ReplicationSession: Sendable {
             }
         }
         if !isBusy { progress.completed = progress.total }
-        let report = ReplicationReport.activity(isBusy: isBusy, progress)
-        guard report != lastReport else { return }
-        lastReport = report
-        effects.append(.report(report))
+        if let (wasBusy, last) = lastReport, wasBusy == isBusy {
+            let isSmall =
+                progress.documents &- last.documents < tuning.reportDocuments
+                && progress.completed &- last.completed < tuning.reportBytes
+            guard progress != last, !isBusy || !isSmall else { return }
+        }
+        lastReport = (isBusy, progress)
+        effects.append(.report(.activity(isBusy: isBusy, progress)))
     }
 }

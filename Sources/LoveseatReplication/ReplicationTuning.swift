@@ -36,6 +36,10 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var receivedBytes = 64 << 20
     /// Bodies at least this long, in bytes, travel compressed.
     package var compressionThreshold = 100
+    /// How many documents more, or
+    package var reportDocuments: UInt64 = 100
+    /// how many bytes more, are worth a report of progress.
+    package var reportBytes: UInt64 = 256 << 10
     /// How long a stop waits for the peer to take the last checkpoint, in milliseconds.
     package var stopDelay = 2_000
 

@@ -213,7 +213,17 @@ package final class DocumentStore: Sendable {
         if isWritingHere, let outer = writing.withLock({ $0.value }) {
             return try outer.nested { try body(outer) }
         }
-        return try writer.writeWithoutTransaction { db in
+        return try writeAlone(body)
+    }
+
+    /// Writes one document: a transaction of its own, or, inside ``write(_:)`` of the same thread, simply part of it.
+    package func writeOne<T>(_ body: (WriteTransaction) throws -> T) throws -> T {
+        if isWritingHere, let outer = writing.withLock({ $0.value }) { return try body(outer) }
+        return try writeAlone(body)
+    }
+
+    private func writeAlone<T>(_ body: (WriteTransaction) throws -> T) throws -> T {
+        try writer.writeWithoutTransaction { db in
             writingThread.store(Self.thisThread, ordering: .releasing)
             let start = catalog.withLock { $0 }
             let transaction = WriteTransaction(database: db, blobs: blobs, catalog: start)

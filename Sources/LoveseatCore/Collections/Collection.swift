@@ -52,7 +52,7 @@ public struct Collection: Sendable {
 
     private func write<T>(_ body: (WriteTransaction) throws -> T) throws(LoveseatError) -> T {
         let store = try openStore
-        return try DocumentStore.wrapping { try store.write(body) }
+        return try DocumentStore.wrapping { try store.writeOne(body) }
     }
 
     // MARK: Reading

@@ -298,6 +298,8 @@ public final class Replicator: Sendable {
                 Progress(completed: progress.completed, total: progress.total, documents: progress.documents)
             )
         case .document(let event):
+            let feeds = state.withLock { Array($0.documentFeeds.values) }
+            guard !feeds.isEmpty else { return }
             let name = config.collections[event.collection].collection.handle.name
             var flags: DocumentFlags = []
             if event.isDeleted { flags.insert(.deleted) }
@@ -309,7 +311,6 @@ public final class Replicator: Sendable {
                 flags: flags,
                 error: event.error
             )
-            let feeds = state.withLock { Array($0.documentFeeds.values) }
             for feed in feeds { feed.push(DocumentReplication(isPush: event.isPush, documents: [document])) }
         case .failure: break
         }

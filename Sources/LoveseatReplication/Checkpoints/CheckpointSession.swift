@@ -54,7 +54,7 @@ struct CheckpointSession: Sendable {
         tuning: ReplicationTuning,
         _ effects: inout [ReplicationEffect]
     ) {
-        guard checkpoint != saved, !gaveUp, saving == .no else { return }
+        guard !gaveUp, saving == .no, now || !timerIsSet, checkpoint != saved else { return }
         if now {
             save(checkpoint, time: time, &effects)
         } else if !timerIsSet {

@@ -49,6 +49,7 @@ struct PullSession: Sendable {
     private var incoming: [Int: Incoming] = [:]
     private var nextKey = 0
     private var insertQueue: [Int] = []
+    private var insertBytes = 0
     private var inserting: [Int] = []
     private var timerIsSet = false
     private var bufferedBytes = 0
@@ -399,14 +400,14 @@ struct PullSession: Sendable {
 
     private mutating func enqueue(_ key: Int, _ effects: inout [ReplicationEffect]) {
         insertQueue.append(key)
+        insertBytes += incoming[key]?.revision.body.bytes.count ?? 0
         flushIfDue(&effects)
     }
 
     /// Stores what has come as soon as nothing else is expected, or there is enough of it, or it has waited long.
     private mutating func flushIfDue(_ effects: inout [ReplicationEffect]) {
         guard !insertQueue.isEmpty, inserting.isEmpty else { return }
-        let bytes = insertQueue.reduce(0) { $0 + (incoming[$1]?.revision.body.bytes.count ?? 0) }
-        let isEnough = insertQueue.count >= tuning.insertBatch || bytes >= tuning.insertBytes
+        let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
         if isEnough || (expected.isEmpty && promised == 0) {
             flush(&effects)
         } else if !timerIsSet {
@@ -429,6 +430,7 @@ struct PullSession: Sendable {
         inserting = Array(insertQueue.prefix(tuning.insertBatch))
         insertQueue.removeFirst(inserting.count)
         let revisions = inserting.compactMap { incoming[$0]?.revision }
+        insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
         effects.append(
             .store(.insert(collection: collection, revisions), then: .inserted(collection: collection))
         )

@@ -38,7 +38,10 @@ struct PushSession: Sendable {
     /// Proposals refused as conflicts, until the pull brings the reason.
     private var parked: [String: LocalChange] = [:]
     private var comparing: [Int: (change: LocalChange, server: RevisionID?)] = [:]
-    private var pending: Set<UInt64> = []
+    /// The local sequences that are done with.
+    private(set) var completed: SequenceSet
+    /// Revisions whose bytes are being read or handed to the transport.
+    private var transmitting = 0
     private(set) var unflushedMarks: [DocumentRevision] = []
     private var peerHistory: Int
     private var peerFindsBlobs = false
@@ -61,6 +64,8 @@ struct PushSession: Sendable {
         self.tuning = tuning
         initiallyCompleted = start
         lastRead = start.completeUpTo ?? 0
+        completed = start
+        completed.insert(0...lastRead)
         peerHistory = tuning.maxHistory
     }
 
@@ -75,13 +80,6 @@ struct PushSession: Sendable {
         !isReading && !hasMore && lists.isEmpty && queue.isEmpty && inFlight.isEmpty && comparing.isEmpty
     }
 
-    /// The local sequences that are done with.
-    var completed: SequenceSet {
-        var set = initiallyCompleted
-        set.insert(0...lastRead)
-        for sequence in pending { set.remove(sequence) }
-        return set
-    }
 
     // MARK: The feed
 
@@ -125,18 +123,19 @@ struct PushSession: Sendable {
     ) {
         isReading = false
         hasMore = changes.count >= (subscription?.batch ?? tuning.changesPerMessage)
+        if through > lastRead { completed.insert(lastRead + 1...through) }
         lastRead = max(lastRead, through)
         var list: [LocalChange] = []
         for change in changes where !initiallyCompleted.contains(change.sequence) {
             // The active side knows by its marks what the peer has; a passive one only remembers.
             if saidCaughtUp, !isProposing, isEcho(change) { continue }
             if let older = parked.removeValue(forKey: change.documentID) {
-                complete(older, isDocument: false)
+                complete(older)
             }
-            pending.insert(change.sequence)
+            completed.remove(change.sequence)
             progress.total += UInt64(max(1, change.bodySize))
             if let waiting = busy[change.documentID] {
-                if let waiting { complete(waiting, isDocument: false) }
+                if let waiting { complete(waiting) }
                 busy[change.documentID] = .some(change)
             } else {
                 list.append(change)
@@ -207,7 +206,7 @@ struct PushSession: Sendable {
                 ) {
                     switch answer {
                     case .send(let known): enqueue(change, known: known)
-                    case .notWanted, .refused: finish(change, isDocument: false, synced: nil, &effects)
+                    case .notWanted, .refused: finish(change, synced: nil, &effects)
                     }
                 }
             }
@@ -224,7 +223,7 @@ struct PushSession: Sendable {
     ) {
         switch answer {
         case .send: enqueue(change, known: change.remoteAncestor.map { [$0] } ?? [])
-        case .alreadyThere: finish(change, isDocument: false, synced: change.revision, &effects)
+        case .alreadyThere: finish(change, synced: change.revision, &effects)
         case .conflict(let current): compare(change, server: current, &effects)
         case .refused(let status):
             let error = LoveseatError(
@@ -232,7 +231,7 @@ struct PushSession: Sendable {
                 "the peer refused document \"\(change.documentID)\""
             )
             report(change, error, &effects)
-            finish(change, isDocument: false, synced: nil, &effects)
+            finish(change, synced: nil, &effects)
         }
     }
 
@@ -283,7 +282,7 @@ struct PushSession: Sendable {
             server.flatMap { answer.supersedes ? $0 : nil } ?? (server == nil ? answer.remoteAncestor : nil)
         if !answer.isCurrent {
             // A newer revision took its place, with a sequence of its own.
-            finish(change, isDocument: false, synced: nil, &effects)
+            finish(change, synced: nil, &effects)
         } else if let ancestor, ancestor != change.remoteAncestor, !answer.hasConflict {
             var again = change
             again.remoteAncestor = ancestor
@@ -293,7 +292,7 @@ struct PushSession: Sendable {
             release(change.documentID, succeeded: nil, &effects)
         } else {
             report(change, conflict(change), &effects)
-            finish(change, isDocument: false, synced: nil, &effects)
+            finish(change, synced: nil, &effects)
         }
         pump(&effects)
     }
@@ -323,12 +322,15 @@ struct PushSession: Sendable {
     // MARK: Revisions
 
     private mutating func sendMore(_ effects: inout [ReplicationEffect]) {
-        let occupied = inFlight.values.count { $0.isTransmitting || $0.sentBytes == 0 }
-        let room = min(tuning.revisionsTransmitting - occupied, queue.count)
+        let room = min(tuning.revisionsTransmitting - transmitting, queue.count)
         guard room > 0, unansweredBytes < tuning.unansweredBytes else { return }
         let next = Array(queue.prefix(room))
         queue.removeFirst(room)
-        for revision in next { inFlight[revision.key] = revision }
+        transmitting += room
+        for var revision in next {
+            revision.isTransmitting = true
+            inFlight[revision.key] = revision
+        }
         requestBodies(next, &effects)
     }
 
@@ -367,7 +369,6 @@ struct PushSession: Sendable {
                 )
                 revision.sent = content.revision
                 revision.sentBytes = max(1, message.body.count)
-                revision.isTransmitting = true
                 unansweredBytes += revision.sentBytes
                 inFlight[key] = revision
                 effects.append(.send(message, then: .revision(collection: collection, key: key)))
@@ -378,7 +379,7 @@ struct PushSession: Sendable {
                 requestBodies([revision], &effects)
             case .missing, .obsolete:
                 sendNothing(revision, status: outgoing == .missing ? 404 : 410, &effects)
-                end(revision, isDocument: false, synced: false, &effects)
+                end(revision, synced: false, &effects)
             }
         }
         pump(&effects)
@@ -397,8 +398,14 @@ struct PushSession: Sendable {
     }
 
     mutating func revisionSent(_ key: Int, _ effects: inout [ReplicationEffect]) {
-        inFlight[key]?.isTransmitting = false
+        stopTransmitting(key)
         pump(&effects)
+    }
+
+    private mutating func stopTransmitting(_ key: Int) {
+        guard inFlight[key]?.isTransmitting == true else { return }
+        inFlight[key]?.isTransmitting = false
+        transmitting -= 1
     }
 
     /// The peer stored a revision, or says why not (replication.md §9.2).
@@ -407,14 +414,14 @@ struct PushSession: Sendable {
         _ answer: Result<Message, ReplyError>,
         _ effects: inout [ReplicationEffect]
     ) {
+        stopTransmitting(key)
         guard var revision = inFlight[key] else { return }
         unansweredBytes -= revision.sentBytes
         revision.sentBytes = 0
-        revision.isTransmitting = false
         switch answer {
         case .success:
             report(revision, nil, &effects)
-            end(revision, isDocument: true, synced: true, &effects)
+            end(revision, synced: true, &effects)
         case .failure(let reply):
             let error = LoveseatError(reply: reply, "pushing document \"\(revision.documentID)\"")
             if reply.domain == "HTTP", reply.code == 403, !revision.wasForbidden, isProposing {
@@ -429,7 +436,7 @@ struct PushSession: Sendable {
                 release(revision.documentID, succeeded: nil, &effects)
             } else {
                 report(revision, error, &effects)
-                end(revision, isDocument: false, synced: false, &effects)
+                end(revision, synced: false, &effects)
             }
         }
         pump(&effects)
@@ -437,38 +444,37 @@ struct PushSession: Sendable {
 
     private mutating func end(
         _ revision: QueuedRevision,
-        isDocument: Bool,
         synced: Bool,
         _ effects: inout [ReplicationEffect]
     ) {
+        stopTransmitting(revision.key)
         inFlight[revision.key] = nil
-        pending.remove(revision.sequence)
-        progress.finish(revision.bodySize, isDocument: isDocument)
+        completed.insert(revision.sequence)
+        progress.finish(revision.bodySize, isDocument: synced)
         if synced { mark(revision.documentID, revision.sent, &effects) }
         release(revision.documentID, succeeded: synced ? revision.sent : nil, &effects)
     }
 
     private mutating func finish(
         _ change: LocalChange,
-        isDocument: Bool,
         synced: RevisionID?,
         _ effects: inout [ReplicationEffect]
     ) {
-        complete(change, isDocument: isDocument)
+        complete(change)
         if let synced { mark(change.documentID, synced, &effects) }
         release(change.documentID, succeeded: synced, &effects)
     }
 
-    private mutating func complete(_ change: LocalChange, isDocument: Bool) {
-        pending.remove(change.sequence)
-        progress.finish(change.bodySize, isDocument: isDocument)
+    private mutating func complete(_ change: LocalChange) {
+        completed.insert(change.sequence)
+        progress.finish(change.bodySize, isDocument: false)
     }
 
     /// A document is no longer under way: offers the newer revision that waited for it.
     private mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect])
     {
         guard let entry = busy.removeValue(forKey: id), var waiting = entry else { return }
-        if let older = parked.removeValue(forKey: id) { complete(older, isDocument: false) }
+        if let older = parked.removeValue(forKey: id) { complete(older) }
         if isProposing, let succeeded { waiting.remoteAncestor = succeeded }
         offer([waiting], &effects)
     }

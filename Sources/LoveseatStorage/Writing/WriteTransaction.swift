@@ -43,8 +43,8 @@ package struct IncomingRecord: Sendable {
 /// A transaction that may write. Used inside the closure that it was given to, and nowhere else.
 package final class WriteTransaction: ReadTransaction {
     private let blobs: BlobFiles
-    /// The IDs changed in each collection, in order, each once.
-    private var changed: [Int64: (collection: CollectionHandle, ids: [String], seen: Set<String>)] = [:]
+    /// The IDs changed in each collection, in order. Only ever appended to, so that a part that fails is cut off.
+    private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private(set) var commits: [CollectionCommit] = []
     private var savepoints = 0
 
@@ -59,7 +59,7 @@ package final class WriteTransaction: ReadTransaction {
     func nested<T>(_ body: () throws -> T) throws -> T {
         savepoints += 1
         let name = "part\(savepoints)"
-        let before = (catalogView, changed)
+        let before = (catalogView, changed.map(\.ids.count))
         try RawStatement("SAVEPOINT \(name)", in: database).run()
         defer { savepoints -= 1 }
         do {
@@ -72,17 +72,21 @@ package final class WriteTransaction: ReadTransaction {
                 _ = try? RawStatement("RELEASE \(name)", in: database).run()
             }
             replaceCatalog { $0 = before.0 }
-            changed = before.1
+            changed.removeLast(changed.count - before.1.count)
+            for (index, count) in before.1.enumerated() {
+                changed[index].ids.removeLast(changed[index].ids.count - count)
+            }
             throw error
         }
     }
 
     func finish() throws {
-        commits = changed.values.sorted { $0.collection.number < $1.collection.number }.map {
-            CollectionCommit(
+        commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }.map {
+            var seen: Set<String> = []
+            return CollectionCommit(
                 collection: $0.collection.name,
                 number: $0.collection.number,
-                documentIDs: $0.ids,
+                documentIDs: $0.ids.count == 1 ? $0.ids : $0.ids.filter { seen.insert($0).inserted },
                 lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0
             )
         }
@@ -116,9 +120,11 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     private func note(_ id: String, in collection: CollectionHandle) {
-        var entry = changed.removeValue(forKey: collection.number) ?? (collection, [], [])
-        if entry.seen.insert(id).inserted { entry.ids.append(id) }
-        changed[collection.number] = entry
+        if let index = changed.firstIndex(where: { $0.collection.number == collection.number }) {
+            changed[index].ids.append(id)
+        } else {
+            changed.append((collection, [id]))
+        }
     }
 
     // MARK: Local edits

@@ -1,0 +1,190 @@
+import Foundation
+import Loveseat
+
+/// The rows that need a peer: this program started once more, as the listener.
+struct PeerRows {
+    let scratch: Scratch
+    let peer: Process
+    let url: URL
+
+    /// Starts the other process, which serves an empty database, or `database` if that is named.
+    init(scratch: Scratch, database: String = "far") throws {
+        self.scratch = scratch
+        peer = Process()
+        peer.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        peer.arguments = ["listen", scratch.path, database]
+        let output = Pipe()
+        peer.standardOutput = output
+        try peer.run()
+        var line = ""
+        while !line.contains("\n") {
+            let piece = output.fileHandleForReading.availableData
+            guard !piece.isEmpty else { fatalError("the listener ended by itself") }
+            line += String(decoding: piece, as: UTF8.self)
+        }
+        guard let url = URL(string: line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+            fatalError("the listener says \(line)")
+        }
+        self.url = url
+    }
+
+    func end() {
+        peer.terminate()
+        peer.waitUntilExit()
+    }
+
+    private func configuration(_ collection: Collection, _ type: ReplicatorType) -> ReplicatorConfiguration {
+        var configuration = ReplicatorConfiguration(target: URLEndpoint(url: url), collections: [collection])
+        configuration.replicatorType = type
+        configuration.maxAttempts = 1
+        return configuration
+    }
+
+    private static func run(
+        _ configuration: ReplicatorConfiguration,
+        each: (Replicator.Status) -> Void = { _ in }
+    ) async throws -> Double {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let replicator = Replicator(configuration)
+        replicator.start()
+        for await status in replicator.statuses { each(status) }
+        if let error = replicator.status.error { throw error }
+        return (clock.now - start).inSeconds
+    }
+
+    private static func fill(_ collection: Collection, _ count: Int) throws {
+        for start in stride(from: 0, to: count, by: 10_000) {
+            try collection.database.inBatch {
+                for number in start..<min(count, start + 10_000) {
+                    try collection.save(try Document(id: "doc\(number)", json: sampleText(number)))
+                }
+            }
+        }
+    }
+
+    private static func rawInsertRate(_ count: Int) throws -> Double {
+        let scratch = try Scratch()
+        let raw = RawSQLite(path: "\(scratch.path)/raw.sqlite")
+        let bodies = (0..<count).map { Array(sampleText($0).utf8) }
+        let time = seconds {
+            raw.run("BEGIN")
+            for (number, body) in bodies.enumerated() { raw.insert("doc\(number)", number, body) }
+            raw.run("COMMIT")
+        }
+        return Double(count) / time
+    }
+
+    static func pushAndPull(_ count: Int) async throws -> [Row] {
+        let raw = try rawInsertRate(count)
+        let scratch = try Scratch()
+        let near = try scratch.database("near")
+        try fill(try near.defaultCollection(), count)
+        let peer = try PeerRows(scratch: scratch)
+        let pushed = try await run(peer.configuration(try near.defaultCollection(), .push))
+        let third = try scratch.database("third")
+        let pulled = try await run(peer.configuration(try third.defaultCollection(), .pull))
+        peer.end()
+        guard try third.defaultCollection().count == count else { fatalError("not everything arrived") }
+        try await near.close()
+        try await third.close()
+        return [
+            .ratio("push, \(count) documents", Double(count) / pushed, of: raw, unit: "documents/s", floor: 0.3),
+            .ratio("pull, \(count) documents", Double(count) / pulled, of: raw, unit: "documents/s", floor: 0.3),
+        ]
+    }
+
+    /// Rate, memory and the second sync of many documents.
+    static func flatness(_ count: Int) async throws -> [Row] {
+        let scratch = try Scratch()
+        let near = try scratch.database("near")
+        let collection = try near.defaultCollection()
+        try fill(collection, count)
+        let peer = try PeerRows(scratch: scratch)
+        let clock = ContinuousClock()
+        let start = clock.now
+        var marks: [(documents: Int, seconds: Double)] = []
+        let before = (near: residentBytes(of: getpid()), far: residentBytes(of: peer.peer.processIdentifier))
+        var most = before
+        _ = try await run(peer.configuration(collection, .push)) { status in
+            marks.append((Int(status.progress.documents), (clock.now - start).inSeconds))
+            if marks.count % 64 == 0 {
+                most.near = max(most.near, residentBytes(of: getpid()))
+                most.far = max(most.far, residentBytes(of: peer.peer.processIdentifier))
+            }
+        }
+        func rate(from low: Int, to high: Int) -> Double {
+            guard let first = marks.first(where: { $0.documents >= low }),
+                let last = marks.last(where: { $0.documents <= high }), last.seconds > first.seconds
+            else { return .nan }
+            return Double(last.documents - first.documents) / (last.seconds - first.seconds)
+        }
+        let (early, late) = (rate(from: 1, to: count / 10), rate(from: count * 9 / 10, to: count))
+        var again: [Double] = []
+        for _ in 0..<5 { again.append(try await run(peer.configuration(collection, .push))) }
+        peer.end()
+        try await near.close()
+        let growth = Double(max(most.near - before.near, most.far - before.far)) / 1e6
+        return [
+            .ratio("last tenth of \(count) documents against the first", late, of: early, unit: "documents/s", floor: 0.8),
+            .limit("memory growth of either peer meanwhile", growth, unit: "MB", atMost: 96),
+            .limit("re-sync with nothing to do, \(count) documents", again.median * 1_000, unit: "ms", atMost: 50),
+        ]
+    }
+
+    /// From a save here to its being visible here again, by way of the peer and a second database: half of that.
+    static func latency(_ count: Int) async throws -> Row {
+        let scratch = try Scratch()
+        let near = try scratch.database("near")
+        let third = try scratch.database("third")
+        let peer = try PeerRows(scratch: scratch)
+        var pushing = peer.configuration(try near.defaultCollection(), .push)
+        pushing.continuous = true
+        var pulling = peer.configuration(try third.defaultCollection(), .pull)
+        pulling.continuous = true
+        let replicators = [Replicator(pushing), Replicator(pulling)]
+        for replicator in replicators {
+            replicator.start()
+            for await status in replicator.statuses where status.activity == .idle { break }
+        }
+        let collection = try near.defaultCollection()
+        let arrivals = try third.defaultCollection().changes()
+        var iterator = arrivals.makeAsyncIterator()
+        let clock = ContinuousClock()
+        var times: [Double] = []
+        for number in 0..<count {
+            let start = clock.now
+            try collection.save(try Document(id: "doc\(number)", json: sampleText(number)))
+            _ = await iterator.next()
+            times.append((clock.now - start).inSeconds)
+        }
+        for replicator in replicators {
+            replicator.stop()
+            await replicator.waitUntilStopped()
+        }
+        peer.end()
+        try await near.close()
+        try await third.close()
+        return .limit("save to visible at the idle peer (half of two hops)", times.median / 2 * 1_000, unit: "ms", atMost: 10)
+    }
+
+    static func blob(_ megabytes: Int) async throws -> Row {
+        let scratch = try Scratch()
+        let near = try scratch.database("near")
+        let collection = try near.defaultCollection()
+        let file = "\(scratch.path)/content"
+        _ = FileManager.default.createFile(atPath: file, contents: nil)
+        guard let handle = FileHandle(forWritingAtPath: file) else { fatalError("cannot write \(file)") }
+        for _ in 0..<megabytes {
+            try handle.write(contentsOf: Data((0..<1_000_000).map { _ in UInt8.random(in: 0...255) }))
+        }
+        try handle.close()
+        let blob = try near.saveBlob(fileURL: URL(filePath: file), contentType: "image/jpeg")
+        try collection.save(Document(id: "photo", ["photo": blob.json]))
+        let peer = try PeerRows(scratch: scratch)
+        let time = try await run(peer.configuration(collection, .push))
+        peer.end()
+        try await near.close()
+        return .speed("blob of \(megabytes) MB", Double(megabytes) / time, unit: "MB/s", atLeast: 150)
+    }
+}
