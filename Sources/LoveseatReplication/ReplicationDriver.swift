@@ -22,7 +22,10 @@ package actor ReplicationDriver {
         }
     }
 
+    /// What is handed to the transport at once: enough to be worth the way, little enough that the peer is not kept
+    /// waiting for it.
     private static let batchBytes = 64 << 10
+    private static let batchFrames = 40
     private static let farewellSeconds = 2
     /// Beyond this much unsent output nothing more is read: the peer asks faster than it listens.
     private static let outputLimit = 16 << 20
@@ -161,7 +164,7 @@ package actor ReplicationDriver {
         while !isGone {
             var batch: [[UInt8]] = []
             var bytes = 0
-            while bytes < Self.batchBytes {
+            while bytes < Self.batchBytes, batch.count < Self.batchFrames {
                 let (frame, actions) = peer.nextFrame()
                 if !actions.isEmpty { perform(actions) }
                 guard let frame else { break }

@@ -6,12 +6,17 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var listsInFlight = 5
     /// Revisions waiting to be sent before the feed of changes pauses.
     package var revisionsQueued = 600
-    /// Revisions whose bytes are not all handed to the socket.
-    package var revisionsTransmitting = 10
+    /// Revisions whose bytes are being read or handed to the socket, and
+    package var revisionsTransmitting = 64
+    /// how many bytes they may have, but for a single one.
+    package var transmittingBytes = 256 << 10
     /// Bytes of revisions sent and not answered. Keeps what is lost by a cut, and the peer's queue, small.
     package var unansweredBytes = 2 << 20
     /// Revisions asked for and not received; beyond it no more lists are answered.
-    package var revisionsRequested = 200
+    package var revisionsRequested = 500
+    /// Revisions received and not stored, because blobs of theirs are missing or others come first; beyond it no more
+    /// lists are answered.
+    package var revisionsHandled = 500
     /// Revisions stored in one transaction.
     package var insertBatch = 100
     /// Bytes of revisions stored in one transaction.

@@ -175,8 +175,17 @@ struct PeerRows {
         let file = "\(scratch.path)/content"
         _ = FileManager.default.createFile(atPath: file, contents: nil)
         guard let handle = FileHandle(forWritingAtPath: file) else { fatalError("cannot write \(file)") }
+        // Each megabyte is different, and none compresses.
+        var state: UInt64 = 88_172_645_463_325_252
         for _ in 0..<megabytes {
-            try handle.write(contentsOf: Data((0..<1_000_000).map { _ in UInt8.random(in: 0...255) }))
+            var megabyte: [UInt64] = []
+            for _ in 0..<125_000 {
+                state ^= state << 13
+                state ^= state >> 7
+                state ^= state << 17
+                megabyte.append(state)
+            }
+            try handle.write(contentsOf: megabyte.withUnsafeBytes { Data($0) })
         }
         try handle.close()
         let blob = try near.saveBlob(fileURL: URL(filePath: file), contentType: "image/jpeg")

@@ -12,10 +12,20 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     /// Reads `<generation>-<digest>`: a decimal number without leading zero, and lower-case hexadecimal digits, an
     /// even number of them. Nil for anything else.
     public init?(_ text: some StringProtocol) {
+        let text = String(text)
+        guard
+            let generation = text.utf8.withContiguousStorageIfAvailable({ Self.generation(of: $0) })
+                ?? Self.generation(of: Array(text.utf8))
+        else { return nil }
+        self.generation = generation
+        self.text = text
+    }
+
+    private static func generation(of text: some Sequence<UInt8>) -> UInt32? {
         var generation: UInt32 = 0
         var digits = 0
         var digest = 0
-        for byte in text.utf8 {
+        for byte in text {
             if digest > 0 {
                 guard (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) else { return nil }
                 digest += 1
@@ -31,8 +41,7 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
             }
         }
         guard digits > 0, digest > 1, digest % 2 == 1, digest <= 257 else { return nil }
-        self.generation = generation
-        self.text = String(text)
+        return generation
     }
 
     /// Makes one of a generation and the raw bytes of a digest.

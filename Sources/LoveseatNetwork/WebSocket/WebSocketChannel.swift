@@ -33,7 +33,6 @@ final class WebSocketChannel: MessageChannel {
         let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         relay.target.withLockedValue { $0 = (channel.eventLoop, bound) }
         try channel.pipeline.syncOperations.addHandlers([
-            WebSocketFrameEncoder(),
             ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: WebSocketHandler.largestMessage)),
             handler,
         ])

@@ -9,8 +9,8 @@ import NIOWebSocket
 /// stops reading while nobody takes what has arrived.
 final class WebSocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
-    typealias OutboundIn = WebSocketFrame
-    typealias OutboundOut = WebSocketFrame
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
     /// The largest message that is accepted, in bytes.
     static let largestMessage = 1 << 20
@@ -54,7 +54,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         case .binary, .continuation: receive(frame)
         case .text: fail(1003, "text messages are no BLIP")
         case .ping:
-            if !sentClose { write(.pong, frame.unmaskedData, promise: nil) }
+            if !sentClose { write(.pong, Array(frame.unmaskedData.readableBytesView)) }
         case .pong: break
         case .connectionClose: receiveClose(frame.unmaskedData)
         default: fail(1002, "unknown frame")
@@ -118,22 +118,20 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     /// Writes messages; the promise is kept when they are handed to the operating system.
     func send(_ messages: [[UInt8]], promise: EventLoopPromise<Void>) {
-        guard let context, !sentClose, let last = messages.last else {
+        guard let context, !sentClose else {
             return promise.fail(LoveseatError(.webSocketAbnormalClose, "the connection is closed"))
         }
-        for message in messages.dropLast() {
-            write(.binary, context.channel.allocator.buffer(bytes: message), promise: nil)
-        }
-        write(.binary, context.channel.allocator.buffer(bytes: last), promise: promise)
-        context.flush()
+        var data = context.channel.allocator.buffer(capacity: messages.reduce(0) { $0 + $1.count + 14 })
+        for message in messages { WebSocketFrames.append(.binary, message, masked: isClient, to: &data) }
+        context.writeAndFlush(wrapOutboundOut(data), promise: promise)
     }
 
-    private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer, promise: EventLoopPromise<Void>?) {
+    /// Sends a frame that is not a message.
+    private func write(_ opcode: WebSocketOpcode, _ payload: [UInt8]) {
         guard let context else { return }
-        let mask = isClient ? WebSocketMaskingKey.random() : nil
-        let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: mask, data: data)
-        context.write(wrapOutboundOut(frame), promise: promise)
-        if opcode != .binary { context.flush() }
+        var data = context.channel.allocator.buffer(capacity: payload.count + 14)
+        WebSocketFrames.append(opcode, payload, masked: isClient, to: &data)
+        context.writeAndFlush(wrapOutboundOut(data), promise: nil)
     }
 
     // MARK: Ending
@@ -141,13 +139,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
     /// Sends a close frame, once, and gives the peer a few seconds to answer.
     func sendClose(_ code: Int, _ reason: String) {
         guard !sentClose, let context else { return }
-        var data = context.channel.allocator.buffer(capacity: 125)
         // Codes that are not for the wire (RFC 6455 §7.4) stand for a normal end.
-        data.writeInteger(UInt16([1004, 1005, 1006, 1015].contains(code) ? 1000 : code))
-        data.writeImmutableBuffer(
-            ByteBuffer(string: String(decoding: reason.utf8.prefix(120), as: UTF8.self))
+        let sent = [1004, 1005, 1006, 1015].contains(code) ? 1000 : code
+        let text = String(decoding: reason.utf8.prefix(120), as: UTF8.self)
+        write(
+            .connectionClose,
+            [UInt8(truncatingIfNeeded: sent >> 8), UInt8(truncatingIfNeeded: sent)] + text.utf8
         )
-        write(.connectionClose, data, promise: nil)
         sentClose = true
         timer?.cancel()
         closing = context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(Self.closingSeconds)) {
@@ -193,7 +191,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         // Nothing is read while nobody takes it, so that nothing was heard means nothing.
         if hasHeard || heldRead { return watch(for: heartbeat) }
         guard let context else { return }
-        write(.ping, context.channel.allocator.buffer(capacity: 0), promise: nil)
+        write(.ping, [])
         let patience = min(TimeAmount.seconds(20), max(heartbeat - .seconds(1), .milliseconds(500)))
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
             if self.hasHeard || self.heldRead { return self.watch(for: self.heartbeat) }

@@ -139,8 +139,9 @@ struct PullSession: Sendable {
     }
 
     private mutating func judgeNext(_ effects: inout [ReplicationEffect]) {
-        let outstanding = expected.count + promised + incoming.count
+        let outstanding = expected.count + promised
         guard judging == nil, let number = waitingLists.first, outstanding < tuning.revisionsRequested,
+            incoming.count < tuning.revisionsHandled,
             let list = lists[number]
         else { return }
         waitingLists.removeFirst()
@@ -229,6 +230,7 @@ struct PullSession: Sendable {
     // MARK: Revisions
 
     mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
+        defer { judgeNext(&effects) }
         promised = max(0, promised - 1)
         let key = message.properties["id"].flatMap { id in
             message.properties["sequence"].flatMap { RemoteSequence(json: $0) }.map {

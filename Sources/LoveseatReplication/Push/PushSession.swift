@@ -80,7 +80,6 @@ struct PushSession: Sendable {
         !isReading && !hasMore && lists.isEmpty && queue.isEmpty && inFlight.isEmpty && comparing.isEmpty
     }
 
-
     // MARK: The feed
 
     /// Something was saved. Reads on, if this push goes on at all.
@@ -322,11 +321,20 @@ struct PushSession: Sendable {
     // MARK: Revisions
 
     private mutating func sendMore(_ effects: inout [ReplicationEffect]) {
+        // A few at a time, since each read is a transaction.
         let room = min(tuning.revisionsTransmitting - transmitting, queue.count)
-        guard room > 0, unansweredBytes < tuning.unansweredBytes else { return }
-        let next = Array(queue.prefix(room))
-        queue.removeFirst(room)
-        transmitting += room
+        guard room > 0, transmitting * 2 <= tuning.revisionsTransmitting,
+            unansweredBytes < tuning.unansweredBytes
+        else { return }
+        var bytes = 0
+        let next = Array(
+            queue.prefix(room).prefix { revision in
+                defer { bytes += revision.bodySize }
+                return bytes == 0 || bytes + revision.bodySize <= tuning.transmittingBytes
+            }
+        )
+        queue.removeFirst(next.count)
+        transmitting += next.count
         for var revision in next {
             revision.isTransmitting = true
             inFlight[revision.key] = revision

@@ -81,15 +81,16 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     func finish() throws {
-        commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }.map {
-            var seen: Set<String> = []
-            return CollectionCommit(
-                collection: $0.collection.name,
-                number: $0.collection.number,
-                documentIDs: $0.ids.count == 1 ? $0.ids : $0.ids.filter { seen.insert($0).inserted },
-                lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0
-            )
-        }
+        commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }
+            .map {
+                var seen: Set<String> = []
+                return CollectionCommit(
+                    collection: $0.collection.name,
+                    number: $0.collection.number,
+                    documentIDs: $0.ids.count == 1 ? $0.ids : $0.ids.filter { seen.insert($0).inserted },
+                    lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0
+                )
+            }
     }
 
     // MARK: Collections
