@@ -111,7 +111,15 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatBLIPTests",
-            dependencies: ["LoveseatModel", "LoveseatBLIP"],
+            dependencies: ["LoveseatModel", "LoveseatBLIP", "LoveseatTesting"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "ReplayTests",
+            dependencies: [
+                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
+                "LoveseatTesting",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

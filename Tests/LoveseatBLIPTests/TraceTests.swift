@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatBLIP
 import LoveseatModel
+import LoveseatTesting
 import Testing
 
 /// Recorded conversations of real peers (Tests/Fixtures/wire).
@@ -22,37 +23,16 @@ enum Fixtures {
         "mobile2", "unknown-collection", "v4-vectors",
     ]
 
-    /// One direction of one connection: frames to whole messages, without knowing what was asked.
-    private struct Reader {
-        var decoder = FrameDecoder(largestFrame: 24 << 20)
-        var partial: [String: (message: IncomingMessage, frames: Int)] = [:]
-
-        mutating func read(_ bytes: [UInt8]) throws -> (frame: IncomingFrame, message: Message?, frames: Int)?
-        {
-            guard let frame = try decoder.decode(bytes) else { return nil }
-            guard [.request, .response, .error].contains(frame.type) else { return (frame, nil, 1) }
-            let key = "\(frame.type == .request) \(frame.number)"
-            var entry = partial.removeValue(forKey: key) ?? (IncomingMessage(frame), 0)
-            _ = try entry.message.add(frame)
-            entry.frames += 1
-            if frame.flags.contains(.moreComing) {
-                partial[key] = entry
-                return nil
-            }
-            return (frame, entry.message.message, entry.frames)
-        }
-    }
-
     @Test(arguments: names) func `a trace decodes to its messages and encodes again`(name: String) throws {
         var expected = try Fixtures.lines("\(name).messages.jsonl").filter {
             $0["dir"] != nil && $0["type"] != nil
         }[...]
-        var readers: [String: Reader] = [:]
-        var senders: [String: (FrameEncoder, Reader)] = [:]
+        var readers: [String: MessageReader] = [:]
+        var senders: [String: (FrameEncoder, MessageReader)] = [:]
         for event in try Fixtures.lines("\(name).trace.jsonl") {
             if event["connection"] != nil {
-                readers = ["active": Reader(), "passive": Reader()]
-                senders = readers.mapValues { _ in (FrameEncoder(compressionLevel: 6), Reader()) }
+                readers = ["active": MessageReader(), "passive": MessageReader()]
+                senders = readers.mapValues { _ in (FrameEncoder(compressionLevel: 6), MessageReader()) }
             }
             guard let text = event["frame"]?.string, let direction = event["dir"]?.string else { continue }
             let bytes = try #require(Data(base64Encoded: text))

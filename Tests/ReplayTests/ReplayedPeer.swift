@@ -1,0 +1,196 @@
+import Foundation
+import LoveseatBLIP
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// Recorded conversations of real peers (Tests/Fixtures/wire).
+enum Recordings {
+    static func load(_ name: String) throws -> [RecordedConversation] {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let file = folder.appending(path: "Fixtures/wire/\(name).trace.jsonl")
+        return try RecordedConversation.all(inTrace: try String(contentsOf: file, encoding: .utf8))
+    }
+}
+
+/// A database of ours that takes one side of a recorded conversation, and a puppet that says what the real peer on the
+/// other side said.
+final class ReplayedPeer {
+    let store: DocumentStore
+    private let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+        store = try DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs")
+    }
+
+    func collection(_ name: CollectionName) throws -> CollectionHandle {
+        try store.write { try $0.createCollection(name) }
+    }
+
+    /// Makes a document that a recorded `rev` carries part of the database, as if an app had saved it.
+    func seed(_ revision: Message, in name: CollectionName) throws {
+        let properties = revision.properties
+        let id = try #require(properties["id"])
+        let history =
+            [properties["rev"]].compactMap { $0 }
+            + (properties["history"] ?? "").split(separator: ",").map(String.init)
+        let incoming = IncomingRecord(
+            documentID: id,
+            history: try history.map { try #require(RevisionID($0)) },
+            isDeleted: properties["deleted"] != nil,
+            body: try JSONText(revision.body.isEmpty ? Array("{}".utf8) : revision.body),
+            allowConflict: false,
+            remote: nil
+        )
+        let handle = try collection(name)
+        _ = try store.write { try $0.insert(incoming, in: handle) }
+    }
+
+    func hasRevision(_ message: Message, in name: CollectionName) throws -> Bool {
+        let handle = try collection(name)
+        guard let id = message.properties["id"], let rev = message.properties["rev"],
+            let revision = RevisionID(rev),
+            let record = try store.readRows({ try $0.record(id, in: handle) })
+        else { return false }
+        return try record.tree().contains(revision)
+    }
+
+    func addBlob(_ content: [UInt8]) throws {
+        let writer = try store.blobs.writer()
+        try writer.write(content)
+        _ = try writer.finish()
+    }
+
+    // MARK: The conversation
+
+    /// A request of ours, as the puppet saw it.
+    struct Heard {
+        let number: UInt64
+        let message: Message
+    }
+
+    /// Carries frames between a session and the puppet until neither has anything to say.
+    final class Line {
+        let peer: ReplicationPeer
+        let puppet = BLIPConnection()
+        let replica: StoreReplica
+        var requests: [Heard] = []
+        var answers: [UInt64: Result<Message, ReplyError>] = [:]
+        var failure: LoveseatError?
+        private(set) var isClosed = false
+        private var timers: Set<ReplicationTimer> = []
+        private let resolve: (ConflictNotice) -> LoveseatError?
+
+        init(
+            _ session: ReplicationSession,
+            _ replica: StoreReplica,
+            resolve: @escaping (ConflictNotice) -> LoveseatError?
+        ) {
+            peer = ReplicationPeer(session: session)
+            self.replica = replica
+            self.resolve = resolve
+        }
+
+        func connect(_ negotiated: ReplicationProtocol) throws {
+            perform(peer.connected(negotiated))
+            try settle()
+        }
+
+        /// Has the puppet ask something; `tag` names the answer.
+        func ask(_ message: Message, tag: UInt64) throws {
+            try puppet.send(message, tag: message.noReply ? nil : tag)
+            try settle()
+        }
+
+        func answer(_ number: UInt64, _ entry: RecordedConversation.Entry?) throws {
+            guard let entry else { return }
+            if entry.type == .error {
+                let properties = entry.message.properties
+                let error = ReplyError(properties["Error-Domain"] ?? "", properties.int("Error-Code") ?? 0)
+                try puppet.reply(error, to: number)
+            } else {
+                try puppet.reply(entry.message, to: number)
+            }
+            try settle()
+        }
+
+        func settle() throws {
+            var moved = true
+            while moved, !isClosed {
+                moved = false
+                while true {
+                    let (frame, actions) = peer.nextFrame()
+                    perform(actions)
+                    guard let frame else { break }
+                    moved = true
+                    try puppet.receive(frame)
+                    collect()
+                }
+                while let frame = try puppet.nextFrame() {
+                    moved = true
+                    perform(peer.receive(frame))
+                }
+                collect()
+                if !moved, let timer = timers.popFirst() {
+                    moved = true
+                    perform(peer.timerFired(timer))
+                }
+            }
+        }
+
+        private func collect() {
+            for event in puppet.takeEvents() {
+                switch event {
+                case .request(let number, let message):
+                    requests.append(Heard(number: number, message: message))
+                case .response(let tag, let message): answers[tag] = .success(message)
+                case .failure(let tag, let error): answers[tag] = .failure(error)
+                case .piece, .sent, .wantsBody: break
+                }
+            }
+        }
+
+        private func perform(_ first: [ReplicationPeer.Action]) {
+            var actions = first[...]
+            while let action = actions.popFirst() {
+                switch action {
+                case .store(let request, let continuation):
+                    actions.append(contentsOf: peer.stored(continuation, replica.perform(request)))
+                case .setTimer(let timer, _): timers.insert(timer)
+                case .cancelTimer(let timer): timers.remove(timer)
+                case .resolve(let notice):
+                    let error = resolve(notice)
+                    actions.append(
+                        contentsOf: peer.resolved(notice.collection, documentID: notice.documentID, error)
+                    )
+                case .report(.failure(let error)): failure = error
+                case .report: break
+                case .close: isClosed = true
+                }
+            }
+        }
+    }
+}
+
+extension Message {
+    /// What names a request, whoever sends it: two peers that do the same send the same names.
+    var name: String {
+        let parts = ["Profile", "collection", "id", "rev", "digest"].map { properties[$0] ?? "" }
+        let isCheckpoint = profile == "setCheckpoint"
+        return (isCheckpoint ? [profile, parts[1]] : parts).joined(separator: "|")
+    }
+
+    /// The properties as a dictionary, without those that name our database or our place in it.
+    var comparable: [String: String] {
+        var result = Dictionary(properties.pairs.map { ($0.name, $0.value) }) { $1 }
+        for name in ["client", "sequence", "loveseat"] { result[name] = result[name].map { _ in "…" } }
+        result["loveseat"] = nil
+        // The gateway compares this one with the word (replication.md §6); everybody takes both forms of the other.
+        for name in ["sendReplacementRevs", "noconflicts"] where result[name] == "1" { result[name] = "true" }
+        return result
+    }
+}
