@@ -106,7 +106,9 @@ let package = Package(
         // Tests.
         .testTarget(
             name: "LoveseatModelTests",
-            dependencies: ["LoveseatModel", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "LoveseatModel", "LoveseatTesting", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -7,7 +7,7 @@ package struct BLIPLimits: Hashable, Sendable {
     /// What one frame may inflate to.
     package var inflatedFrame = 24 << 20
     /// 0 never compresses, 9 compresses hardest.
-    package var compressionLevel = 6
+    package var compressionLevel = 1
 
     package init() {}
 }

@@ -66,14 +66,25 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
     /// Names and values, each followed by a NUL.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(pairs.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 2 })
         for pair in pairs {
-            // A NUL inside a name or value would shift every pair after it; there is no escape for it.
-            bytes.append(contentsOf: pair.name.utf8.filter { $0 != 0 })
-            bytes.append(0)
-            bytes.append(contentsOf: pair.value.utf8.filter { $0 != 0 })
-            bytes.append(0)
+            Self.append(pair.name, to: &bytes)
+            Self.append(pair.value, to: &bytes)
         }
         return bytes
+    }
+
+    /// A NUL inside a name or value would shift every pair after it, and there is no escape for it: it is left out.
+    private static func append(_ text: String, to bytes: inout [UInt8]) {
+        var text = text
+        text.withUTF8 { utf8 in
+            if utf8.contains(0) {
+                bytes.append(contentsOf: utf8.filter { $0 != 0 })
+            } else {
+                bytes.append(contentsOf: utf8)
+            }
+        }
+        bytes.append(0)
     }
 
     package init(encoded bytes: ArraySlice<UInt8>) throws(BLIPError) {

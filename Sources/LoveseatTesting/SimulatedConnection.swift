@@ -24,7 +24,6 @@ final class SimulatedConnection {
         let owner: SimulatedPeer
         let peer: ReplicationPeer
         let store: any ReplicaStore
-        let isActive: Bool
         var timers: [ReplicationTimer: VirtualClock.Token] = [:]
         var framesOnTheWay = 0
         var lastArrival = 0
@@ -33,11 +32,10 @@ final class SimulatedConnection {
         var failure: LoveseatError?
         var lastStoreTime = 0
 
-        init(owner: SimulatedPeer, peer: ReplicationPeer, store: any ReplicaStore, isActive: Bool) {
+        init(owner: SimulatedPeer, peer: ReplicationPeer, store: any ReplicaStore) {
             self.owner = owner
             self.peer = peer
             self.store = store
-            self.isActive = isActive
         }
     }
 
@@ -98,15 +96,13 @@ final class SimulatedConnection {
         active = End(
             owner: source,
             peer: ReplicationPeer(session: ReplicationSession(active: activePlan, tuning: plan.tuning)),
-            store: wrap(activeStore, true),
-            isActive: true
+            store: wrap(activeStore, true)
         )
         let passivePlan = PassivePlan(collections: target.collections.map(\.name))
         passive = End(
             owner: target,
             peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
-            store: wrap(StoreReplica(store: target.store, nowMilliseconds: now), false),
-            isActive: false
+            store: wrap(StoreReplica(store: target.store, nowMilliseconds: now), false)
         )
     }
 

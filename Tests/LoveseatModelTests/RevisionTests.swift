@@ -1,5 +1,6 @@
 import Crypto
 import LoveseatModel
+import LoveseatTesting
 import Testing
 
 private func rev(_ text: String) -> RevisionID {

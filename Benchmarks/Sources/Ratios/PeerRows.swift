@@ -76,7 +76,7 @@ struct PeerRows {
     }
 
     static func pushAndPull(_ count: Int) async throws -> [Row] {
-        let raw = try rawInsertRate(count)
+        let raw = try (0..<3).map { _ in try rawInsertRate(count) }.median
         let scratch = try Scratch()
         let near = try scratch.database("near")
         try fill(try near.defaultCollection(), count)

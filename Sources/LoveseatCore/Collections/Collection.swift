@@ -205,7 +205,7 @@ public struct Collection: Sendable {
 
     /// The properties that the protocol keeps for itself must not be an app's (replication.md §20).
     static func check(_ body: JSONText, of id: String) throws(LoveseatError) {
-        guard body.bytes.contains(word: "\"_") else { return }
+        guard body.bytes.contains(word: "_") else { return }
         for (key, _) in JSONElement(body).members where Self.reserved.contains(key) {
             throw LoveseatError(
                 .invalidParameter,

@@ -97,7 +97,7 @@ public struct BlobReference: Hashable, Sendable {
     /// Whether the content would shrink under compression, judged by its media type (replication.md §11.2).
     package var isCompressible: Bool {
         guard let type = contentType?.lowercased() else { return false }
-        let packed = ["zip", "zlib", "pkcs", "mpeg", "mp4", "crypt", ".rar", "-rar"]
+        let packed: [StaticString] = ["zip", "zlib", "pkcs", "mpeg", "mp4", "crypt", ".rar", "-rar"]
         let media = ["image/", "audio/", "video/"]
         return !media.contains { type.hasPrefix($0) }
             && !packed.contains { Array(type.utf8).contains(word: $0) }
@@ -142,18 +142,31 @@ extension BlobReference: Codable {
 }
 
 extension [UInt8] {
-    /// Whether a short ASCII word occurs in the bytes.
-    package func contains(word: String) -> Bool {
-        let word = Array(word.utf8)
-        guard let first = word.first, count >= word.count else { return false }
-        return withUnsafeBufferPointer { text in
+    /// Whether a short ASCII word occurs in the bytes. Eight bytes are skipped at once where its first one is not
+    /// among them.
+    package func contains(word: StaticString) -> Bool {
+        let length = word.utf8CodeUnitCount
+        guard length > 0, count >= length else { return false }
+        let first = UInt64(word.utf8Start[0]) &* 0x0101_0101_0101_0101
+        return withUnsafeBytes { text in
             var index = 0
-            let last = text.count - word.count
+            let last = text.count - length
             while index <= last {
-                if text[index] == first, word.indices.allSatisfy({ text[index + $0] == word[$0] }) {
-                    return true
+                if index + 8 <= text.count {
+                    // Zero bytes of the difference are the first byte's places.
+                    let difference = text.loadUnaligned(fromByteOffset: index, as: UInt64.self) ^ first
+                    if (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080 == 0 {
+                        index += 8
+                        continue
+                    }
                 }
-                index += 1
+                let end = Swift.min(index + 8, last + 1)
+                while index < end {
+                    var matched = 0
+                    while matched < length, text[index + matched] == word.utf8Start[matched] { matched += 1 }
+                    if matched == length { return true }
+                    index += 1
+                }
             }
             return false
         }
