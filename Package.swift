@@ -138,6 +138,7 @@ let package = Package(
             name: "LoveseatNetworkTests",
             dependencies: [
                 "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatNetwork", "LoveseatTesting",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

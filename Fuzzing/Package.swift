@@ -1,10 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, since the fuzzer replaces `main` and instruments everything. See README.md.
-let settings: [SwiftSetting] = [.unsafeFlags(["-sanitize=fuzzer", "-parse-as-library"])]
-let linking: [LinkerSetting] = [.unsafeFlags(["-sanitize=fuzzer"])]
-
+// A package of its own, since everything in it is built for the fuzzer. See README.md for the flags.
 let package = Package(
     name: "fuzzing",
     platforms: [.macOS(.v15)],
@@ -12,9 +9,7 @@ let package = Package(
     targets: ["FuzzJSON", "FuzzBLIP", "FuzzPassive"].map { name in
         .executableTarget(
             name: name,
-            dependencies: [.product(name: "LoveseatTesting", package: "loveseat")],
-            swiftSettings: settings,
-            linkerSettings: linking
+            dependencies: [.product(name: "LoveseatTesting", package: "loveseat")]
         )
     }
 )

@@ -19,8 +19,6 @@ public final class URLEndpointListener: Sendable {
         public let activeConnectionCount: UInt64
     }
 
-    /// Seconds that a connection has to say what it wants.
-    private static let patience: Int64 = 15
     private static let mostHalfOpen = 256
 
     /// What it was made with.
@@ -109,7 +107,10 @@ public final class URLEndpointListener: Sendable {
     }
 
     private func bind(_ peers: PassivePeers, databaseName: String) async throws -> any Channel {
-        let halfOpen = HalfOpenConnections(limit: Self.mostHalfOpen, patience: .seconds(Self.patience))
+        let halfOpen = HalfOpenConnections(
+            limit: Self.mostHalfOpen,
+            patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
+        )
         let authenticator = config.authenticator
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)

@@ -21,6 +21,8 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var authenticator: (any ListenerAuthenticator)?
     /// Whether peers may only pull.
     public var readOnly = defaultReadOnly
+    /// Seconds that a connection has to say what it wants.
+    package var handshakeSeconds = 15.0
 
     /// Serves collections to everybody, on a free port.
     public init(collections: [Collection]) { self.collections = collections }
