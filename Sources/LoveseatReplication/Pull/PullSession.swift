@@ -9,7 +9,7 @@ import LoveseatModel
 ///   ≤ 64 lists           pauses while ≥ 200 are expected                    ≤ 100, 1 MiB or 20 ms
 /// ```
 struct PullSession: Sendable {
-    private struct List {
+    struct List {
         let request: UInt64
         let isUrgent: Bool
         let namesRevision: Bool
@@ -17,12 +17,12 @@ struct PullSession: Sendable {
         var proposals: [ProposedChange] = []
     }
 
-    private struct ExpectedKey: Hashable {
+    struct ExpectedKey: Hashable {
         let documentID: String
         let sequence: RemoteSequence
     }
 
-    private struct Incoming {
+    struct Incoming {
         let request: UInt64?
         let isUrgent: Bool
         let revision: IncomingRevision
@@ -38,23 +38,23 @@ struct PullSession: Sendable {
     let isActive: Bool
     let tuning: ReplicationTuning
 
-    private var sequences: RemoteSequences
-    private var lists: [Int: List] = [:]
-    private var waitingLists: [Int] = []
-    private var judging: Int?
-    private var nextList = 0
-    private var expected: [ExpectedKey: (number: Int, bodySize: Int)] = [:]
+    var sequences: RemoteSequences
+    var lists: [Int: List] = [:]
+    var waitingLists: [Int] = []
+    var judging: Int?
+    var nextList = 0
+    var expected: [ExpectedKey: (number: Int, bodySize: Int)] = [:]
     /// How many revisions a passive side has agreed to and not received.
-    private var promised = 0
-    private var incoming: [Int: Incoming] = [:]
-    private var nextKey = 0
-    private var insertQueue: [Int] = []
-    private var insertBytes = 0
-    private var inserting: [Int] = []
-    private var timerIsSet = false
-    private var bufferedBytes = 0
-    private var fetches: [BlobHandle: Int] = [:]
-    private var waitingForBlobs: [Int] = []
+    var promised = 0
+    var incoming: [Int: Incoming] = [:]
+    var nextKey = 0
+    var insertQueue: [Int] = []
+    var insertBytes = 0
+    var inserting: [Int] = []
+    var timerIsSet = false
+    var bufferedBytes = 0
+    var fetches: [BlobHandle: Int] = [:]
+    var waitingForBlobs: [Int] = []
     private(set) var isCaughtUp: Bool
     private(set) var progress = DirectionProgress()
     private(set) var failure: LoveseatError?
@@ -127,7 +127,7 @@ struct PullSession: Sendable {
         }
     }
 
-    private mutating func add(_ list: List, _ effects: inout [ReplicationEffect]) {
+    mutating func add(_ list: List, _ effects: inout [ReplicationEffect]) {
         guard lists.count < tuning.listsAccepted, list.changes.count + list.proposals.count <= 10_000 else {
             failure = LoveseatError(.remoteError, "the peer sent more lists of changes than it may")
             return
@@ -138,7 +138,7 @@ struct PullSession: Sendable {
         judgeNext(&effects)
     }
 
-    private mutating func judgeNext(_ effects: inout [ReplicationEffect]) {
+    mutating func judgeNext(_ effects: inout [ReplicationEffect]) {
         let outstanding = expected.count + promised
         guard judging == nil, let number = waitingLists.first, outstanding < tuning.revisionsRequested,
             incoming.count < tuning.revisionsHandled,
@@ -297,7 +297,7 @@ struct PullSession: Sendable {
         }
     }
 
-    private mutating func remove(
+    mutating func remove(
         _ id: String,
         entry: (number: Int, bodySize: Int)?,
         request: UInt64?,
@@ -328,86 +328,16 @@ struct PullSession: Sendable {
         judgeNext(&effects)
     }
 
-    // MARK: Blobs
-
-    mutating func blobsHeld(_ key: Int, missing: [BlobDigest], _ effects: inout [ReplicationEffect]) {
-        guard var entry = incoming[key] else { return }
-        let wanted = Set(missing)
-        entry.missing.removeAll { !wanted.contains($0.digest) }
-        incoming[key] = entry
-        fetchNext(key, &effects)
-    }
-
-    private mutating func fetchNext(_ key: Int, _ effects: inout [ReplicationEffect]) {
-        guard let entry = incoming[key] else { return }
-        guard let blob = entry.missing.first else { return enqueue(key, &effects) }
-        guard fetches.count < tuning.blobsFetching else { return waitingForBlobs.append(key) }
-        nextKey += 1
-        let handle = BlobHandle(collection) << 40 | BlobHandle(nextKey)
-        fetches[handle] = key
-        var properties: MessageProperties = ["Profile": "getAttachment"]
-        properties["collection"] = wireIndex.map(String.init)
-        properties["digest"] = blob.digest.text
-        properties["docID"] = entry.revision.documentID
-        if blob.isCompressible { properties["compress"] = "true" }
-        effects.append(.store(.beginBlob(handle), then: .blobBegun(collection: collection, handle)))
-        effects.append(.send(Message(properties), then: .blob(collection: collection, handle)))
-    }
-
-    mutating func blobPiece(
-        _ handle: BlobHandle,
-        _ bytes: [UInt8],
-        isLast: Bool,
-        _ effects: inout [ReplicationEffect]
-    ) {
-        guard let key = fetches[handle], let blob = incoming[key]?.missing.first else { return }
-        effects.append(.store(.writeBlob(handle, bytes), then: .blobBegun(collection: collection, handle)))
-        guard isLast else { return }
-        effects.append(
-            .store(
-                .finishBlob(handle, expected: blob.digest),
-                then: .blobFinished(collection: collection, handle)
-            )
-        )
-    }
-
-    /// The blob is here, or the error says why it is not.
-    mutating func blobEnded(
-        _ handle: BlobHandle,
-        _ error: LoveseatError?,
-        _ effects: inout [ReplicationEffect]
-    ) {
-        guard let key = fetches.removeValue(forKey: handle), var entry = incoming[key] else { return }
-        if let error {
-            effects.append(.store(.cancelBlob(handle), then: .nothing))
-            // A blob that the peer does not have will not be there next time; a damaged one may be whole then.
-            end(
-                key,
-                error,
-                finishesSequence: error.code == .notFound || error.code == .httpNotFound,
-                &effects
-            )
-        } else {
-            entry.missing.removeFirst()
-            incoming[key] = entry
-            fetchNext(key, &effects)
-        }
-        while fetches.count < tuning.blobsFetching, !waitingForBlobs.isEmpty {
-            fetchNext(waitingForBlobs.removeFirst(), &effects)
-        }
-        flushIfDue(&effects)
-    }
-
     // MARK: Storing
 
-    private mutating func enqueue(_ key: Int, _ effects: inout [ReplicationEffect]) {
+    mutating func enqueue(_ key: Int, _ effects: inout [ReplicationEffect]) {
         insertQueue.append(key)
         insertBytes += incoming[key]?.revision.body.bytes.count ?? 0
         flushIfDue(&effects)
     }
 
     /// Stores what has come as soon as nothing else is expected, or there is enough of it, or it has waited long.
-    private mutating func flushIfDue(_ effects: inout [ReplicationEffect]) {
+    mutating func flushIfDue(_ effects: inout [ReplicationEffect]) {
         guard !insertQueue.isEmpty, inserting.isEmpty else { return }
         let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
         if isEnough || (expected.isEmpty && promised == 0) {
@@ -423,7 +353,7 @@ struct PullSession: Sendable {
         flush(&effects)
     }
 
-    private mutating func flush(_ effects: inout [ReplicationEffect]) {
+    mutating func flush(_ effects: inout [ReplicationEffect]) {
         guard inserting.isEmpty, !insertQueue.isEmpty else { return }
         if timerIsSet {
             effects.append(.cancelTimer(.insert(collection: collection)))
@@ -471,7 +401,7 @@ struct PullSession: Sendable {
     }
 
     /// Answers a revision and lets go of it.
-    private mutating func end(
+    mutating func end(
         _ key: Int,
         _ error: LoveseatError?,
         isNoop: Bool = false,
@@ -496,7 +426,7 @@ struct PullSession: Sendable {
         if reports { report(entry.revision.documentID, isDeleted: entry.revision.isDeleted, error, &effects) }
     }
 
-    private func report(
+    func report(
         _ id: String,
         isDeleted: Bool,
         isAccessRemoved: Bool = false,
@@ -531,8 +461,8 @@ struct PullSession: Sendable {
 
 /// The last revisions that a peer sent (replication.md §16).
 struct EchoMemory: Sendable {
-    private var revisions: [String: RevisionID] = [:]
-    private var order: [String] = []
+    var revisions: [String: RevisionID] = [:]
+    var order: [String] = []
 
     mutating func remember(_ id: String, _ revision: RevisionID, limit: Int) {
         if revisions.updateValue(revision, forKey: id) == nil { order.append(id) }

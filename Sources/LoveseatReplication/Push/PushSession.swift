@@ -22,29 +22,29 @@ struct PushSession: Sendable {
     let isContinuous: Bool
     let tuning: ReplicationTuning
 
-    private let initiallyCompleted: SequenceSet
-    private var lastRead: UInt64
-    private var isReading = false
-    private var hasMore = true
-    private var saidCaughtUp = false
-    private var lists: [Int: [LocalChange]] = [:]
-    private var nextList = 0
-    private var queue: [QueuedRevision] = []
-    private var inFlight: [Int: QueuedRevision] = [:]
-    private var nextKey = 0
-    private var unansweredBytes = 0
+    let initiallyCompleted: SequenceSet
+    var lastRead: UInt64
+    var isReading = false
+    var hasMore = true
+    var saidCaughtUp = false
+    var lists: [Int: [LocalChange]] = [:]
+    var nextList = 0
+    var queue: [QueuedRevision] = []
+    var inFlight: [Int: QueuedRevision] = [:]
+    var nextKey = 0
+    var unansweredBytes = 0
     /// Documents between the feed and their answer, and the newer change that waits for it.
-    private var busy: [String: LocalChange?] = [:]
+    var busy: [String: LocalChange?] = [:]
     /// Proposals refused as conflicts, until the pull brings the reason.
-    private var parked: [String: LocalChange] = [:]
-    private var comparing: [Int: (change: LocalChange, server: RevisionID?)] = [:]
+    var parked: [String: LocalChange] = [:]
+    var comparing: [Int: (change: LocalChange, server: RevisionID?)] = [:]
     /// The local sequences that are done with.
     private(set) var completed: SequenceSet
     /// Revisions whose bytes are being read or handed to the transport.
-    private var transmitting = 0
+    var transmitting = 0
     private(set) var unflushedMarks: [DocumentRevision] = []
-    private var peerHistory: Int
-    private var peerFindsBlobs = false
+    var peerHistory: Int
+    var peerFindsBlobs = false
     private(set) var progress = DirectionProgress()
     /// The peer's reason to refuse the whole push.
     private(set) var failure: LoveseatError?
@@ -69,9 +69,9 @@ struct PushSession: Sendable {
         peerHistory = tuning.maxHistory
     }
 
-    private var isProposing: Bool { if case .proposing = mode { true } else { false } }
+    var isProposing: Bool { if case .proposing = mode { true } else { false } }
 
-    private var subscription: Subscription? {
+    var subscription: Subscription? {
         if case .announcing(let subscription) = mode { subscription } else { nil }
     }
 
@@ -93,7 +93,7 @@ struct PushSession: Sendable {
         sendMore(&effects)
     }
 
-    private mutating func readMore(_ effects: inout [ReplicationEffect]) {
+    mutating func readMore(_ effects: inout [ReplicationEffect]) {
         let listLimit = saidCaughtUp ? 1 : tuning.listsInFlight
         guard hasMore, !isReading, lists.count < listLimit, queue.count < tuning.revisionsQueued else {
             return
@@ -152,14 +152,14 @@ struct PushSession: Sendable {
         pump(&effects)
     }
 
-    private func listMessage(_ profile: String, body: [UInt8], isEmpty: Bool) -> Message {
+    func listMessage(_ profile: String, body: [UInt8], isEmpty: Bool) -> Message {
         var properties: MessageProperties = ["Profile": profile]
         properties["collection"] = wireIndex.map(String.init)
         if isProposing { properties["conflictIncludesRev"] = "true" }
         return Message(properties, body: body, isUrgent: true, isCompressed: !isEmpty, noReply: isEmpty)
     }
 
-    private mutating func offer(_ list: [LocalChange], _ effects: inout [ReplicationEffect]) {
+    mutating func offer(_ list: [LocalChange], _ effects: inout [ReplicationEffect]) {
         for change in list { busy[change.documentID] = .some(nil) }
         nextList += 1
         lists[nextList] = list
@@ -215,7 +215,7 @@ struct PushSession: Sendable {
         pump(&effects)
     }
 
-    private mutating func proposalAnswered(
+    mutating func proposalAnswered(
         _ change: LocalChange,
         _ answer: ProposeChangesMessage.Answer,
         _ effects: inout [ReplicationEffect]
@@ -234,7 +234,7 @@ struct PushSession: Sendable {
         }
     }
 
-    private mutating func enqueue(_ change: LocalChange, known: [RevisionID]) {
+    mutating func enqueue(_ change: LocalChange, known: [RevisionID]) {
         nextKey += 1
         queue.append(
             QueuedRevision(
@@ -252,75 +252,9 @@ struct PushSession: Sendable {
         )
     }
 
-    // MARK: Conflicts (replication.md §8)
-
-    private mutating func compare(
-        _ change: LocalChange,
-        server: RevisionID?,
-        _ effects: inout [ReplicationEffect]
-    ) {
-        nextKey += 1
-        comparing[nextKey] = (change, server)
-        effects.append(
-            .store(
-                .compare(
-                    collection: collection,
-                    documentID: change.documentID,
-                    revision: change.revision,
-                    with: server
-                ),
-                then: .compared(collection: collection, key: nextKey)
-            )
-        )
-    }
-
-    mutating func compared(_ key: Int, _ answer: RevisionComparison, _ effects: inout [ReplicationEffect]) {
-        guard let (change, server) = comparing.removeValue(forKey: key) else { return }
-        guard case .proposing(let pulls, _) = mode else { return }
-        let ancestor =
-            server.flatMap { answer.supersedes ? $0 : nil } ?? (server == nil ? answer.remoteAncestor : nil)
-        if !answer.isCurrent {
-            // A newer revision took its place, with a sequence of its own.
-            finish(change, synced: nil, &effects)
-        } else if let ancestor, ancestor != change.remoteAncestor, !answer.hasConflict {
-            var again = change
-            again.remoteAncestor = ancestor
-            offer([again], &effects)
-        } else if pulls {
-            parked[change.documentID] = change
-            release(change.documentID, succeeded: nil, &effects)
-        } else {
-            report(change, conflict(change), &effects)
-            finish(change, synced: nil, &effects)
-        }
-        pump(&effects)
-    }
-
-    private func conflict(_ change: LocalChange) -> LoveseatError {
-        LoveseatError(
-            .httpConflict,
-            "document \"\(change.documentID)\" conflicts with a newer revision at the peer"
-        )
-    }
-
-    /// The pull, or somebody who resolved a conflict, changed a document.
-    mutating func documentMoved(_ id: String, _ effects: inout [ReplicationEffect]) {
-        guard let change = parked.removeValue(forKey: id) else { return }
-        busy[id] = .some(nil)
-        compare(change, server: nil, &effects)
-    }
-
-    /// Documents whose conflict nothing has explained; they are proposed again next time.
-    mutating func reportParked(_ effects: inout [ReplicationEffect]) {
-        for change in parked.values.sorted(by: { $0.sequence < $1.sequence }) {
-            report(change, conflict(change), &effects)
-        }
-        parked = [:]
-    }
-
     // MARK: Revisions
 
-    private mutating func sendMore(_ effects: inout [ReplicationEffect]) {
+    mutating func sendMore(_ effects: inout [ReplicationEffect]) {
         // A few at a time, since each read is a transaction.
         let room = min(tuning.revisionsTransmitting - transmitting, queue.count)
         guard room > 0, transmitting * 2 <= tuning.revisionsTransmitting,
@@ -342,7 +276,7 @@ struct PushSession: Sendable {
         requestBodies(next, &effects)
     }
 
-    private func requestBodies(_ revisions: [QueuedRevision], _ effects: inout [ReplicationEffect]) {
+    func requestBodies(_ revisions: [QueuedRevision], _ effects: inout [ReplicationEffect]) {
         let requests = revisions.map {
             RevisionRequest(
                 documentID: $0.documentID,
@@ -394,7 +328,7 @@ struct PushSession: Sendable {
     }
 
     /// Takes a promise back with `norev` (replication.md §9.3). A proposal promised nothing.
-    private func sendNothing(_ revision: QueuedRevision, status: Int, _ effects: inout [ReplicationEffect]) {
+    func sendNothing(_ revision: QueuedRevision, status: Int, _ effects: inout [ReplicationEffect]) {
         guard !revision.isProposal else { return }
         var properties: MessageProperties = ["Profile": "norev"]
         properties["collection"] = wireIndex.map(String.init)
@@ -410,7 +344,7 @@ struct PushSession: Sendable {
         pump(&effects)
     }
 
-    private mutating func stopTransmitting(_ key: Int) {
+    mutating func stopTransmitting(_ key: Int) {
         guard inFlight[key]?.isTransmitting == true else { return }
         inFlight[key]?.isTransmitting = false
         transmitting -= 1
@@ -450,7 +384,7 @@ struct PushSession: Sendable {
         pump(&effects)
     }
 
-    private mutating func end(
+    mutating func end(
         _ revision: QueuedRevision,
         synced: Bool,
         _ effects: inout [ReplicationEffect]
@@ -463,7 +397,7 @@ struct PushSession: Sendable {
         release(revision.documentID, succeeded: synced ? revision.sent : nil, &effects)
     }
 
-    private mutating func finish(
+    mutating func finish(
         _ change: LocalChange,
         synced: RevisionID?,
         _ effects: inout [ReplicationEffect]
@@ -473,14 +407,13 @@ struct PushSession: Sendable {
         release(change.documentID, succeeded: synced, &effects)
     }
 
-    private mutating func complete(_ change: LocalChange) {
+    mutating func complete(_ change: LocalChange) {
         completed.insert(change.sequence)
         progress.finish(change.bodySize, isDocument: false)
     }
 
     /// A document is no longer under way: offers the newer revision that waited for it.
-    private mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect])
-    {
+    mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect]) {
         guard let entry = busy.removeValue(forKey: id), var waiting = entry else { return }
         if let older = parked.removeValue(forKey: id) { complete(older) }
         if isProposing, let succeeded { waiting.remoteAncestor = succeeded }
@@ -489,7 +422,7 @@ struct PushSession: Sendable {
 
     // MARK: Marks and reports
 
-    private mutating func mark(_ id: String, _ revision: RevisionID, _ effects: inout [ReplicationEffect]) {
+    mutating func mark(_ id: String, _ revision: RevisionID, _ effects: inout [ReplicationEffect]) {
         guard isProposing else { return }
         unflushedMarks.append(DocumentRevision(documentID: id, revision: revision))
         if unflushedMarks.count >= tuning.insertBatch { flushMarks(&effects) }
@@ -502,12 +435,11 @@ struct PushSession: Sendable {
         unflushedMarks = []
     }
 
-    private func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout [ReplicationEffect])
-    {
+    func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout [ReplicationEffect]) {
         report(change.documentID, isDeleted: change.isDeleted, error, &effects)
     }
 
-    private func report(
+    func report(
         _ revision: QueuedRevision,
         _ error: LoveseatError?,
         _ effects: inout [ReplicationEffect]
@@ -515,7 +447,7 @@ struct PushSession: Sendable {
         report(revision.documentID, isDeleted: revision.isDeleted, error, &effects)
     }
 
-    private func report(
+    func report(
         _ id: String,
         isDeleted: Bool,
         _ error: LoveseatError?,
