@@ -11,6 +11,14 @@ import Testing
         }
     }
 
+    /// 239: the wrong branch was closed when a losing one came back. 1690: two peers swapped their tombstones.
+    @Test(arguments: [(239, 60), (1_690, 20)] as [(UInt64, Int)])
+    func `histories that once diverged end with equal databases`(_ seed: UInt64, _ edits: Int) throws {
+        var simulation = Simulation(seed: seed)
+        simulation.edits = edits
+        #expect(try simulation.run().problems == [])
+    }
+
     @Test func `a seed gives the same history twice`() throws {
         for seed in UInt64(1)...20 {
             #expect(try Simulation(seed: seed).run() == Simulation(seed: seed).run())

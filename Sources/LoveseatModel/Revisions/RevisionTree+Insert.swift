@@ -82,7 +82,9 @@ extension RevisionTree {
             continuesLeaf = true
         }
         if !continuesLeaf, !allowConflict, let winner, winner.isDeleted, conflicts.isEmpty {
-            // A deleted document may be made anew by a peer that never had it (replication.md §8).
+            // A deleted document may be made anew by a peer that never had it (replication.md §8). Of two deletions the
+            // higher stands, as everywhere; else the two peers would swap theirs.
+            guard !flags.contains(.deleted) || id > winner.id else { throw .conflict }
             if let dead = index(of: winner.id) { nodes[dead].flags.insert(.closed) }
             continuesLeaf = true
         }
