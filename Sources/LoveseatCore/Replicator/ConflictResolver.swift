@@ -11,8 +11,10 @@ public struct Conflict: Sendable {
     public let remoteDocument: Document?
     /// What both grew from, if it is still here.
     public let baseDocument: Document?
+    fileprivate let sides: ConflictCase
 
     init(_ conflict: ConflictCase) {
+        sides = conflict
         documentID = conflict.documentID
         func document(_ side: ConflictCase.Side?) -> Document? {
             guard let side, !side.isDeleted else { return nil }
@@ -55,10 +57,11 @@ private struct ClosureResolver: ConflictResolverProtocol {
 
 private struct DefaultResolver: ConflictResolverProtocol {
     func resolve(conflict: Conflict) async throws -> Document? {
-        guard let local = conflict.localDocument, let remote = conflict.remoteDocument,
-            let localID = local.revisionID, let remoteID = remote.revisionID
-        else { return nil }
-        return localID > remoteID ? local : remote
+        switch DefaultConflictResolver.resolve(conflict.sides) {
+        case .local: conflict.localDocument
+        case .remote: conflict.remoteDocument
+        case .merged, .deleted: nil
+        }
     }
 }
 

@@ -62,10 +62,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if !batch.isEmpty {
-            mailbox.deliver(batch)
-            batch = []
-        }
+        deliverBatch()
         context.fireChannelReadComplete()
     }
 
@@ -98,7 +95,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         var data = data
         let code = data.readInteger(as: UInt16.self).map(Int.init) ?? 1005
         let reason = data.readString(length: min(data.readableBytes, 123)) ?? ""
-        channelDeliver()
+        deliverBatch()
         // The normal ends are for the session to judge; any other is an error of the peer's.
         mailbox.finish(
             [1000, 1001, 1005].contains(code)
@@ -109,7 +106,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         if !isClient { context?.close(promise: nil) }
     }
 
-    private func channelDeliver() {
+    private func deliverBatch() {
         if !batch.isEmpty { mailbox.deliver(batch) }
         batch = []
     }
@@ -157,7 +154,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     private func fail(_ code: Int, _ reason: String) {
-        channelDeliver()
+        deliverBatch()
         mailbox.finish(
             LoveseatError(.init(10_000 + code), "the peer broke the WebSocket protocol: \(reason)")
         )
@@ -174,7 +171,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        channelDeliver()
+        deliverBatch()
         mailbox.finish(LoveseatError(.webSocketAbnormalClose, "the connection broke without a goodbye"))
         context.fireChannelInactive()
     }
