@@ -6,10 +6,10 @@ let package = Package(
     name: "fuzzing",
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "loveseat", path: "..")],
-    targets: ["FuzzJSON", "FuzzBLIP", "FuzzPassive"].map { name in
+    targets: [
         .executableTarget(
-            name: name,
+            name: "Fuzz",
             dependencies: [.product(name: "LoveseatTesting", package: "loveseat")]
         )
-    }
+    ]
 )

@@ -1,0 +1,28 @@
+import Foundation
+import LoveseatTesting
+
+/// libFuzzer's own main, for programs that have one already.
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runFuzzer(
+    _ count: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ target: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt
+
+private let targets: [String: ([UInt8]) -> Void] = [
+    "json": FuzzTargets.json, "blip": FuzzTargets.blip, "passive": FuzzTargets.passive,
+]
+
+// Unsafe only in name: libFuzzer calls the target on the one thread that it was started on.
+nonisolated(unsafe) private let target = targets[ProcessInfo.processInfo.environment["FUZZ"] ?? ""]
+guard target != nil else {
+    print("say what to fuzz: FUZZ=json, FUZZ=blip or FUZZ=passive")
+    exit(64)
+}
+// And libFuzzer takes the arguments by address and may rewrite them, before anything else runs.
+nonisolated(unsafe) private var count = CommandLine.argc
+nonisolated(unsafe) private var arguments = CommandLine.unsafeArgv
+_ = runFuzzer(&count, &arguments) { start, length in
+    target?(Array(UnsafeBufferPointer(start: start, count: length)))
+    return 0
+}
