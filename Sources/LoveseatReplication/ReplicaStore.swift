@@ -23,6 +23,8 @@ package enum StoreRequest: Hashable, Sendable {
     case judgeProposals(collection: Int, [ProposedChange])
     /// Whether the current revision is still this one, and descends from a revision of the peer's.
     case compare(collection: Int, documentID: String, revision: RevisionID, with: RevisionID?)
+    /// Makes the content of the current revision, if it is still this one, a child of the peer's revision.
+    case follow(collection: Int, documentID: String, revision: RevisionID, peer: RevisionID)
     case readRevisions(collection: Int, [RevisionRequest])
     case insert(collection: Int, [IncomingRevision])
     case markSynced(collection: Int, [DocumentRevision])

@@ -58,6 +58,7 @@ package enum StoreContinuation: Hashable, Sendable {
     case changesJudged(collection: Int, list: Int)
     case proposalsJudged(collection: Int, list: Int)
     case compared(collection: Int, key: Int)
+    case followed(collection: Int)
     case revisionsRead(collection: Int, keys: [Int])
     case inserted(collection: Int)
     case conflictsListed(collection: Int)

@@ -185,6 +185,7 @@ extension ReplicationSession {
             collections[index].pull.proposalsJudged(list, verdicts, &effects)
         case (.compared(let index, let key), .compared(let comparison)):
             collections[index].push?.compared(key, comparison, &effects)
+        case (.followed(let index), _): collections[index].mayHaveMoreToPush = true
         case (.revisionsRead(let index, let keys), .revisions(let found)):
             collections[index].push?.revisionsRead(keys, found, &effects)
         case (.inserted(let index), .inserted(let results)): inserted(index, results)

@@ -32,7 +32,7 @@ package struct CollectionHandle: Hashable, Sendable {
         changesSQL = """
             SELECT \(Self.columns) FROM "\(table)" WHERE sequence > ?1 AND synced <> ?3 ORDER BY sequence LIMIT ?2
             """
-        syncedSQL = "UPDATE \"\(table)\" SET synced = ?2 WHERE row = ?1"
+        syncedSQL = "UPDATE \"\(table)\" SET synced = ?3 WHERE doc_id = ?1 AND revision = ?2 AND synced = 0"
     }
 
     package static func == (lhs: Self, rhs: Self) -> Bool { lhs.number == rhs.number && lhs.name == rhs.name }

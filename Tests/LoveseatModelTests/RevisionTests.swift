@@ -125,7 +125,7 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
         var merged = tree
         tree.resolve(conflict: rev("2-cc"), child: nil, tombstone: tombstone)
         #expect(tree.winner?.id == rev("2-cc"))
-        #expect(tree.leaves.count == 1 && tree.conflicts.isEmpty && !tree.contains(rev("2-bb")))
+        #expect(tree.conflicts.isEmpty && tree.deletedBranch(over: rev("2-bb")) != nil)
         merged.resolve(conflict: rev("2-cc"), child: (rev("3-dd"), [], .emptyObject), tombstone: tombstone)
         #expect(merged.winner?.id == rev("3-dd"))
         #expect(merged.ancestors(of: rev("3-dd")) == [rev("2-cc"), rev("1-aa")])
@@ -184,10 +184,57 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
         )
         #expect(outcome == .inserted && remote.winner?.id == rev("2-cc") && remote.conflicts.isEmpty)
 
-        // Once that remote has moved on, nobody needs the branch.
-        tree.noteRemote(5, has: rev("2-cc"), tombstone: tombstone)
-        tree.prune(depth: 50)
-        #expect(!tree.contains(rev("2-bb")))
+    }
+
+    @Test func `of branches that lost only those stay that a remote has, and a few`() throws {
+        var tree = try tree([["1-ff"]])
+        for digest in ["aa", "bb", "cc", "dd", "ee", "ef"] {
+            _ = try tree.insert(
+                history: [rev("1-\(digest)")],
+                flags: [],
+                body: .emptyObject,
+                allowConflict: true,
+                remote: digest == "aa" ? 7 : nil,
+                tombstone: tombstone
+            )
+            tree.keepLocal(over: rev("1-\(digest)")) { rev("2-\($0.text.dropFirst(2))") }
+        }
+        #expect(tree.winner?.id == rev("1-ff") && tree.conflicts.isEmpty)
+        #expect(["aa", "cc", "dd", "ee", "ef"].allSatisfy { tree.contains(rev("1-\($0)")) })
+        #expect(!tree.contains(rev("1-bb")))
+    }
+
+    @Test func `a branch that lost is refused when somebody brings it again`() throws {
+        var tree = try tree([["3-cc", "2-bb"]])
+        _ = try tree.insert(
+            history: [rev("4-dd")],
+            flags: [],
+            body: .emptyObject,
+            allowConflict: false,
+            deletedBranch: [rev("4-dead"), rev("3-cc")],
+            tombstone: tombstone
+        )
+        #expect(tree.winner?.id == rev("4-dd"))
+        // What 3-cc followed once is no answer to what 3-cc lost against.
+        #expect(throws: RevisionTree.Refusal.conflict) {
+            try tree.insert(
+                history: [rev("2-bb")],
+                flags: .deleted,
+                body: .emptyObject,
+                allowConflict: false,
+                deletedBranch: [rev("5-dead"), rev("4-dd")],
+                tombstone: tombstone
+            )
+        }
+        // So its sender follows what won.
+        var sender = try self.tree([["2-bb"], ["4-dd"]])
+        sender.keepLocal(over: rev("4-dd"), tombstone: tombstone)
+        #expect(sender.winner?.id == rev("2-bb"))
+        let hasFollowed = sender.follow(rev("4-dd"), child: rev("5-ee"), tombstone: tombstone)
+        #expect(hasFollowed && sender.winner?.id == rev("5-ee"))
+        #expect(sender.ancestors(of: rev("5-ee")) == [rev("4-dd")])
+        let followsUnknown = sender.follow(rev("9-99"), child: rev("10-ee"), tombstone: tombstone)
+        #expect(!followsUnknown)
     }
 
     @Test func `long histories are pruned, and what a remote has is kept with its body`() throws {

@@ -10,6 +10,7 @@ package final class StoreReplica: ReplicaStore {
     /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
     private let remote: Int?
     private var writers: [BlobHandle: BlobWriter] = [:]
+    private var read = RecentRecords()
     private let nowMilliseconds: () -> Int64
 
     /// For the active side.
@@ -58,6 +59,11 @@ package final class StoreReplica: ReplicaStore {
         case .judgeProposals(let index, let proposals): return try judge(proposals, in: collections[index])
         case .compare(let index, let id, let revision, let other):
             return .compared(try compare(id, revision, with: other, in: collections[index]))
+        case .follow(let index, let id, let revision, let peer):
+            try store.write {
+                try $0.follow(id, in: collections[index], local: revision, remote: peer)
+            }
+            return .done
         case .readRevisions(let index, let requests):
             return .revisions(
                 try store.readRows { view in try requests.map { try read($0, in: collections[index], view) } }
@@ -139,7 +145,7 @@ package final class StoreReplica: ReplicaStore {
         try store.read { transaction in
             try transaction.changes(in: collection, since: query.since, notSyncedWith: trusted) { record in
                 through = record.sequence
-                if let change = try change(of: record, query, trusted: trusted, now: now) {
+                if let change = try change(of: record, in: collection, query, trusted: trusted, now: now) {
                     found.append(change)
                 }
                 return found.count < query.limit
@@ -149,15 +155,20 @@ package final class StoreReplica: ReplicaStore {
         return .changes(found, through: through)
     }
 
-    private func change(of record: DocumentRecord, _ query: ChangeQuery, trusted: Int?, now: Int64) throws
-        -> LocalChange?
-    {
+    private func change(
+        of record: DocumentRecord,
+        in collection: CollectionHandle,
+        _ query: ChangeQuery,
+        trusted: Int?,
+        now: Int64
+    ) throws -> LocalChange? {
         if query.activeOnly, record.isDeleted { return nil }
         if let ids = query.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
         let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
         if ancestor == record.revision { return nil }
+        read.keep(record, of: collection)
         return LocalChange(
             sequence: record.sequence,
             documentID: record.id,
@@ -256,7 +267,10 @@ package final class StoreReplica: ReplicaStore {
         in collection: CollectionHandle,
         _ view: ReadTransaction
     ) throws -> OutgoingRevision {
-        guard let record = try view.record(request.documentID, in: collection) else { return .missing }
+        let kept = read.take(request, of: collection)
+        guard let record = try kept ?? view.record(request.documentID, in: collection) else {
+            return .missing
+        }
         guard record.revision == request.revision else { return .obsolete(current: record.revision) }
         guard record.encodedTree != nil else {
             return .found(

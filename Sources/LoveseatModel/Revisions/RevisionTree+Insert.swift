@@ -61,14 +61,21 @@ extension RevisionTree {
         }
         let common = history.firstIndex { contains($0) }
         if common == 0 {
-            if let winner, winner.id != id, let given = deletedBranch.firstIndex(of: winner.id), given > 0 {
-                reopen(id, flags: flags, body: body)
-                if isLeaf(id) {
-                    close(winner.id, with: deletedBranch[..<given])
-                    noteRemote(remote, has: id, tombstone: tombstone)
-                    finish()
-                    return .inserted
+            if let winner, winner.id != id {
+                let given = deletedBranch.firstIndex(of: winner.id) ?? 0
+                if given > 0
+                    || (!allowConflict && flags.contains(.deleted) && isLowerDeletion(winner, than: id))
+                {
+                    reopen(id, flags: flags, body: body)
+                    if isLeaf(id) {
+                        close(winner.id, with: deletedBranch[..<given])
+                        noteRemote(remote, has: id, tombstone: tombstone)
+                        finish()
+                        return .inserted
+                    }
                 }
+                // What lost here cannot be taken for what the sender holds to be current.
+                if !allowConflict, given > 0 || !isAncestor(id, of: winner.id) { throw .conflict }
             }
             noteRemote(remote, has: id, tombstone: tombstone)
             finish()
@@ -84,8 +91,8 @@ extension RevisionTree {
         if !continuesLeaf, !allowConflict, let winner, winner.isDeleted, conflicts.isEmpty {
             // A deleted document may be made anew by a peer that never had it (replication.md §8). Of two deletions the
             // higher stands, as everywhere; else the two peers would swap theirs.
-            guard !flags.contains(.deleted) || id > winner.id else { throw .conflict }
-            if let dead = index(of: winner.id) { nodes[dead].flags.insert(.closed) }
+            guard !flags.contains(.deleted) || isLowerDeletion(winner, than: id) else { throw .conflict }
+            close(winner.id, with: [])
             continuesLeaf = true
         }
         guard allowConflict || continuesLeaf else { throw .conflict }
@@ -114,8 +121,14 @@ extension RevisionTree {
         (nodes[index].flags, nodes[index].body) = (flags, body)
     }
 
-    /// Adds a received tombstone with its ancestors on top of a leaf.
+    /// Of two deletions the higher stands, at every peer.
+    private func isLowerDeletion(_ winner: Node, than id: RevisionID) -> Bool {
+        winner.isDeleted && winner.id < id && conflicts.isEmpty
+    }
+
+    /// Adds a received tombstone with its ancestors on top of a leaf. A deletion is a tombstone already, and needs none.
     private mutating func close(_ leaf: RevisionID, with branch: ArraySlice<RevisionID>) {
+        if branch.isEmpty, let index = index(of: leaf) { nodes[index].flags.insert(.closed) }
         var parent = leaf
         for (index, id) in branch.enumerated().reversed() {
             let isLeaf = index == 0
@@ -153,6 +166,12 @@ extension RevisionTree {
             }
         }
         remotes[remote] = id
+        if let winner, isLowerDeletion(winner, than: id), let index = index(of: id), isLeaf(id),
+            nodes[index].isDeleted
+        {
+            nodes[index].flags.remove(.closed)
+            close(winner.id, with: [])
+        }
     }
 
     /// Whether a remote that switched branches is followed without asking anybody.
@@ -192,16 +211,27 @@ extension RevisionTree {
         finish()
     }
 
-    /// Gives up a branch: forgets it, or, while some remote database still has a revision of it as its current one,
-    /// closes it with a tombstone.
+    /// Makes the current revision's content a child of what a remote has, because the remote does not take it in the
+    /// place of a closed branch; false if no branch was closed over `id`.
+    package mutating func follow(
+        _ id: RevisionID,
+        child: RevisionID,
+        tombstone: (RevisionID) -> RevisionID
+    ) -> Bool {
+        guard let winner, let body = winner.body, let branch = deletedBranch(over: id) else { return false }
+        nodes.removeAll { branch.dropLast().contains($0.id) }
+        resolve(conflict: id, child: (child, winner.flags, body), tombstone: tombstone)
+        return true
+    }
+
+    /// Gives up a branch: closes it with a tombstone.
     ///
-    /// Only with that tombstone can such a remote be told that its branch lost (`deleted_branch`, replication.md §9.1).
+    /// Only with that tombstone can a remote which has the branch be told that it lost (`deleted_branch`, replication.md
+    /// §9.1), and only by it is the branch known when somebody brings it again.
     mutating func retire(_ leaf: RevisionID, tombstone: (RevisionID) -> RevisionID) {
         clearConflict(from: leaf)
-        let own = ownRevisions(ofBranch: leaf)
-        guard remotes.values.contains(where: { own.contains($0) }) else { return purgeBranch(leaf) }
         guard let node = node(leaf), !node.flags.contains(.closed) else { return }
-        nodes.append(Node(id: tombstone(leaf), parent: leaf, flags: [.deleted, .closed], body: .emptyObject))
+        close(leaf, with: [tombstone(leaf)])
     }
 
     /// A leaf and those of its ancestors that no other branch shares.

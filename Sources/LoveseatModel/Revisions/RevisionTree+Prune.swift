@@ -1,4 +1,10 @@
 extension RevisionTree {
+    /// How many branches that lost are remembered although no remote is known to have them.
+    ///
+    /// They may be on their way to a remote; and by them a revision is known that comes back after what followed it
+    /// has lost. Without that, three revisions of which each beats the next go round among the peers for ever.
+    static let closedBranchesKept = 4
+
     /// Forgets revisions deeper than `depth` below every leaf, and bodies that nobody needs.
     ///
     /// The revision a remote database is known to have stays, with its body: a merge or a delta starts from it.
@@ -36,12 +42,16 @@ extension RevisionTree {
         return Set(conflicts.compactMap { ancestors(of: $0.id).first { mine.contains($0) } })
     }
 
-    /// Forgets branches that were given up once every remote has moved on from them.
+    /// Forgets branches that were given up and that no remote is known to have, but for the highest few.
     private mutating func forgetClosedBranches() {
-        for leaf in leaves where leaf.flags.contains(.closed) && leaf.id != winner?.id {
-            let own = ownRevisions(ofBranch: leaf.id)
-            if !remotes.values.contains(where: { own.contains($0) }) { purgeBranch(leaf.id) }
-        }
+        let forgotten = leaves.filter { $0.flags.contains(.closed) && $0.id != winner?.id }
+            .filter { leaf in
+                let own = ownRevisions(ofBranch: leaf.id)
+                return !remotes.values.contains { own.contains($0) }
+            }
+            .sorted { $0.id > $1.id }
+            .dropFirst(Self.closedBranchesKept)
+        for leaf in forgotten { purgeBranch(leaf.id) }
     }
 
     /// Takes back a mark that its holder kept elsewhere.

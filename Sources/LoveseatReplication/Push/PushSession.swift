@@ -310,6 +310,7 @@ struct PushSession: Sendable {
                     compressionThreshold: tuning.compressionThreshold
                 )
                 revision.sent = content.revision
+                revision.closedBranch = content.deletedBranch.last
                 revision.sentBytes = max(1, message.body.count)
                 unansweredBytes += revision.sentBytes
                 inFlight[key] = revision
@@ -371,6 +372,20 @@ struct PushSession: Sendable {
                 revision.wasForbidden = true
                 inFlight[key] = nil
                 queue.append(revision)
+            } else if error.code == .httpConflict, let peer = revision.closedBranch, isProposing {
+                // The peer has gone on from what is current here, and dropped it: it can only follow the peer's.
+                effects.append(
+                    .store(
+                        .follow(
+                            collection: collection,
+                            documentID: revision.documentID,
+                            revision: revision.sent,
+                            peer: peer
+                        ),
+                        then: .followed(collection: collection)
+                    )
+                )
+                end(revision, synced: false, &effects)
             } else if error.isTransient {
                 report(revision, error, &effects)
                 inFlight[key] = nil

@@ -16,6 +16,8 @@ struct QueuedRevision: Hashable, Sendable {
     let maxHistory: Int
     /// What is actually sent, which may be a newer revision.
     var sent: RevisionID
+    /// The peer's revision whose branch the sent one gives up.
+    var closedBranch: RevisionID?
     /// The bytes sent, while their answer is awaited.
     var sentBytes = 0
     var isTransmitting = false

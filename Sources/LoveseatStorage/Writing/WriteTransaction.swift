@@ -248,15 +248,13 @@ package final class WriteTransaction: ReadTransaction {
         remote: Int,
         in collection: CollectionHandle
     ) throws {
+        let statement = try RawStatement(collection.syncedSQL, in: database)
+        statement.bind(1, id)
+        statement.bind(2, revision.text)
+        statement.bind(3, Int64(remote))
+        if try statement.run() > 0 { return }
         guard let record = try record(id, in: collection) else { return }
-        if record.revision == revision, record.synced == 0 || record.synced == remote {
-            guard record.synced != remote else { return }
-            let statement = try RawStatement(collection.syncedSQL, in: database)
-            statement.bind(1, record.row)
-            statement.bind(2, Int64(remote))
-            try statement.run()
-            return
-        }
+        if record.revision == revision, record.synced == remote { return }
         var tree = try record.tree()
         tree.noteRemote(remote, has: revision, tombstone: Self.tombstone)
         tree.finish()
@@ -295,6 +293,21 @@ package final class WriteTransaction: ReadTransaction {
         }
         try store(tree, over: record, in: collection)
         return tree.winner?.id
+    }
+
+    /// Puts the current revision's content on top of what a remote has (see ``RevisionTree/follow(_:child:tombstone:)``),
+    /// if it is still `local`.
+    package func follow(
+        _ id: String,
+        in collection: CollectionHandle,
+        local: RevisionID,
+        remote: RevisionID
+    ) throws {
+        guard let record = try record(id, in: collection), record.revision == local else { return }
+        var tree = try record.tree()
+        let child = Self.revisionID(parent: remote, isDeleted: record.isDeleted, body: record.body)
+        guard tree.follow(remote, child: child, tombstone: Self.tombstone) else { return }
+        try store(tree, over: record, in: collection)
     }
 
     // MARK: Purge and expiration
