@@ -1,0 +1,162 @@
+/// The difference between two documents, in the form that peers exchange (replication.md §10.2).
+package enum JSONDelta {
+    /// Why a delta cannot be applied.
+    package enum Failure: Error, Hashable, Sendable {
+        /// It is no delta, or was made against another document.
+        case corrupt
+    }
+
+    /// What turns `old` into `new`; an empty object if they are the same.
+    package static func create(from old: JSONValue, to new: JSONValue) -> JSONValue {
+        if isSame(old, new) { return [:] }
+        if let delta = nested(old, new) { return delta }
+        return .array([new])
+    }
+
+    /// The document that `delta` makes of `old`.
+    package static func apply(_ delta: JSONValue, to old: JSONValue) throws(Failure) -> JSONValue {
+        switch delta {
+        case .object, .array: break
+        default: throw .corrupt
+        }
+        guard let result = try applied(delta, to: old) else { throw .corrupt }
+        return result
+    }
+
+    // MARK: Creating
+
+    /// The delta of two values inside a container.
+    private static func member(_ old: JSONValue, _ new: JSONValue) -> JSONValue {
+        if let delta = nested(old, new) { return delta }
+        switch new {
+        case .array, .object: return .array([new])
+        default: return new
+        }
+    }
+
+    /// The delta of two values of one kind; nil if `new` has to be told whole.
+    private static func nested(_ old: JSONValue, _ new: JSONValue) -> JSONValue? {
+        switch (old, new) {
+        case (.object(let old), .object(let new)):
+            var delta: [String: JSONValue] = [:]
+            for (key, value) in new {
+                guard let before = old[key] else {
+                    delta[key] = whole(value)
+                    continue
+                }
+                if !isSame(before, value) { delta[key] = member(before, value) }
+            }
+            for key in old.keys where new[key] == nil { delta[key] = [] }
+            return .object(delta)
+        case (.array(let old), .array(let new)) where !old.isEmpty && !new.isEmpty:
+            var delta: [String: JSONValue] = [:]
+            let common = min(old.count, new.count)
+            for index in 0..<common where !isSame(old[index], new[index]) {
+                delta[String(index)] = member(old[index], new[index])
+            }
+            if old.count != new.count { delta["\(common)-"] = .array(Array(new[common...])) }
+            return .object(delta)
+        case (.string(let old), .string(let new)):
+            return StringPatch.create(from: old, to: new).map { [.string($0), 0, 2] }
+        default: return nil
+        }
+    }
+
+    private static func whole(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .array, .object: .array([value])
+        default: value
+        }
+    }
+
+    /// Equality to the byte: Swift's strings are equal when they only look the same.
+    package static func isSame(_ lhs: JSONValue, _ rhs: JSONValue) -> Bool {
+        switch (lhs, rhs) {
+        case (.string(let lhs), .string(let rhs)): return lhs.utf8.elementsEqual(rhs.utf8)
+        case (.number(let lhs), .number(let rhs)): return lhs.text == rhs.text
+        case (.array(let lhs), .array(let rhs)):
+            return lhs.count == rhs.count && zip(lhs, rhs).allSatisfy { isSame($0, $1) }
+        case (.object(let lhs), .object(let rhs)):
+            guard lhs.count == rhs.count else { return false }
+            return lhs.allSatisfy { key, value in
+                guard let index = rhs.index(forKey: key) else { return false }
+                return rhs[index].key.utf8.elementsEqual(key.utf8) && isSame(value, rhs[index].value)
+            }
+        default: return lhs == rhs
+        }
+    }
+
+    // MARK: Applying
+
+    /// The new value; nil if it is to be removed.
+    private static func applied(_ delta: JSONValue, to old: JSONValue?) throws(Failure) -> JSONValue? {
+        switch delta {
+        case .object(let members):
+            guard let old else { throw .corrupt }
+            switch old {
+            case .object(let object): return .object(try applied(members, to: object))
+            case .array(let array): return .array(try applied(members, to: array))
+            default:
+                guard members.isEmpty else { throw .corrupt }
+                return old
+            }
+        case .array(let items): return try replaced(by: items, old)
+        default: return delta
+        }
+    }
+
+    private static func replaced(by items: [JSONValue], _ old: JSONValue?) throws(Failure) -> JSONValue? {
+        switch items.count {
+        case 0:
+            guard old != nil else { throw .corrupt }
+            return nil
+        case 1: return items[0]
+        // As JsonDiffPatch writes it: the old value and the new.
+        case 2: return items[1]
+        case 3 where items[2].int == 0: return nil
+        case 3 where items[2].int == 2:
+            guard let patch = items[0].string, let old = old?.string,
+                let new = StringPatch.apply(patch, to: old)
+            else { throw .corrupt }
+            return .string(new)
+        default: throw .corrupt
+        }
+    }
+
+    private static func applied(_ members: [String: JSONValue], to old: [String: JSONValue])
+        throws(Failure) -> [String: JSONValue]
+    {
+        var result = old
+        for (key, delta) in members { result[key] = try applied(delta, to: old[key]) }
+        return result
+    }
+
+    /// Items by their positions, and with `n-` everything from a position on. Other keys mean nothing.
+    private static func applied(_ members: [String: JSONValue], to old: [JSONValue])
+        throws(Failure) -> [JSONValue]
+    {
+        var result: [JSONValue] = []
+        var end = old.count
+        var rest: [JSONValue] = []
+        for (key, delta) in members where key.hasSuffix("-") {
+            guard let from = position(key.dropLast()), from <= end, case .array(let items) = delta else {
+                continue
+            }
+            (end, rest) = (from, items)
+        }
+        for index in 0..<end {
+            guard let delta = members[String(index)] else {
+                result.append(old[index])
+                continue
+            }
+            guard let value = try applied(delta, to: old[index]) else { throw .corrupt }
+            result.append(value)
+        }
+        return result + rest
+    }
+
+    /// A number written the one way that it can be.
+    private static func position(_ text: Substring) -> Int? {
+        Int(text).flatMap { String($0) == text ? $0 : nil }
+    }
+}
