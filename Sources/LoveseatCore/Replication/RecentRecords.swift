@@ -4,8 +4,9 @@ import LoveseatStorage
 
 /// The rows that the feed has read and that are about to be sent, so that most are read once only.
 ///
-/// Only documents with a single revision: what is sent with others depends on their tree, which may change meanwhile.
-/// A row that has changed since is as good as one that changes while it is on its way: its new revision follows.
+/// Only documents with a single revision, for peers that have none: what is sent with others depends on their tree, which
+/// may change meanwhile. A row that has changed since is as good as one that changes while it is on its way: its new
+/// revision follows.
 struct RecentRecords {
     private struct Key: Hashable {
         let collection: Int64
@@ -31,6 +32,6 @@ struct RecentRecords {
     mutating func take(_ request: RevisionRequest, of collection: CollectionHandle) -> DocumentRecord? {
         let key = Key(collection: collection.number, documentID: request.documentID)
         let found = young.removeValue(forKey: key) ?? old.removeValue(forKey: key)
-        return found?.revision == request.revision ? found : nil
+        return found?.revision == request.revision && request.known.isEmpty ? found : nil
     }
 }

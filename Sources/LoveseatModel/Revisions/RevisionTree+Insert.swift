@@ -62,9 +62,12 @@ extension RevisionTree {
         let common = history.firstIndex { contains($0) }
         if common == 0 {
             if let winner, winner.id != id {
+                // Where two peers that know both do not agree which one lost, the preferred one stands.
                 let given = deletedBranch.firstIndex(of: winner.id) ?? 0
-                if given > 0
-                    || (!allowConflict && flags.contains(.deleted) && isLowerDeletion(winner, than: id))
+                let isHigherDeletion =
+                    !allowConflict && flags.contains(.deleted) && isLowerDeletion(winner, than: id)
+                if isHigherDeletion
+                    || (given > 0 && isPreferred(id, isDeleted: flags.contains(.deleted), to: winner))
                 {
                     reopen(id, flags: flags, body: body)
                     if isLeaf(id) {
@@ -180,9 +183,12 @@ extension RevisionTree {
     /// chase each other in a ring for ever; so only the branch that everybody prefers is followed, and the other way
     /// round is a conflict like any other.
     private func followsSwitch(from old: Node, to id: RevisionID) -> Bool {
-        guard let new = node(id) else { return false }
-        if old.isDeleted != new.isDeleted { return new.isDeleted }
-        return new.id > old.id
+        node(id).map { isPreferred(id, isDeleted: $0.isDeleted, to: old) } ?? false
+    }
+
+    /// The order on which all peers agree: deletions first, then the higher revision.
+    private func isPreferred(_ id: RevisionID, isDeleted: Bool, to other: Node) -> Bool {
+        isDeleted != other.isDeleted ? isDeleted : id > other.id
     }
 
     /// Settles a conflict by leaving the current branch as it is and giving up the conflicting one.
