@@ -29,8 +29,12 @@ package enum StoreRequest: Hashable, Sendable {
     case insert(collection: Int, [IncomingRevision])
     case markSynced(collection: Int, [DocumentRevision])
     case listConflicts(collection: Int)
-    /// Removes documents that the peer took away (replication.md §14).
-    case purge(collection: Int, [String])
+    /// Which received revisions the app's filter lets in (replication.md §9.4, step 8).
+    case admit(collection: Int, [FilterCandidate])
+    /// Removes documents that the peer took away, but for those that the app's filter holds back (replication.md §14).
+    case removeAccess(collection: Int, [String])
+    /// The body that a delta makes of a revision that is here (replication.md §10).
+    case expandDelta(collection: Int, documentID: String, base: RevisionID, delta: [UInt8])
     /// Which of these blobs are not here; all of them stay until the revision that needs them is stored or given up.
     case holdBlobs([BlobDigest])
     case releaseBlobs([BlobDigest])
@@ -57,13 +61,15 @@ package enum StoreAnswer: Hashable, Sendable {
     case peerCheckpointSaved(revision: Int?)
     /// For each collection whether it exists here, and the peer's checkpoint for it.
     case bound([BoundCollection])
-    case changes([LocalChange], through: UInt64)
+    case changes([LocalChange], through: UInt64, hasMore: Bool)
     case changeVerdicts([ChangeVerdict])
     case proposalVerdicts([ProposalVerdict])
     case compared(RevisionComparison)
     case revisions([OutgoingRevision])
     case inserted([InsertResult])
     case documentIDs([String])
+    case admitted([Bool])
+    case expanded(DeltaExpansion)
     case missingBlobs([BlobDigest])
     case blobLength(UInt64?)
     case blobBytes([UInt8])
@@ -99,6 +105,29 @@ package struct ChangeQuery: Hashable, Sendable {
         self.since = since
         self.limit = limit
     }
+}
+
+/// What a filter is asked about.
+package struct FilterCandidate: Hashable, Sendable {
+    package let documentID: String
+    package let revision: RevisionID
+    package let isDeleted: Bool
+    package let body: JSONText
+
+    package init(documentID: String, revision: RevisionID, isDeleted: Bool, body: JSONText) {
+        self.documentID = documentID
+        self.revision = revision
+        self.isDeleted = isDeleted
+        self.body = body
+    }
+}
+
+package enum DeltaExpansion: Hashable, Sendable {
+    case body([UInt8])
+    /// The revision that it was made against is not here, or its body is gone.
+    case unknownBase
+    /// It is none, or of another document.
+    case corrupt
 }
 
 package struct LocalChange: Hashable, Sendable {
@@ -175,12 +204,21 @@ package struct RevisionRequest: Hashable, Sendable {
     /// Revisions that the peer has.
     package let known: [RevisionID]
     package let maxHistory: Int
+    /// Whether the peer takes a delta against one of the revisions that it has.
+    package let wantsDelta: Bool
 
-    package init(documentID: String, revision: RevisionID, known: [RevisionID], maxHistory: Int) {
+    package init(
+        documentID: String,
+        revision: RevisionID,
+        known: [RevisionID],
+        maxHistory: Int,
+        wantsDelta: Bool = false
+    ) {
         self.documentID = documentID
         self.revision = revision
         self.known = known
         self.maxHistory = maxHistory
+        self.wantsDelta = wantsDelta
     }
 }
 
@@ -202,6 +240,18 @@ package struct SendableRevision: Hashable, Sendable {
     /// Where the revision does not descend from what the peer has: the tombstone that closed the peer's branch, and its
     /// ancestors up to the peer's revision.
     package let deletedBranch: [RevisionID]
+    /// A revision that the peer has, with its body, to make a delta against.
+    package var deltaBase: DeltaBase?
+
+    package struct DeltaBase: Hashable, Sendable {
+        package let revision: RevisionID
+        package let body: JSONText
+
+        package init(revision: RevisionID, body: JSONText) {
+            self.revision = revision
+            self.body = body
+        }
+    }
 
     package init(
         revision: RevisionID,

@@ -62,6 +62,9 @@ package enum StoreContinuation: Hashable, Sendable {
     case revisionsRead(collection: Int, keys: [Int])
     case inserted(collection: Int)
     case conflictsListed(collection: Int)
+    case deltaExpanded(collection: Int, key: Int)
+    case admitted(collection: Int, key: Int)
+    case accessRemoved(collection: Int, documentIDs: [String])
     case blobsHeld(collection: Int, key: Int)
     case blobBegun(collection: Int, BlobHandle)
     case blobFinished(collection: Int, BlobHandle)
@@ -92,8 +95,26 @@ package struct ReplicationProgress: Hashable, Sendable {
     package var total: UInt64 = 0
     /// Documents pushed or pulled.
     package var documents: UInt64 = 0
+    /// Those that went as deltas.
+    package var deltas = DeltaStatistics()
 
     package init() {}
+}
+
+/// What deltas did in both directions.
+package struct DeltaStatistics: Hashable, Sendable {
+    package var sent: UInt64 = 0
+    package var received: UInt64 = 0
+    /// Bytes that did not travel, before compression.
+    package var bytesSaved: UInt64 = 0
+
+    static func + (lhs: Self, rhs: Self) -> Self {
+        var sum = lhs
+        sum.sent += rhs.sent
+        sum.received += rhs.received
+        sum.bytesSaved += rhs.bytesSaved
+        return sum
+    }
 }
 
 package struct DocumentEvent: Hashable, Sendable {

@@ -18,13 +18,7 @@ extension ReplicationSession {
         collections = plan.collections.enumerated().map { index, binding in
             var checkpoint = CheckpointSession(collection: index, id: binding.checkpointID)
             checkpoint.wireIndex = isSoleDefault ? nil : index
-            let pull = PullSession(
-                collection: index,
-                wireIndex: checkpoint.wireIndex,
-                isActive: true,
-                since: nil,
-                tuning: tuning
-            )
+            let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
             return CollectionSession(name: binding.name, checkpoint: checkpoint, pull: pull)
         }
         phase = .loadingCheckpoints(missing: collections.count)
@@ -96,19 +90,30 @@ extension ReplicationSession {
         startAll()
     }
 
+    private func makePull(_ index: Int, wireIndex: Int?, since: RemoteSequence?) -> PullSession {
+        var options = PullSession.Options()
+        if let plan {
+            options.autoPurges = plan.autoPurges
+            options.isFiltered = plan.collections[index].filtersPull
+            options.takesDeltas = plan.usesDeltas
+        }
+        return PullSession(
+            collection: index,
+            wireIndex: wireIndex,
+            isActive: true,
+            since: since,
+            options: options,
+            tuning: tuning
+        )
+    }
+
     private mutating func startAll() {
         guard let plan else { return }
         phase = .running
         for index in collections.indices {
             guard let checkpoint = collections[index].checkpoint else { continue }
             let wireIndex = checkpoint.wireIndex
-            collections[index].pull = PullSession(
-                collection: index,
-                wireIndex: wireIndex,
-                isActive: true,
-                since: checkpoint.start.remote,
-                tuning: tuning
-            )
+            collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
             if plan.pulls {
                 let binding = plan.collections[index]
                 let message = Subscription.request(
@@ -117,6 +122,7 @@ extension ReplicationSession {
                     isContinuous: plan.isContinuous,
                     batch: tuning.changesPerMessage,
                     activeOnly: binding.isEmpty && checkpoint.start.remote == nil,
+                    channels: binding.channels,
                     documentIDs: binding.documentIDs
                 )
                 effects.append(.send(message, then: .subscribe(collection: index)))
@@ -131,6 +137,7 @@ extension ReplicationSession {
                     ),
                     start: checkpoint.start.completed,
                     isContinuous: plan.isContinuous,
+                    sendsDeltas: plan.usesDeltas,
                     tuning: tuning
                 )
                 collections[index].push?.pump(&effects)
@@ -175,9 +182,15 @@ extension ReplicationSession {
         case (.checkpointLoaded(let index), .checkpoint(let json)): checkpointLoaded(index, json)
         case (.checkpointSaved(let index), let answer):
             collections[index].checkpoint?.savedLocally(answer == .done)
-        case (.changesRead(let index), .changes(let changes, let through)):
+        case (.changesRead(let index), .changes(let changes, let through, let hasMore)):
             let echoes = collections[index].pull.echoes
-            collections[index].push?.changesRead(changes, through: through, isEcho: echoes.contains, &effects)
+            collections[index].push?.changesRead(
+                changes,
+                through: through,
+                hasMore: hasMore,
+                isEcho: echoes.contains,
+                &effects
+            )
         case (.changesJudged(let index, let list), .changeVerdicts(let verdicts)):
             collections[index].pull.changesJudged(list, verdicts, &effects)
             collections[index].mayHaveMoreToPush = plan != nil
@@ -188,6 +201,12 @@ extension ReplicationSession {
         case (.followed(let index), _): collections[index].mayHaveMoreToPush = true
         case (.revisionsRead(let index, let keys), .revisions(let found)):
             collections[index].push?.revisionsRead(keys, found, &effects)
+        case (.deltaExpanded(let index, let key), .expanded(let expansion)):
+            collections[index].pull.deltaExpanded(key, expansion, &effects)
+        case (.admitted(let index, let key), .admitted(let verdicts)):
+            collections[index].pull.admitted(key, verdicts == [true], &effects)
+        case (.accessRemoved(let index, let ids), .admitted(let verdicts)):
+            collections[index].pull.accessRemoved(ids, verdicts, &effects)
         case (.inserted(let index), .inserted(let results)): inserted(index, results)
         case (.conflictsListed(let index), .documentIDs(let ids)): for id in ids { resolve(index, id) }
         case (.blobsHeld(let index, let key), .missingBlobs(let missing)):

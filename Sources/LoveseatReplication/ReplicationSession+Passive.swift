@@ -117,6 +117,8 @@ extension ReplicationSession {
     }
 
     private mutating func makeCollections(_ names: [CollectionName]) {
+        var options = PullSession.Options()
+        options.takesDeltas = usesDeltas
         collections = names.enumerated().map { index, name in
             let wireIndex = hasCollections == true ? index : nil
             let pull = PullSession(
@@ -124,6 +126,7 @@ extension ReplicationSession {
                 wireIndex: wireIndex,
                 isActive: false,
                 since: nil,
+                options: options,
                 tuning: tuning
             )
             return CollectionSession(name: name, pull: pull)
@@ -193,6 +196,7 @@ extension ReplicationSession {
                 mode: .announcing(subscription),
                 start: start,
                 isContinuous: subscription.isContinuous,
+                sendsDeltas: usesDeltas,
                 tuning: tuning
             )
             collections[index].push?.pump(&effects)

@@ -7,7 +7,12 @@ package struct ActivePlan: Hashable, Sendable {
         package let name: CollectionName
         /// Under which both sides keep the checkpoint (replication.md §5.2).
         package let checkpointID: String
+        /// The only documents to replicate; nil for all.
         package var documentIDs: [String]?
+        /// The gateway's channels to pull from; none for all.
+        package var channels: [String] = []
+        /// The app decides which received revisions are stored.
+        package var filtersPull = false
         /// The collection holds nothing yet, so tombstones need not be pulled.
         package var isEmpty = false
 
@@ -23,6 +28,9 @@ package struct ActivePlan: Hashable, Sendable {
     package var isContinuous: Bool
     /// Ignores the local checkpoint and examines everything again.
     package var resets = false
+    /// Documents that the peer takes away are purged here.
+    package var autoPurges = true
+    package var usesDeltas = false
 
     package init(collections: [Binding], pushes: Bool, pulls: Bool, isContinuous: Bool) {
         self.collections = collections
@@ -37,6 +45,7 @@ package struct PassivePlan: Hashable, Sendable {
     package var collections: [CollectionName]
     /// Peers may pull and keep checkpoints, and push nothing.
     package var isReadOnly = false
+    package var usesDeltas = false
 
     package init(collections: [CollectionName]) { self.collections = collections }
 }
@@ -111,6 +120,13 @@ package struct ReplicationSession: Sendable {
     package init(passive plan: PassivePlan, tuning: ReplicationTuning = ReplicationTuning()) {
         role = .passive(plan)
         self.tuning = tuning
+    }
+
+    var usesDeltas: Bool {
+        switch role {
+        case .active(let plan): plan.usesDeltas
+        case .passive(let plan): plan.usesDeltas
+        }
     }
 
     var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
@@ -343,6 +359,7 @@ package struct ReplicationSession: Sendable {
                 progress.completed += min(part.completed, part.total)
                 progress.total += part.total
                 progress.documents += part.documents
+                progress.deltas = progress.deltas + part.deltas
             }
         }
         if !isBusy { progress.completed = progress.total }

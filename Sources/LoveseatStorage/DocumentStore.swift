@@ -23,6 +23,8 @@ package final class DocumentStore: Sendable {
         package var fullSync = false
         /// Whether only to read, which goes on while another process writes.
         package var isReadOnly = false
+        /// How many ancestors of each document's current revision keep their bodies, for deltas.
+        package var ancestorBodiesKept = 0
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
@@ -33,6 +35,7 @@ package final class DocumentStore: Sendable {
     private let snapshots: any DatabaseReader
     private let rows: DatabaseQueue
     private let lock: FolderLock?
+    private let ancestorBodiesKept: Int
     package let blobs: BlobFiles
     package let changes = ChangeHub()
     /// 0, or the thread that is inside a write transaction.
@@ -69,7 +72,14 @@ package final class DocumentStore: Sendable {
             readOnly.readonly = true
             let rows = try DatabaseQueue(path: file, configuration: readOnly)
             let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
-            return try DocumentStore(writer: pool, snapshots: pool, rows: rows, lock: lock, blobs: blobs)
+            return try DocumentStore(
+                writer: pool,
+                snapshots: pool,
+                rows: rows,
+                lock: lock,
+                blobs: blobs,
+                ancestorBodiesKept: options.ancestorBodiesKept
+            )
         }
     }
 
@@ -83,7 +93,14 @@ package final class DocumentStore: Sendable {
             let rows = try DatabaseQueue(path: "\(folder)/db.sqlite", configuration: readOnly)
             _ = try rows.read { try checkFormat($0) }
             let blobs = BlobFiles(readingFrom: "\(folder)/blobs")
-            return try DocumentStore(writer: rows, snapshots: rows, rows: rows, lock: nil, blobs: blobs)
+            return try DocumentStore(
+                writer: rows,
+                snapshots: rows,
+                rows: rows,
+                lock: nil,
+                blobs: blobs,
+                ancestorBodiesKept: 0
+            )
         }
     }
 
@@ -101,7 +118,14 @@ package final class DocumentStore: Sendable {
             let queue = try DatabaseQueue(configuration: configuration(options, cacheKilobytes: 2 << 10))
             try prepare(queue, options: options)
             let blobs = try BlobFiles(folder: blobFolder, syncs: false)
-            return try DocumentStore(writer: queue, snapshots: queue, rows: queue, lock: nil, blobs: blobs)
+            return try DocumentStore(
+                writer: queue,
+                snapshots: queue,
+                rows: queue,
+                lock: nil,
+                blobs: blobs,
+                ancestorBodiesKept: options.ancestorBodiesKept
+            )
         }
     }
 
@@ -170,8 +194,10 @@ package final class DocumentStore: Sendable {
         snapshots: any DatabaseReader,
         rows: DatabaseQueue,
         lock: FolderLock?,
-        blobs: BlobFiles
+        blobs: BlobFiles,
+        ancestorBodiesKept: Int
     ) throws {
+        self.ancestorBodiesKept = ancestorBodiesKept
         self.writer = writer
         self.snapshots = snapshots
         self.rows = rows
@@ -226,7 +252,12 @@ package final class DocumentStore: Sendable {
         try writer.writeWithoutTransaction { db in
             writingThread.store(Self.thisThread, ordering: .releasing)
             let start = catalog.withLock { $0 }
-            let transaction = WriteTransaction(database: db, blobs: blobs, catalog: start)
+            let transaction = WriteTransaction(
+                database: db,
+                blobs: blobs,
+                catalog: start,
+                ancestorBodiesKept: ancestorBodiesKept
+            )
             writing.withLock { $0.value = transaction }
             defer {
                 writing.withLock { $0.value = nil }

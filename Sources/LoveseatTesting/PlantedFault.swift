@@ -32,8 +32,8 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case swapWinner
     /// A revision is marked as known to the remote before it was pushed.
     case markUnpushedAsSynced
-    /// A blob loses its last byte and keeps its name.
-    case truncateBlob
+    /// A received blob is thrown away and counted as stored.
+    case loseReceivedBlob
     /// A missing blob is claimed to be here.
     case claimToHaveBlob
     /// The history that comes with a revision is cut off.
@@ -46,6 +46,10 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case inventDocument
     /// A received revision gets a name of our own making.
     case renameRevision
+    /// A delta makes another body.
+    case corruptDelta
+    /// A delta is made against another body than the receiver has.
+    case staleDeltaBase
 }
 
 /// A database that makes one of the mistakes from time to time.
@@ -109,15 +113,18 @@ final class FaultyReplica: ReplicaStore {
                 return (lastBody ?? body, isDeleted)
             }
         case (.skipChangeInFeed, .readChanges):
-            guard case .changes(let changes, let through) = inner.perform(request), !changes.isEmpty else {
+            guard case .changes(let changes, let through, let hasMore) = inner.perform(request),
+                !changes.isEmpty
+            else {
                 return nil
             }
-            return .changes(Array(changes.dropFirst()), through: through)
+            return .changes(Array(changes.dropFirst()), through: through, hasMore: hasMore)
         case (.overstateFeedPosition, .readChanges):
-            guard case .changes(let changes, let through) = inner.perform(request), through > 0 else {
+            guard case .changes(let changes, let through, let hasMore) = inner.perform(request), through > 0
+            else {
                 return nil
             }
-            return .changes(changes, through: through + 2)
+            return .changes(changes, through: through + 2, hasMore: hasMore)
         case (.skipCheckpoint, .saveCheckpoint(let collection, let json)):
             return inner.perform(.saveCheckpoint(collection: collection, Self.advanced(json)))
         case (.skipCheckpoint, .savePeerCheckpoint(let id, let revision, let json)):
@@ -127,16 +134,28 @@ final class FaultyReplica: ReplicaStore {
         case (.claimToHaveProposal, .judgeProposals(_, let proposals)):
             return .proposalVerdicts(proposals.map { _ in .alreadyHere })
         case (.markUnpushedAsSynced, .readChanges(let collection, _)):
-            guard case .changes(let changes, let through) = inner.perform(request), !changes.isEmpty else {
+            guard case .changes(let changes, let through, let hasMore) = inner.perform(request),
+                !changes.isEmpty
+            else {
                 return nil
             }
             let marks = changes.map { DocumentRevision(documentID: $0.documentID, revision: $0.revision) }
             _ = inner.perform(.markSynced(collection: collection, marks))
-            return .changes([], through: through)
-        case (.truncateBlob, .readBlob(let digest, let offset, let count)):
-            guard case .blobBytes(let bytes) = inner.perform(.readBlob(digest, offset: offset, count: count))
-            else { return nil }
-            return .blobBytes(bytes.dropLast())
+            return .changes([], through: through, hasMore: hasMore)
+        case (.corruptDelta, .expandDelta(let collection, let id, let base, let delta)):
+            guard case .expanded(.body(let bytes)) = inner.perform(request), let body = try? JSONText(bytes)
+            else {
+                return inner.perform(
+                    .expandDelta(collection: collection, documentID: id, base: base, delta: delta)
+                )
+            }
+            return .expanded(.body(Self.flipped(body).bytes))
+        case (.staleDeltaBase, .readRevisions):
+            guard case .revisions(let revisions) = inner.perform(request) else { return nil }
+            return .revisions(revisions.map(Self.stale))
+        case (.loseReceivedBlob, .finishBlob(let handle, _)):
+            _ = inner.perform(.cancelBlob(handle))
+            return .done
         case (.claimToHaveBlob, .holdBlobs): return .missingBlobs([])
         default: return nil
         }
@@ -185,6 +204,16 @@ final class FaultyReplica: ReplicaStore {
         guard let index = bytes.lastIndex(where: { (0x31...0x38).contains($0) }) else { return text }
         bytes[index] ^= 1
         return (try? JSONText(bytes)) ?? text
+    }
+
+    /// With a delta against what the base never said.
+    private static func stale(_ outgoing: OutgoingRevision) -> OutgoingRevision {
+        guard case .found(var content) = outgoing, let base = content.deltaBase else { return outgoing }
+        var value = JSONElement(base.body).value
+        value["by"] = JSONElement(content.body).value["by"]
+        value["n"] = JSONElement(content.body).value["n"]
+        content.deltaBase = .init(revision: base.revision, body: JSONText(canonical: value))
+        return .found(content)
     }
 
     private static func advanced(_ json: JSONText) -> JSONText {

@@ -17,6 +17,12 @@ final class SimulatedConnection {
         var cutAfter: Int?
         /// How often a resolver throws and leaves the conflict for the next start.
         var resolverFailures = 0.0
+        var activeDeltas = false
+        var passiveDeltas = false
+        /// What is left of a document's number decides whether it is pushed or pulled; nil for all.
+        var pushFilter: Int?
+        var pullFilter: Int?
+        var documentIDs: [String]?
     }
 
     /// One side.
@@ -68,14 +74,14 @@ final class SimulatedConnection {
         self.trace = trace
         self.onEnd = onEnd
         generator = SeededGenerator(seed: seed)
-        let ids = source.collections.indices.map {
-            source.checkpointID($0, with: target, pushes: plan.pushes, pulls: plan.pulls)
-        }
+        let ids = source.collections.indices.map { source.checkpointID($0, with: target, plan) }
         let remote = try source.store.write { try $0.remoteNumber("peer-\(target.index)") }
         let bindings = zip(source.collections, ids).map { collection, id in
             var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
             binding.isEmpty = source.store.lastSequence(collection) == 0
             if binding.isEmpty, plan.pulls { source.mayLackTombstones = true }
+            binding.documentIDs = plan.documentIDs
+            binding.filtersPull = plan.pullFilter != nil
             return binding
         }
         var activePlan = ActivePlan(
@@ -85,12 +91,14 @@ final class SimulatedConnection {
             isContinuous: plan.isContinuous
         )
         activePlan.resets = plan.resets
+        activePlan.usesDeltas = plan.activeDeltas
         let now = { Int64(1_700_000_000_000 + clock.now) }
         let activeStore = StoreReplica(
             store: source.store,
             collections: source.collections,
             checkpointIDs: ids,
             remote: remote,
+            rules: source.collections.map { _ in plan.rules },
             nowMilliseconds: now
         )
         active = End(
@@ -98,7 +106,8 @@ final class SimulatedConnection {
             peer: ReplicationPeer(session: ReplicationSession(active: activePlan, tuning: plan.tuning)),
             store: wrap(activeStore, true)
         )
-        let passivePlan = PassivePlan(collections: target.collections.map(\.name))
+        var passivePlan = PassivePlan(collections: target.collections.map(\.name))
+        passivePlan.usesDeltas = plan.passiveDeltas
         passive = End(
             owner: target,
             peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
@@ -258,4 +267,22 @@ final class SimulatedConnection {
             onEnd(self)
         }
     }
+}
+
+extension SimulatedConnection.Plan {
+    /// The filters, as an app would write them.
+    fileprivate var rules: CollectionRules {
+        func filter(_ rest: Int) -> CollectionRules.Filter {
+            { candidate, _ in (Int(candidate.documentID.dropFirst(3)) ?? 0) % 3 == rest }
+        }
+        var rules = CollectionRules()
+        rules.documentIDs = documentIDs.map { Set($0) }
+        rules.pushFilter = pushFilter.map(filter)
+        rules.pullFilter = pullFilter.map(filter)
+        return rules
+    }
+
+    /// What tells configurations apart that must not share a checkpoint (replication.md §5.2). Filters of an app's do
+    /// not; an app that changes one resets.
+    var checkpointScope: String { "\(pushFilter ?? -1)/\(pullFilter ?? -1)" }
 }

@@ -22,6 +22,7 @@ final class SimulatedPeer {
         var options = DocumentStore.Options()
         let uuid = generator.bytes(16)
         options.newUUID = { uuid }
+        options.ancestorBodiesKept = generator.pick([0, 1, 4])
         store = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
         let store = store
         collections = try names.map { name in try store.write { try $0.createCollection(name) } }
@@ -39,14 +40,18 @@ final class SimulatedPeer {
 
     func changed(_ collection: Int) { for key in order { listeners[key]?(collection) } }
 
-    func checkpointID(_ collection: Int, with other: SimulatedPeer, pushes: Bool, pulls: Bool) -> String {
-        let id = CheckpointID(
+    func checkpointID(_ collection: Int, with other: SimulatedPeer, _ plan: SimulatedConnection.Plan)
+        -> String
+    {
+        var id = CheckpointID(
             privateUUID: privateUUID,
             collection: collections[collection].name,
-            pulls: pulls,
-            pushes: pushes,
+            pulls: plan.pulls,
+            pushes: plan.pushes,
             remote: "peer-\(other.index)"
         )
+        id.documentIDs = plan.documentIDs ?? []
+        id.channels = [plan.checkpointScope]
         return "cp-"
             + String(
                 decoding: Hashing.sha1(id.hashInput).flatMap { Array(String($0, radix: 16).utf8) },

@@ -170,6 +170,14 @@ final class SimulationRun {
         plan.cutAfter = generator.chance(0.4) ? generator.int(1...120) : nil
         plan.resolverFailures = generator.pick([0, 0, 0.3])
         plan.resets = generator.chance(0.05)
+        plan.activeDeltas = generator.chance(0.6)
+        plan.passiveDeltas = generator.chance(0.6)
+        if generator.chance(0.15) { plan.pushFilter = generator.int(0...2) }
+        if generator.chance(0.15) { plan.pullFilter = generator.int(0...2) }
+        if generator.chance(0.1) {
+            plan.isContinuous = false
+            plan.documentIDs = (0..<5).map { _ in "doc\(generator.int(0...40))" }
+        }
         open(edge, plan)
     }
 
@@ -285,6 +293,13 @@ final class SimulationRun {
 
     private func randomBody(for peer: SimulatedPeer) throws -> JSONText {
         var value: JSONValue = ["n": JSONValue(generator.int(0...1_000_000)), "by": JSONValue(peer.index)]
+        if generator.chance(0.3) {
+            // Long enough for deltas, and much the same every time.
+            value["log"] = .array((0..<generator.int(5...12)).map { JSONValue($0 * 1_000_003) })
+            value["text"] = .string(
+                String(repeating: "all work and no play ", count: 5) + String(generator.int(0...99))
+            )
+        }
         if generator.chance(0.1) {
             value["long"] = .string(String(repeating: "lorem ipsum ", count: generator.int(1...4_000)))
         }
@@ -323,6 +338,7 @@ final class SimulationRun {
                 var plan = SimulatedConnection.Plan()
                 plan.resets = rounds == 0 && hasPurged
                 plan.latency = 0...1
+                (plan.activeDeltas, plan.passiveDeltas) = (rounds % 2 == 0, true)
                 open(edge, plan)
                 let connection = connections.last
                 try runUntilQuiet(limit: 1_000_000)

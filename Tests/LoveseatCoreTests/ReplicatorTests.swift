@@ -18,8 +18,8 @@ struct ReplicatorTests {
 
     private func configuration(_ type: ReplicatorType = .pushAndPull) throws -> ReplicatorConfiguration {
         var configuration = ReplicatorConfiguration(
-            target: DatabaseEndpoint(database: far),
-            collections: [try near.defaultCollection()]
+            collections: [try near.defaultCollection()],
+            target: DatabaseEndpoint(database: far)
         )
         configuration.replicatorType = type
         return configuration
@@ -124,14 +124,19 @@ struct ReplicatorTests {
     }
 
     @Test func `what cannot work ends at once with an error that says why`() async throws {
-        let twice = ReplicatorConfiguration(
-            target: DatabaseEndpoint(database: far),
-            collections: [try near.defaultCollection(), try near.defaultCollection()]
+        let none = ReplicatorConfiguration(
+            collections: [Collection](),
+            target: DatabaseEndpoint(database: far)
         )
-        #expect(try await sync(twice).error?.code == .invalidParameter)
+        #expect(try await sync(none).error?.code == .invalidParameter)
+        let two = ReplicatorConfiguration(
+            collections: [try near.defaultCollection(), try far.defaultCollection()],
+            target: DatabaseEndpoint(database: far)
+        )
+        #expect(try await sync(two).error?.code == .invalidParameter)
         let missing = ReplicatorConfiguration(
-            target: DatabaseEndpoint(database: far),
-            collections: [try near.createCollection(name: "only-here")]
+            collections: [try near.createCollection(name: "only-here")],
+            target: DatabaseEndpoint(database: far)
         )
         let status = try await sync(missing)
         #expect(status.error?.code == .httpNotFound)

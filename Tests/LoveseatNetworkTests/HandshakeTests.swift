@@ -21,8 +21,8 @@ struct HandshakeTests {
         _ change: (inout ReplicatorConfiguration) -> Void = { _ in }
     ) async throws -> LoveseatError? {
         var configuration = ReplicatorConfiguration(
-            target: URLEndpoint(try #require(URL(string: url))),
-            collections: [try near.defaultCollection()]
+            collections: [try near.defaultCollection()],
+            target: URLEndpoint(try #require(URL(string: url)))
         )
         configuration.maxAttempts = 1
         change(&configuration)

@@ -35,7 +35,7 @@ struct ListenerTests {
 
     private func configuration(_ listener: URLEndpointListener) throws -> ReplicatorConfiguration {
         let url = try #require(listener.urls?.first)
-        return ReplicatorConfiguration(target: URLEndpoint(url), collections: [try near.defaultCollection()])
+        return ReplicatorConfiguration(collections: [try near.defaultCollection()], target: URLEndpoint(url))
     }
 
     private func sync(_ configuration: ReplicatorConfiguration) async -> Replicator.Status {
@@ -159,8 +159,8 @@ struct ListenerTests {
         let collection = try near.defaultCollection()
         func error(_ url: String) async throws -> LoveseatError? {
             var configuration = ReplicatorConfiguration(
-                target: URLEndpoint(try #require(URL(string: url))),
-                collections: [collection]
+                collections: [collection],
+                target: URLEndpoint(try #require(URL(string: url)))
             )
             configuration.maxAttempts = 1
             return await sync(configuration).error
@@ -183,8 +183,8 @@ struct ListenerTests {
         await first.stop()
         try near.defaultCollection().save(Document(id: "d"))
         var configuration = ReplicatorConfiguration(
-            target: URLEndpoint(try #require(URL(string: "ws://127.0.0.1:\(port)/far"))),
-            collections: [try near.defaultCollection()]
+            collections: [try near.defaultCollection()],
+            target: URLEndpoint(try #require(URL(string: "ws://127.0.0.1:\(port)/far")))
         )
         configuration.maxAttemptWaitTime = 1
         let replicator = Replicator(configuration)
@@ -221,8 +221,8 @@ struct ListenerTests {
         var configuration = try configuration(listener)
         let own = try #require(urls.last)
         configuration = ReplicatorConfiguration(
-            target: URLEndpoint(own),
-            collections: configuration.collections
+            collections: configuration.collections,
+            target: URLEndpoint(own)
         )
         #expect(await sync(configuration).error == nil)
     }

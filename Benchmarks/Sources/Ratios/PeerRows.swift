@@ -34,7 +34,7 @@ struct PeerRows {
     }
 
     private func configuration(_ collection: Collection, _ type: ReplicatorType) -> ReplicatorConfiguration {
-        var configuration = ReplicatorConfiguration(target: URLEndpoint(url: url), collections: [collection])
+        var configuration = ReplicatorConfiguration(collections: [collection], target: URLEndpoint(url: url))
         configuration.replicatorType = type
         configuration.maxAttempts = 1
         return configuration

@@ -51,8 +51,8 @@ struct SyncOptions: ParsableArguments {
         let database = try argument.open()
         for name in names { try database.createCollection(name: name.name, scope: name.scope) }
         var configuration = ReplicatorConfiguration(
-            target: URLEndpoint(url),
-            collections: try database.collections(named: names)
+            collections: try database.collections(named: names),
+            target: URLEndpoint(url)
         )
         configuration.replicatorType = type
         configuration.continuous = continuous

@@ -32,6 +32,7 @@ public final class Database: Sendable {
         var options = DocumentStore.Options()
         options.fullSync = config.fullSync
         options.isReadOnly = config.readOnly
+        options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
         state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
     }
 

@@ -16,12 +16,23 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// Whether only to read, which goes on while another process has the database open. Saves throw `notWriteable`, and
     /// feeds tell nothing of what the other process does.
     public var readOnly: Bool
+    /// Whether documents keep the bodies of their last four revisions (those up to 32 kB), so that peers that pull can be sent
+    /// only the difference from what they have. Pushing deltas needs nothing of this.
+    public var enableDeltaSync: Bool
+
+    static let deltaBasesKept = 4
 
     /// The defaults, changed where given.
-    public init(directory: String? = nil, fullSync: Bool = defaultFullSync, readOnly: Bool = false) {
+    public init(
+        directory: String? = nil,
+        fullSync: Bool = defaultFullSync,
+        readOnly: Bool = false,
+        enableDeltaSync: Bool = false
+    ) {
         self.directory = directory ?? Self.defaultDirectory
         self.fullSync = fullSync
         self.readOnly = readOnly
+        self.enableDeltaSync = enableDeltaSync
     }
 
     private static var defaultDirectory: String {

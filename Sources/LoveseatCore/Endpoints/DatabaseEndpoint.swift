@@ -18,7 +18,12 @@ public struct DatabaseEndpoint: PeerEndpoint {
         let handles = try database.store.collections
         let collections = handles.map { Collection(database: database, handle: $0) }
         let (near, far) = LoopbackChannel.pair()
-        let peers = PassivePeers(database: database, collections: collections, isReadOnly: false)
+        let peers = PassivePeers(
+            database: database,
+            collections: collections,
+            isReadOnly: false,
+            usesDeltas: false
+        )
         let service = LocalService(peers: peers, database: database)
         try database.adopt(service)
         service.run(PeerConnection(channel: far, negotiated: .mobile3))

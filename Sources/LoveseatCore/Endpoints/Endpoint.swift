@@ -21,6 +21,23 @@ public struct BasicAuthenticator: Authenticator {
     }
 }
 
+/// A session with a gateway, which somebody opened before.
+public struct SessionAuthenticator: Authenticator {
+    /// `SyncGatewaySession`.
+    public static let defaultCookieName = "SyncGatewaySession"
+
+    /// The session's ID.
+    public let sessionID: String
+    /// The name of the cookie that carries it.
+    public let cookieName: String
+
+    /// Makes one of an ID.
+    public init(sessionID: String, cookieName: String? = nil) {
+        self.sessionID = sessionID
+        self.cookieName = cookieName ?? Self.defaultCookieName
+    }
+}
+
 /// What an endpoint does for the replicator.
 package protocol PeerEndpoint: Endpoint {
     /// Names the remote database: checkpoints and marks are kept under it.
@@ -39,6 +56,9 @@ package struct ConnectionOptions: Sendable {
     package var headers: [String: String] = [:]
     /// Seconds without a word from the peer after which it is asked for one.
     package var heartbeat: Double = 300
+    /// The name or address of the interface to connect from.
+    package var networkInterface: String?
+    package var cookies: CookieStorage?
     package var offers: [ReplicationProtocol] = [.mobile3, .mobile2]
 
     package init() {}

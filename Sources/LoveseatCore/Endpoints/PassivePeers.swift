@@ -8,6 +8,7 @@ package final class PassivePeers: Sendable {
     private let database: Database
     private let collections: [Collection]
     private let isReadOnly: Bool
+    private let usesDeltas: Bool
     private let state = Mutex(State())
 
     private struct State {
@@ -17,10 +18,11 @@ package final class PassivePeers: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    package init(database: Database, collections: [Collection], isReadOnly: Bool) {
+    package init(database: Database, collections: [Collection], isReadOnly: Bool, usesDeltas: Bool) {
         self.database = database
         self.collections = collections
         self.isReadOnly = isReadOnly
+        self.usesDeltas = usesDeltas
     }
 
     /// How many peers are connected, and how many of them are being sent or sending something.
@@ -36,6 +38,7 @@ package final class PassivePeers: Sendable {
         }
         var plan = PassivePlan(collections: collections.map(\.handle.name))
         plan.isReadOnly = isReadOnly
+        plan.usesDeltas = usesDeltas
         let number = state.withLock { state in
             state.nextNumber += 1
             return state.nextNumber

@@ -9,18 +9,23 @@ package final class StoreReplica: ReplicaStore {
     private let checkpointIDs: [String]
     /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
     private let remote: Int?
+    private let rules: [CollectionRules]
     private var writers: [BlobHandle: BlobWriter] = [:]
     private var read = RecentRecords()
     private let nowMilliseconds: () -> Int64
 
     /// For the active side.
+    ///
+    /// `rules`: what the app wants of each collection.
     package init(
         store: DocumentStore,
         collections: [CollectionHandle],
         checkpointIDs: [String],
         remote: Int,
+        rules: [CollectionRules] = [],
         nowMilliseconds: @escaping () -> Int64
     ) {
+        self.rules = rules
         self.store = store
         self.collections = collections
         self.checkpointIDs = checkpointIDs
@@ -32,7 +37,7 @@ package final class StoreReplica: ReplicaStore {
     package init(store: DocumentStore, nowMilliseconds: @escaping () -> Int64) {
         self.store = store
         self.nowMilliseconds = nowMilliseconds
-        (collections, checkpointIDs, remote) = ([], [], nil)
+        (collections, checkpointIDs, remote, rules) = ([], [], nil, [])
     }
 
     package func perform(_ request: StoreRequest) -> StoreAnswer {
@@ -54,7 +59,7 @@ package final class StoreReplica: ReplicaStore {
                 revision: try store.write { try $0.savePeerCheckpoint(id, replacing: revision, body) }
             )
         case .bindCollections(let names, let ids): return try bind(names, ids)
-        case .readChanges(let index, let query): return try readChanges(collections[index], query)
+        case .readChanges(let index, let query): return try readChanges(index, query)
         case .judgeChanges(let index, let changes): return try judge(changes, in: collections[index])
         case .judgeProposals(let index, let proposals): return try judge(proposals, in: collections[index])
         case .compare(let index, let id, let revision, let other):
@@ -84,11 +89,14 @@ package final class StoreReplica: ReplicaStore {
             return .done
         case .listConflicts(let index):
             return .documentIDs(try store.read { try $0.conflictedIDs(in: collections[index]) })
-        case .purge(let index, let ids):
-            try store.write { transaction in
-                for id in ids { _ = try transaction.purge(id, in: collections[index]) }
-            }
-            return .done
+        case .admit(let index, let candidates):
+            return .admitted(candidates.map { admits($0, isAccessRemoved: false, in: index) })
+        case .removeAccess(let index, let ids): return try removeAccess(ids, in: index)
+        case .expandDelta(let index, let id, let base, let delta):
+            let body = try store.readRows { try $0.record(id, in: collections[index]) }?.tree().node(base)?
+                .body
+            guard let body else { return .expanded(.unknownBase) }
+            return .expanded(RevisionMessage.expand(delta, base: body))
         case .holdBlobs(let digests):
             for digest in digests { store.blobs.pin(digest) }
             return .missingBlobs(digests.filter { !store.blobs.contains($0) })
@@ -137,38 +145,55 @@ package final class StoreReplica: ReplicaStore {
 
     // MARK: Changes
 
-    private func readChanges(_ collection: CollectionHandle, _ query: ChangeQuery) throws -> StoreAnswer {
-        var found: [LocalChange] = []
+    /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
+    private static let rowsScanned = 1_000
+
+    private func readChanges(_ index: Int, _ query: ChangeQuery) throws -> StoreAnswer {
+        let collection = collections[index]
+        var candidates: [(change: LocalChange, record: DocumentRecord)] = []
         var through = query.since
+        var scanned = 0
         let now = nowMilliseconds()
         let trusted = query.isForPush && query.trustsMarks ? remote : nil
+        let rule = query.isForPush ? rules.indices.contains(index) ? rules[index] : nil : nil
+        var isAtEnd = false
         try store.read { transaction in
             try transaction.changes(in: collection, since: query.since, notSyncedWith: trusted) { record in
                 through = record.sequence
-                if let change = try change(of: record, in: collection, query, trusted: trusted, now: now) {
-                    found.append(change)
+                scanned += 1
+                if let change = try change(of: record, query, trusted: trusted, rule: rule, now: now) {
+                    candidates.append((change, record))
                 }
-                return found.count < query.limit
+                return candidates.count < query.limit && scanned < Self.rowsScanned
             }
-            if found.count < query.limit { through = max(through, try transaction.lastSequence(collection)) }
+            if candidates.count < query.limit, scanned < Self.rowsScanned {
+                isAtEnd = true
+                through = max(through, try transaction.lastSequence(collection))
+            }
         }
-        return .changes(found, through: through)
+        var found: [LocalChange] = []
+        for (change, record) in candidates {
+            // The app's code runs outside the transaction, since it may use the database.
+            if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
+            read.keep(record, of: collection)
+            found.append(change)
+        }
+        return .changes(found, through: through, hasMore: !isAtEnd)
     }
 
     private func change(
         of record: DocumentRecord,
-        in collection: CollectionHandle,
         _ query: ChangeQuery,
         trusted: Int?,
+        rule: CollectionRules?,
         now: Int64
     ) throws -> LocalChange? {
         if query.activeOnly, record.isDeleted { return nil }
-        if let ids = query.documentIDs, !ids.contains(record.id) { return nil }
+        if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
         let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
         if ancestor == record.revision { return nil }
-        read.keep(record, of: collection)
         return LocalChange(
             sequence: record.sequence,
             documentID: record.id,
@@ -177,6 +202,34 @@ package final class StoreReplica: ReplicaStore {
             bodySize: record.body.bytes.count,
             remoteAncestor: ancestor
         )
+    }
+
+    // MARK: Filters
+
+    private func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool, in index: Int) -> Bool {
+        guard rules.indices.contains(index), let filter = rules[index].pullFilter else { return true }
+        return filter(candidate, isAccessRemoved)
+    }
+
+    private func removeAccess(_ ids: [String], in index: Int) throws -> StoreAnswer {
+        let revisions = try store.readRows { view in
+            try ids.map { try view.record($0, in: collections[index])?.revision }
+        }
+        let verdicts = zip(ids, revisions).map { id, revision in
+            let candidate = FilterCandidate(
+                documentID: id,
+                revision: revision ?? RevisionID(generation: 1, digest: []),
+                isDeleted: false,
+                body: .emptyObject
+            )
+            return admits(candidate, isAccessRemoved: true, in: index)
+        }
+        try store.write { transaction in
+            for (id, isAdmitted) in zip(ids, verdicts) where isAdmitted {
+                _ = try transaction.purge(id, in: collections[index])
+            }
+        }
+        return .admitted(verdicts)
     }
 
     private func judge(_ changes: [AnnouncedChange], in collection: CollectionHandle) throws -> StoreAnswer {
@@ -285,21 +338,30 @@ package final class StoreReplica: ReplicaStore {
         let tree = try record.tree()
         let ancestors = tree.ancestors(of: record.revision)
         let isDescendant = request.known.isEmpty || request.known.contains { ancestors.contains($0) }
-        return .found(
-            SendableRevision(
-                revision: record.revision,
-                history: RevisionHistory.toSend(
-                    ancestors,
-                    of: record.revision,
-                    known: request.known,
-                    limit: request.maxHistory
-                ),
-                isDeleted: record.isDeleted,
-                body: record.body,
-                deletedBranch: isDescendant
-                    ? [] : request.known.lazy.compactMap { tree.deletedBranch(over: $0) }.first ?? []
-            )
+        var content = SendableRevision(
+            revision: record.revision,
+            history: RevisionHistory.toSend(
+                ancestors,
+                of: record.revision,
+                known: request.known,
+                limit: request.maxHistory
+            ),
+            isDeleted: record.isDeleted,
+            body: record.body,
+            deletedBranch: isDescendant
+                ? [] : request.known.lazy.compactMap { tree.deletedBranch(over: $0) }.first ?? []
         )
+        if request.wantsDelta, !record.isDeleted { content.deltaBase = deltaBase(request.known, in: tree) }
+        return .found(content)
+    }
+
+    /// The first revision that the peer has and whose body is here (replication.md §10.1). Not one that deletes.
+    private func deltaBase(_ known: [RevisionID], in tree: RevisionTree) -> SendableRevision.DeltaBase? {
+        let nodes = known.lazy.compactMap { tree.node($0) }
+        guard let node = nodes.first(where: { $0.body != nil }), !node.isDeleted, let body = node.body else {
+            return nil
+        }
+        return SendableRevision.DeltaBase(revision: node.id, body: body)
     }
 
     private func insert(_ revisions: [IncomingRevision], in collection: CollectionHandle) throws

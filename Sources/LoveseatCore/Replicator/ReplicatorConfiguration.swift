@@ -24,58 +24,96 @@ public struct ReplicatorConfiguration: Sendable {
     public static let defaultMaxAttemptsContinuous = UInt.max
     /// 300 seconds.
     public static let defaultMaxAttemptsWaitTime = 300.0
+    /// True.
+    public static let defaultEnableAutoPurge = true
+    /// False.
+    public static let defaultAcceptParentCookies = false
+    /// False.
+    public static let defaultEnableDeltaSync = false
+    /// 60 seconds.
+    public static let defaultConflictResolverTimeout = 60.0
 
     /// Where the peer is.
     public let target: any Endpoint
     /// The collections to replicate, each once, of one database.
-    public var collections: [CollectionConfiguration]
+    public package(set) var collections: [CollectionConfiguration]
     /// Which way documents go.
     public var replicatorType = defaultType
     /// Whether to go on after everything known is done, with every change on either side, until stopped.
     public var continuous = defaultContinuous
     /// How to prove who we are; nil if the peer does not ask.
     public var authenticator: (any Authenticator)?
-    /// More HTTP headers for the connection's first request.
-    public var headers: [String: String] = [:]
+    /// More HTTP headers for the connection's first request. They take the place of our own but for those of the
+    /// handshake; a `Cookie` is added to the others.
+    public var headers: [String: String]?
+    /// Whether a cookie is taken that a server sets for the domain above its own.
+    public var acceptParentDomainCookie = defaultAcceptParentCookies
+    /// The name or address of the network interface to connect from; nil for any.
+    public var networkInterface: String?
     /// Seconds without a word from the peer after which it is asked for one; 0 for the default.
     public var heartbeat = defaultHeartbeat
-    /// Attempts to connect in all, the first included; 0 for the default.
-    public var maxAttempts: UInt = 0
     /// The longest wait between two attempts, in seconds; 0 for the default.
     public var maxAttemptWaitTime = defaultMaxAttemptsWaitTime
+    /// Whether documents that the peer takes away from us are purged here. Events tell of them in either case.
+    public var enableAutoPurge = defaultEnableAutoPurge
+    /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how.
+    public var enableDeltaSync = defaultEnableDeltaSync
+    /// Seconds after which a conflict resolver is given up; its conflict stays for the next start. 0 for the default.
+    public var conflictResolverTimeout = defaultConflictResolverTimeout
 
-    /// Replicates collections with a peer, by default both ways in one pass.
-    public init(target: any Endpoint, collections: [CollectionConfiguration]) {
+    private var chosenAttempts: UInt?
+
+    /// Attempts to connect in all, the first included; 0 for the default, which depends on ``continuous``.
+    public var maxAttempts: UInt {
+        get {
+            chosenAttempts
+                ?? (continuous ? Self.defaultMaxAttemptsContinuous : Self.defaultMaxAttemptsSingleShot)
+        }
+        set { chosenAttempts = newValue == 0 ? nil : newValue }
+    }
+
+    /// Replicates collections with a peer, by default both ways in one pass. If one is named twice the last counts.
+    public init(collections: [CollectionConfiguration], target: any Endpoint) {
         self.target = target
-        self.collections = collections
+        var unique: [CollectionConfiguration] = []
+        for entry in collections {
+            unique.removeAll { $0.collection == entry.collection }
+            unique.append(entry)
+        }
+        self.collections = unique
     }
 
     /// Replicates collections with a peer, by default both ways in one pass.
-    public init(target: any Endpoint, collections: [Collection]) {
-        self.init(target: target, collections: collections.map { CollectionConfiguration(collection: $0) })
+    public init(collections: [Collection], target: any Endpoint) {
+        self.init(collections: CollectionConfiguration.fromCollections(collections), target: target)
     }
+
+    /// The same once more.
+    public init(config: ReplicatorConfiguration) { self = config }
 
     /// Says what cannot work.
     func validate() throws(LoveseatError) {
         guard let first = collections.first else {
             throw LoveseatError(.invalidParameter, "name at least one collection to replicate")
         }
-        for (index, entry) in collections.enumerated() {
+        for entry in collections {
             guard entry.collection.database === first.collection.database else {
                 throw LoveseatError(.invalidParameter, "the collections belong to different databases")
             }
-            guard !collections[..<index].contains(where: { $0.collection == entry.collection }) else {
-                throw LoveseatError(
-                    .invalidParameter,
-                    "collection \(entry.collection.fullName) is named twice"
-                )
+            try entry.validate()
+        }
+        for (name, value) in [
+            ("heartbeat", heartbeat), ("maxAttemptWaitTime", maxAttemptWaitTime),
+            ("conflictResolverTimeout", conflictResolverTimeout),
+        ] {
+            guard value >= 0, value.isFinite else {
+                throw LoveseatError(.invalidParameter, "\(name) must be 0 or more seconds, not \(value)")
             }
         }
-        guard heartbeat >= 0, maxAttemptWaitTime >= 0, heartbeat.isFinite, maxAttemptWaitTime.isFinite else {
-            throw LoveseatError(
-                .invalidParameter,
-                "heartbeat and maxAttemptWaitTime must be 0 or more seconds"
-            )
+        for (name, value) in headers ?? [:] {
+            guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3A }),
+                value.utf8.allSatisfy({ $0 >= 0x20 || $0 == 0x09 })
+            else { throw LoveseatError(.invalidParameter, "\"\(name)\" cannot be sent as an HTTP header") }
         }
         guard let target = target as? any PeerEndpoint else {
             throw LoveseatError(
@@ -84,19 +122,5 @@ public struct ReplicatorConfiguration: Sendable {
             )
         }
         try target.validate()
-    }
-}
-
-/// What a ``Replicator`` does with one collection.
-public struct CollectionConfiguration: Sendable {
-    /// The collection.
-    public let collection: Collection
-    /// Decides between two versions of a document; nil for ``ConflictResolver/default``.
-    public var conflictResolver: (any ConflictResolverProtocol)?
-
-    /// Replicates a collection whole.
-    public init(collection: Collection, conflictResolver: (any ConflictResolverProtocol)? = nil) {
-        self.collection = collection
-        self.conflictResolver = conflictResolver
     }
 }

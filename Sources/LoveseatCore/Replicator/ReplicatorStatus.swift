@@ -1,4 +1,5 @@
 public import LoveseatModel
+import LoveseatReplication
 
 extension Replicator {
     /// What a replicator is doing.
@@ -23,8 +24,23 @@ extension Replicator {
         public let total: UInt64
         /// Documents pushed and pulled on this connection.
         public let documents: UInt64
+        /// Documents pushed on this connection as the difference from what the peer had.
+        public let deltasSent: UInt64
+        /// Documents pulled on this connection as the difference from what was here.
+        public let deltasReceived: UInt64
+        /// Bytes that deltas kept from travelling, before compression.
+        public let deltaBytesSaved: UInt64
 
-        static let none = Progress(completed: 0, total: 0, documents: 0)
+        static let none = Progress(ReplicationProgress())
+
+        init(_ progress: ReplicationProgress) {
+            completed = progress.completed
+            total = progress.total
+            documents = progress.documents
+            deltasSent = progress.deltas.sent
+            deltasReceived = progress.deltas.received
+            deltaBytesSaved = progress.deltas.bytesSaved
+        }
     }
 
     /// A moment of a replicator's life.

@@ -13,7 +13,7 @@ extension RevisionTree {
         forgetClosedBranches()
         let marked = Set(remotes.values)
         let leafIDs = Set(leaves.map(\.id))
-        let bases = conflictBases
+        let bases = conflictBases.union(deltaBases)
         for index in nodes.indices where nodes[index].body != nil {
             let id = nodes[index].id
             if !leafIDs.contains(id), !marked.contains(id), !bases.contains(id) { nodes[index].body = nil }
@@ -40,6 +40,16 @@ extension RevisionTree {
         guard !conflicts.isEmpty, let winner else { return [] }
         let mine = Set(ancestors(of: winner.id) + [winner.id])
         return Set(conflicts.compactMap { ancestors(of: $0.id).first { mine.contains($0) } })
+    }
+
+    /// Bodies longer than this, in bytes, are not kept for deltas.
+    private static let longestDeltaBase = 32 << 10
+
+    /// What a delta to a peer that is a few revisions behind starts from.
+    private var deltaBases: Set<RevisionID> {
+        guard ancestorBodiesKept > 0, let winner else { return [] }
+        let kept = ancestors(of: winner.id).prefix(ancestorBodiesKept)
+        return Set(kept.filter { (node($0)?.body?.bytes.count ?? 0) <= Self.longestDeltaBase })
     }
 
     /// Forgets branches that were given up and that no remote is known to have, but for the highest few.

@@ -45,6 +45,10 @@ package struct RevisionTree: Hashable, Sendable {
     /// The revision last known to be the current one at each remote database (replication.md §12.3).
     package internal(set) var remotes: [Remote: RevisionID] = [:]
 
+    /// How many ancestors of the current revision keep their bodies, for deltas to peers that pull. Not a part of what is
+    /// stored.
+    package var ancestorBodiesKept = 0
+
     package init() {}
 
     /// A tree put together from stored parts.

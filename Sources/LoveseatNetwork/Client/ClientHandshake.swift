@@ -11,6 +11,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
     private static let longestBody = 4_096
 
+    private let address: WebSocketAddress
     private let head: HTTPRequestHead
     private let options: ConnectionOptions
     private let outcome: EventLoopPromise<WebSocketClient.Outcome>
@@ -20,11 +21,13 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private var body: [UInt8] = []
 
     init(
+        _ address: WebSocketAddress,
         head: HTTPRequestHead,
         options: ConnectionOptions,
         outcome: EventLoopPromise<WebSocketClient.Outcome>,
         endHTTP: @escaping (any Channel) -> Void
     ) {
+        self.address = address
         self.head = head
         self.options = options
         self.outcome = outcome
@@ -39,7 +42,9 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
-        case .head(let head): response = head
+        case .head(let head):
+            response = head
+            keepCookies(head.headers)
         case .body(let bytes):
             if body.count < Self.longestBody { body += bytes.readableBytesView.prefix(Self.longestBody) }
         case .end:
@@ -64,6 +69,20 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
             LoveseatError(.webSocketAbnormalClose, "the server closed the connection without an answer")
         )
         context.fireChannelInactive()
+    }
+
+    private func keepCookies(_ headers: HTTPHeaders) {
+        guard let storage = options.cookies else { return }
+        let cookies = headers["Set-Cookie"].compactMap {
+            Cookie(
+                header: $0,
+                host: address.host,
+                path: address.path,
+                now: WebSocketClient.now,
+                acceptsParentDomain: storage.acceptsParentDomain
+            )
+        }
+        if !cookies.isEmpty { storage.add(cookies) }
     }
 
     private func upgrade(_ response: HTTPResponseHead, _ context: ChannelHandlerContext) {

@@ -58,6 +58,9 @@ struct WebSocketAddress: Hashable, Sendable {
         self.target = target
     }
 
+    /// The target without its query.
+    var path: String { String(target.prefix { $0 != "?" }) }
+
     /// As the `Host` header says it.
     var hostHeader: String {
         let name = host.contains(":") ? "[\(host)]" : host

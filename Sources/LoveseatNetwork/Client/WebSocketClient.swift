@@ -1,3 +1,4 @@
+private import Foundation
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
@@ -11,7 +12,14 @@ struct WebSocketClient: Sendable {
     private static let timeout = TimeAmount.seconds(15)
     private static let mostRedirects = 10
 
+    /// What the handshake needs as it is.
+    private static let handshakeHeaders = [
+        "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key", "Sec-WebSocket-Protocol",
+    ]
+
     let options: ConnectionOptions
+
+    static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
     /// Connects, following redirects.
     func connect(to first: WebSocketAddress) async throws -> PeerConnection {
@@ -45,7 +53,10 @@ struct WebSocketClient: Sendable {
         let deadline = loop.scheduleTask(in: Self.timeout) {
             outcome.fail(LoveseatError(.timeout, "\(address.host):\(address.port) does not answer"))
         }
-        let connecting = ClientBootstrap(group: loop).connectTimeout(Self.timeout)
+        let local = try options.networkInterface.map { try ListenerAddresses.address(of: $0, port: 0) }
+        var bootstrap = ClientBootstrap(group: loop)
+        if let local { bootstrap = bootstrap.bind(to: local) }
+        let connecting = bootstrap.connectTimeout(Self.timeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -55,7 +66,7 @@ struct WebSocketClient: Sendable {
                     let encoder = HTTPRequestEncoder()
                     try channel.pipeline.syncOperations.addHandlers([
                         encoder, decoder,
-                        ClientHandshake(head: head, options: options, outcome: outcome) { channel in
+                        ClientHandshake(address, head: head, options: options, outcome: outcome) { channel in
                             _ = channel.pipeline.syncOperations.removeHandler(encoder)
                             _ = channel.pipeline.syncOperations.removeHandler(decoder)
                         },
@@ -84,9 +95,19 @@ struct WebSocketClient: Sendable {
         if let basic = options.authenticator as? BasicAuthenticator, sendsCredentials {
             headers.add(name: "Authorization", value: UpgradeHeaders.basic(basic.username, basic.password))
         }
-        for (name, value) in options.headers.sorted(by: { $0.key < $1.key }) {
-            headers.replaceOrAdd(name: name, value: value)
+        var cookies = [options.cookies?.load().header(address, now: Self.now)].compactMap { $0 }
+        if let session = options.authenticator as? SessionAuthenticator, sendsCredentials {
+            cookies.append("\(session.cookieName)=\(session.sessionID)")
         }
+        for (name, value) in options.headers.sorted(by: { $0.key < $1.key }) {
+            if name.lowercased() == "cookie" {
+                cookies.append(value)
+            } else if sendsCredentials || name.lowercased() != "authorization" {
+                headers.replaceOrAdd(name: name, value: value)
+            }
+        }
+        if !cookies.isEmpty { headers.add(name: "Cookie", value: cookies.joined(separator: "; ")) }
+        for name in Self.handshakeHeaders { headers.remove(name: name) }
         headers.add(name: "Connection", value: "Upgrade")
         headers.add(name: "Upgrade", value: "websocket")
         headers.add(name: "Sec-WebSocket-Version", value: "13")
@@ -94,5 +115,11 @@ struct WebSocketClient: Sendable {
         let offers = options.offers.map(\.rawValue).joined(separator: ",")
         headers.add(name: "Sec-WebSocket-Protocol", value: offers)
         return HTTPRequestHead(version: .http1_1, method: .GET, uri: address.target, headers: headers)
+    }
+}
+
+extension CookieJar {
+    func header(_ address: WebSocketAddress, now: Int64) -> String? {
+        header(host: address.host, path: address.path, isSecure: address.isSecure, now: now)
     }
 }

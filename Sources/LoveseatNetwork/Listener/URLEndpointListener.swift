@@ -75,7 +75,8 @@ public final class URLEndpointListener: Sendable {
         let peers = PassivePeers(
             database: database,
             collections: config.collections,
-            isReadOnly: config.readOnly
+            isReadOnly: config.readOnly,
+            usesDeltas: config.enableDeltaSync
         )
         try database.adopt(self)
         do {

@@ -8,6 +8,8 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public static let defaultDisableTls = false
     /// False: peers may push.
     public static let defaultReadOnly = false
+    /// False.
+    public static let defaultEnableDeltaSync = false
 
     /// The collections to serve, of one database; no others can be seen.
     public let collections: [Collection]
@@ -21,6 +23,9 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var authenticator: (any ListenerAuthenticator)?
     /// Whether peers may only pull.
     public var readOnly = defaultReadOnly
+    /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how. For what peers pull,
+    /// open the database with ``DatabaseConfiguration/enableDeltaSync``.
+    public var enableDeltaSync = defaultEnableDeltaSync
     /// Seconds that a connection has to say what it wants.
     package var handshakeSeconds = 15.0
 

@@ -92,6 +92,7 @@ struct Subscription: Hashable, Sendable {
         isContinuous: Bool,
         batch: Int,
         activeOnly: Bool,
+        channels: [String],
         documentIDs: [String]?
     ) -> Message {
         var properties: MessageProperties = ["Profile": "subChanges"]
@@ -103,6 +104,10 @@ struct Subscription: Hashable, Sendable {
         properties["versioning"] = "rev-trees"
         if activeOnly { properties["activeOnly"] = "true" }
         properties["revocations"] = "true"
+        if !channels.isEmpty {
+            properties["filter"] = "sync_gateway/bychannel"
+            properties["channels"] = channels.joined(separator: ",")
+        }
         let body: [UInt8] =
             if let documentIDs {
                 JSONText(canonical: ["docIDs": .array(documentIDs.map { .string($0) })]).bytes

@@ -2,54 +2,85 @@ import LoveseatBLIP
 package import LoveseatModel
 
 /// A `rev` message (replication.md §9).
-enum RevisionMessage {
-    struct Received {
-        let revision: IncomingRevision
+package enum RevisionMessage {
+    /// What the properties of a received one say.
+    struct Header {
+        let documentID: String
         let sequence: RemoteSequence?
+        let isDeleted: Bool
+        let deltaSource: RevisionID?
+        private let properties: MessageProperties
+        private let revisions: Result<(history: [RevisionID], deletedBranch: [RevisionID]), ReplyError>
+
+        init(_ message: Message) {
+            properties = message.properties
+            documentID = properties["id"] ?? ""
+            sequence = properties["sequence"].flatMap { RemoteSequence(json: $0) }
+            let deleted = properties["deleted"] ?? "0"
+            isDeleted = deleted != "0" && deleted.lowercased() != "false"
+            deltaSource = properties["deltaSrc"].flatMap { RevisionID($0) }
+            revisions = Self.revisions(properties)
+        }
+
+        private static func revisions(_ properties: MessageProperties) -> Result<
+            (history: [RevisionID], deletedBranch: [RevisionID]), ReplyError
+        > {
+            guard let revision = properties["rev"].flatMap({ RevisionID($0) }) else {
+                return .failure(ReplyError("HTTP", 400, "received invalid version ID"))
+            }
+            do throws(ReplyError) {
+                let history = [revision] + (try list(properties["history"]))
+                return .success((history, try list(properties["deleted_branch"])))
+            } catch { return .failure(error) }
+        }
+
+        /// Throws what is wrong (replication.md §9.4, steps 1 to 4).
+        func check(needsSequence: Bool) throws(ReplyError) {
+            guard properties["error"] == nil else {
+                throw ReplyError("HTTP", 502, "Peer failed to send revision")
+            }
+            guard DocumentID.isValidOnWire(documentID) else {
+                throw ReplyError("HTTP", 400, "received invalid docID '\(documentID)'")
+            }
+            _ = try revisions.get()
+            guard sequence != nil || !needsSequence else {
+                throw ReplyError("HTTP", 400, "received 'rev' message with missing 'sequence'")
+            }
+            guard deltaSource != nil || properties["deltaSrc"] == nil else {
+                throw ReplyError("HTTP", 400, "received invalid deltaSrc")
+            }
+        }
+
+        /// The revision with its body; the header must have been checked.
+        func revision(_ body: JSONText) -> IncomingRevision {
+            let (history, deletedBranch) = (try? revisions.get()) ?? ([], [])
+            return IncomingRevision(
+                documentID: documentID,
+                history: history,
+                isDeleted: isDeleted,
+                body: body,
+                noConflicts: properties.bool("noconflicts"),
+                deletedBranch: deletedBranch
+            )
+        }
+    }
+
+    struct Content {
+        let body: JSONText
         /// Blobs that the body refers to.
         let blobs: [BlobReference]
-        /// The document left every channel this peer may see (replication.md §9.4).
+        /// The document left every channel that this peer may see.
         let isRemoved: Bool
     }
 
-    /// Reads and checks a received revision (replication.md §9.4, steps 2 to 9).
-    static func parse(_ message: Message, needsSequence: Bool) throws(ReplyError) -> Received {
-        let id = message.properties["id"] ?? ""
-        guard DocumentID.isValidOnWire(id) else {
-            throw ReplyError("HTTP", 400, "received invalid docID '\(id)'")
-        }
-        guard let revision = message.properties["rev"].flatMap({ RevisionID($0) }) else {
-            throw ReplyError("HTTP", 400, "received invalid version ID")
-        }
-        let sequence = message.properties["sequence"].flatMap { RemoteSequence(json: $0) }
-        guard sequence != nil || !needsSequence else {
-            throw ReplyError("HTTP", 400, "received 'rev' message with missing 'sequence'")
-        }
-        let history = [revision] + (try list(message.properties["history"]))
-        let deletedBranch = try list(message.properties["deleted_branch"])
-        guard message.properties["deltaSrc"] == nil else {
-            // We never say that we accept deltas; 422 asks for the whole body (replication.md §10.3).
-            throw ReplyError("HTTP", 422, "deltas were not negotiated")
-        }
-        let deleted = message.properties["deleted"] ?? "0"
-        let (body, attachments, isRemoved) = try storedBody(message.body)
+    /// Reads a whole body (replication.md §9.4, steps 6 to 9).
+    static func content(_ bytes: [UInt8]) throws(ReplyError) -> Content {
+        let (body, attachments, isRemoved) = try storedBody(bytes)
         let blobs = BlobReference.all(in: body)
         if let attachments, let missing = blobs.first(where: { !attachments.contains($0.digest.text) }) {
             throw ReplyError("LiteCore", 7, "blob \(missing.digest) is not among the attachments")
         }
-        return Received(
-            revision: IncomingRevision(
-                documentID: id,
-                history: history,
-                isDeleted: deleted != "0" && deleted.lowercased() != "false",
-                body: body,
-                noConflicts: message.properties.bool("noconflicts"),
-                deletedBranch: deletedBranch
-            ),
-            sequence: sequence,
-            blobs: blobs,
-            isRemoved: isRemoved
-        )
+        return Content(body: body, blobs: blobs, isRemoved: isRemoved)
     }
 
     /// The text to store: as it came, without the reserved properties at the top.
@@ -110,17 +141,55 @@ enum RevisionMessage {
         if content.isDeleted { properties["deleted"] = "1" }
         if !content.history.isEmpty { properties["history"] = list(content.history) }
         if !content.deletedBranch.isEmpty { properties["deleted_branch"] = list(content.deletedBranch) }
-        let body =
+        var body =
             addsAttachments
-            ? withAttachments(content.body, generation: content.revision.generation) : content.body
-        return Message(properties, body: body.bytes, isCompressed: body.bytes.count >= compressionThreshold)
+            ? withAttachments(content.body, generation: content.revision.generation).bytes
+            : content.body.bytes
+        if let base = content.deltaBase, let delta = delta(base, body, addsAttachments: addsAttachments) {
+            properties["deltaSrc"] = base.revision.text
+            body = delta
+        }
+        return Message(properties, body: body, isCompressed: body.count >= compressionThreshold)
+    }
+
+    /// Bodies shorter than this, in bytes, are not worth a delta (replication.md §16).
+    private static let shortestForDelta = 200
+
+    /// The difference from what the peer has; nil if it is no shorter than the body.
+    private static func delta(
+        _ base: SendableRevision.DeltaBase,
+        _ body: [UInt8],
+        addsAttachments: Bool
+    ) -> [UInt8]? {
+        guard body.count >= shortestForDelta, base.body != .emptyObject else { return nil }
+        // Both in the form that the peer sees.
+        let old =
+            addsAttachments ? withAttachments(base.body, generation: base.revision.generation) : base.body
+        let delta = JSONDelta.create(
+            from: JSONElement(old).value,
+            to: JSONElement(JSONText(trusted: body)).value
+        )
+        let bytes = JSONText(canonical: delta).bytes
+        return bytes.count < body.count ? bytes : nil
+    }
+
+    /// The body that a received delta makes.
+    package static func expand(_ delta: [UInt8], base: JSONText) -> DeltaExpansion {
+        guard let delta = try? JSONElement(parsing: delta) else { return .corrupt }
+        // A delta that speaks of attachments was made against a body that had them (replication.md §11.5).
+        let old = delta["_attachments"] == nil ? base : withAttachments(base, generation: 1)
+        do throws(JSONDelta.Failure) {
+            let body = try JSONDelta.apply(delta.value, to: JSONElement(old).value)
+            guard case .object = body else { return .corrupt }
+            return .body(JSONText(canonical: body).bytes)
+        } catch { return .corrupt }
     }
 
     private static func list(_ revisions: [RevisionID]) -> String {
         revisions.map(\.text).joined(separator: ",")
     }
 
-    private static func list(_ text: String?) throws(ReplyError) -> [RevisionID] {
+    fileprivate static func list(_ text: String?) throws(ReplyError) -> [RevisionID] {
         var revisions: [RevisionID] = []
         for part in (text ?? "").split(separator: ",") {
             guard let revision = RevisionID(part.drop { $0 == " " }) else {

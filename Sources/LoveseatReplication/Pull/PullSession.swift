@@ -17,6 +17,14 @@ struct PullSession: Sendable {
         var proposals: [ProposedChange] = []
     }
 
+    struct Options: Hashable {
+        /// Documents that the peer takes away are purged.
+        var autoPurges = true
+        /// The app decides which revisions are stored.
+        var isFiltered = false
+        var takesDeltas = false
+    }
+
     struct ExpectedKey: Hashable {
         let documentID: String
         let sequence: RemoteSequence
@@ -28,7 +36,7 @@ struct PullSession: Sendable {
         let revision: IncomingRevision
         let sequenceNumber: Int?
         let bodySize: Int
-        let held: [BlobDigest]
+        var held: [BlobDigest]
         var missing: [BlobReference]
     }
 
@@ -36,6 +44,7 @@ struct PullSession: Sendable {
     let wireIndex: Int?
     /// An active puller subscribed, keeps track of sequences, and takes conflicts in; a passive one refuses them.
     let isActive: Bool
+    let options: Options
     let tuning: ReplicationTuning
 
     var sequences: RemoteSequences
@@ -46,6 +55,8 @@ struct PullSession: Sendable {
     var expected: [ExpectedKey: (number: Int, bodySize: Int)] = [:]
     /// How many revisions a passive side has agreed to and not received.
     var promised = 0
+    /// Deltas whose bodies are being made.
+    var arrivals: [Int: Arrival] = [:]
     var incoming: [Int: Incoming] = [:]
     var nextKey = 0
     var insertQueue: [Int] = []
@@ -56,13 +67,20 @@ struct PullSession: Sendable {
     var fetches: [BlobHandle: Int] = [:]
     var waitingForBlobs: [Int] = []
     private(set) var isCaughtUp: Bool
-    private(set) var progress = DirectionProgress()
-    private(set) var failure: LoveseatError?
+    var progress = DirectionProgress()
+    var failure: LoveseatError?
     /// What the peer sent a moment ago, which is not announced back to it.
     private(set) var echoes = EchoMemory()
 
-    init(collection: Int, wireIndex: Int?, isActive: Bool, since: RemoteSequence?, tuning: ReplicationTuning)
-    {
+    init(
+        collection: Int,
+        wireIndex: Int?,
+        isActive: Bool,
+        since: RemoteSequence?,
+        options: Options,
+        tuning: ReplicationTuning
+    ) {
+        self.options = options
         self.collection = collection
         self.wireIndex = wireIndex
         self.isActive = isActive
@@ -74,7 +92,7 @@ struct PullSession: Sendable {
     var remoteSequence: RemoteSequence? { sequences.done }
 
     /// Nothing announced is unanswered, expected or on its way into the database.
-    var isQuiet: Bool { lists.isEmpty && expected.isEmpty && incoming.isEmpty }
+    var isQuiet: Bool { lists.isEmpty && expected.isEmpty && arrivals.isEmpty && incoming.isEmpty }
 
     // MARK: Lists
 
@@ -195,17 +213,8 @@ struct PullSession: Sendable {
                 promised += 1
             }
         }
-        var answer = Message(
-            ["maxHistory": String(tuning.maxHistory), "blobs": "true"],
-            body: ChangesMessage.answer(said, acceptsConflicts: isActive),
-            isUrgent: list.isUrgent
-        )
-        answer.isCompressed = answer.body.count >= tuning.compressionThreshold
-        effects.append(.reply(answer, to: list.request))
-        if !removals.isEmpty {
-            effects.append(.store(.purge(collection: collection, removals), then: .nothing))
-            for id in removals { report(id, isDeleted: false, isAccessRemoved: true, nil, &effects) }
-        }
+        answer(list, ChangesMessage.answer(said, acceptsConflicts: isActive), &effects)
+        removeAccess(removals, &effects)
         judgeNext(&effects)
     }
 
@@ -217,101 +226,27 @@ struct PullSession: Sendable {
         judging = nil
         guard let list = lists.removeValue(forKey: number) else { return }
         promised += verdicts.count { $0 == .wanted }
-        var answer = Message(
-            ["maxHistory": String(tuning.maxHistory), "blobs": "true"],
-            body: ChangesMessage.answer(verdicts, namesRevision: list.namesRevision),
-            isUrgent: list.isUrgent
-        )
-        answer.isCompressed = answer.body.count >= tuning.compressionThreshold
-        effects.append(.reply(answer, to: list.request))
+        answer(list, ChangesMessage.answer(verdicts, namesRevision: list.namesRevision), &effects)
         judgeNext(&effects)
     }
 
+    private func answer(_ list: List, _ body: [UInt8], _ effects: inout [ReplicationEffect]) {
+        var properties: MessageProperties = ["maxHistory": String(tuning.maxHistory), "blobs": "true"]
+        if options.takesDeltas { properties["deltas"] = "true" }
+        effects.append(
+            .reply(
+                Message(
+                    properties,
+                    body: body,
+                    isUrgent: list.isUrgent,
+                    isCompressed: body.count >= tuning.compressionThreshold
+                ),
+                to: list.request
+            )
+        )
+    }
+
     // MARK: Revisions
-
-    mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
-        defer { judgeNext(&effects) }
-        promised = max(0, promised - 1)
-        let key = message.properties["id"].flatMap { id in
-            message.properties["sequence"].flatMap { RemoteSequence(json: $0) }.map {
-                ExpectedKey(documentID: id, sequence: $0)
-            }
-        }
-        let entry = key.flatMap { expected.removeValue(forKey: $0) }
-        let reply = message.noReply ? nil : request
-        do throws(ReplyError) {
-            if message.properties["error"] != nil {
-                throw ReplyError("HTTP", 502, "Peer failed to send revision")
-            }
-            let received = try RevisionMessage.parse(message, needsSequence: isActive)
-            guard !received.isRemoved else {
-                return remove(
-                    received.revision.documentID,
-                    entry: entry,
-                    request: reply,
-                    isUrgent: message.isUrgent,
-                    &effects
-                )
-            }
-            nextKey += 1
-            bufferedBytes += received.revision.body.bytes.count
-            guard bufferedBytes <= tuning.receivedBytes else {
-                failure = LoveseatError(
-                    .remoteError,
-                    "the peer sends revisions faster than it waits for answers"
-                )
-                return
-            }
-            incoming[nextKey] = Incoming(
-                request: reply,
-                isUrgent: message.isUrgent,
-                revision: received.revision,
-                sequenceNumber: entry?.number,
-                bodySize: entry?.bodySize ?? 1,
-                held: received.blobs.map(\.digest),
-                missing: received.blobs
-            )
-            if received.blobs.isEmpty {
-                enqueue(nextKey, &effects)
-            } else {
-                effects.append(
-                    .store(
-                        .holdBlobs(received.blobs.map(\.digest)),
-                        then: .blobsHeld(collection: collection, key: nextKey)
-                    )
-                )
-            }
-        } catch {
-            // What cannot be read now cannot be read next time either: it is done with.
-            if let entry { sequences.finish(entry.number) }
-            progress.finish(entry?.bodySize ?? 1, isDocument: false)
-            progress.total = max(progress.total, progress.completed)
-            if let reply { effects.append(.replyError(error, to: reply, isUrgent: message.isUrgent)) }
-            report(
-                message.properties["id"] ?? "",
-                isDeleted: false,
-                LoveseatError(.init(10_000 + error.code), "a received revision was refused: \(error.text)"),
-                &effects
-            )
-            flushIfDue(&effects)
-        }
-    }
-
-    mutating func remove(
-        _ id: String,
-        entry: (number: Int, bodySize: Int)?,
-        request: UInt64?,
-        isUrgent: Bool,
-        _ effects: inout [ReplicationEffect]
-    ) {
-        if isActive { effects.append(.store(.purge(collection: collection, [id]), then: .nothing)) }
-        if let entry { sequences.finish(entry.number) }
-        progress.finish(entry?.bodySize ?? 1, isDocument: false)
-        progress.total = max(progress.total, progress.completed)
-        if let request { effects.append(.reply(Message(isUrgent: isUrgent), to: request)) }
-        report(id, isDeleted: false, isAccessRemoved: true, nil, &effects)
-        flushIfDue(&effects)
-    }
 
     /// The peer cannot send what it promised (replication.md §9.3).
     mutating func noRevision(_ message: Message, _ effects: inout [ReplicationEffect]) {
@@ -455,7 +390,8 @@ struct PullSession: Sendable {
         for handle in fetches.keys.sorted() { effects.append(.store(.cancelBlob(handle), then: .nothing)) }
         let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
         if !held.isEmpty { effects.append(.store(.releaseBlobs(held), then: .nothing)) }
-        (fetches, incoming, insertQueue, inserting, waitingForBlobs) = ([:], [:], [], [], [])
+        (fetches, arrivals, incoming) = ([:], [:], [:])
+        (insertQueue, inserting, waitingForBlobs) = ([], [], [])
     }
 }
 

@@ -20,6 +20,8 @@ struct PushSession: Sendable {
     let wireIndex: Int?
     let mode: Mode
     let isContinuous: Bool
+    /// Whether deltas are sent to a peer that takes them.
+    let sendsDeltas: Bool
     let tuning: ReplicationTuning
 
     let initiallyCompleted: SequenceSet
@@ -45,6 +47,7 @@ struct PushSession: Sendable {
     private(set) var unflushedMarks: [DocumentRevision] = []
     var peerHistory: Int
     var peerFindsBlobs = false
+    var peerTakesDeltas = false
     private(set) var progress = DirectionProgress()
     /// The peer's reason to refuse the whole push.
     private(set) var failure: LoveseatError?
@@ -55,8 +58,10 @@ struct PushSession: Sendable {
         mode: Mode,
         start: SequenceSet,
         isContinuous: Bool,
+        sendsDeltas: Bool,
         tuning: ReplicationTuning
     ) {
+        self.sendsDeltas = sendsDeltas
         self.collection = collection
         self.wireIndex = wireIndex
         self.mode = mode
@@ -117,11 +122,12 @@ struct PushSession: Sendable {
     mutating func changesRead(
         _ changes: [LocalChange],
         through: UInt64,
+        hasMore: Bool,
         isEcho: (LocalChange) -> Bool,
         _ effects: inout [ReplicationEffect]
     ) {
         isReading = false
-        hasMore = changes.count >= (subscription?.batch ?? tuning.changesPerMessage)
+        self.hasMore = hasMore
         if through > lastRead { completed.insert(lastRead + 1...through) }
         lastRead = max(lastRead, through)
         var list: [LocalChange] = []
@@ -191,6 +197,7 @@ struct PushSession: Sendable {
                 tuning.maxHistory
             )
             peerFindsBlobs = message.properties.bool("blobs")
+            peerTakesDeltas = peerTakesDeltas || message.properties.bool("deltas")
             if isProposing {
                 for (change, answer) in zip(
                     list,
@@ -282,7 +289,8 @@ struct PushSession: Sendable {
                 documentID: $0.documentID,
                 revision: $0.sent,
                 known: $0.known,
-                maxHistory: $0.maxHistory
+                maxHistory: $0.maxHistory,
+                wantsDelta: sendsDeltas && peerTakesDeltas && !$0.refusesDelta
             )
         }
         effects.append(
@@ -311,6 +319,13 @@ struct PushSession: Sendable {
                 )
                 revision.sent = content.revision
                 revision.closedBranch = content.deletedBranch.last
+                revision.isDelta = message.properties["deltaSrc"] != nil
+                if revision.isDelta {
+                    progress.deltas.sent += 1
+                    progress.deltas.bytesSaved += UInt64(
+                        max(0, content.body.bytes.count - message.body.count)
+                    )
+                }
                 revision.sentBytes = max(1, message.body.count)
                 unansweredBytes += revision.sentBytes
                 inFlight[key] = revision
@@ -372,6 +387,10 @@ struct PushSession: Sendable {
                 revision.wasForbidden = true
                 inFlight[key] = nil
                 queue.append(revision)
+            } else if revision.isDelta, Self.asksForWholeBody(reply) {
+                revision.refusesDelta = true
+                inFlight[key] = revision
+                requestBodies([revision], &effects)
             } else if error.code == .httpConflict, let peer = revision.closedBranch, isProposing {
                 // The peer has gone on from what is current here, and dropped it: it can only follow the peer's.
                 effects.append(
@@ -397,6 +416,15 @@ struct PushSession: Sendable {
             }
         }
         pump(&effects)
+    }
+
+    /// Whether a peer says that it cannot use a delta (replication.md §10.3).
+    private static func asksForWholeBody(_ reply: ReplyError) -> Bool {
+        switch reply.domain {
+        case "HTTP": reply.code == 422 || reply.code == 404
+        case "LiteCore": reply.code == 31 || reply.code == 32
+        default: false
+        }
     }
 
     mutating func end(

@@ -22,6 +22,9 @@ struct QueuedRevision: Hashable, Sendable {
     var sentBytes = 0
     var isTransmitting = false
     var wasForbidden = false
+    var isDelta = false
+    /// The peer could not use a delta of it.
+    var refusesDelta = false
 }
 
 /// How far one direction of one collection is.
@@ -29,6 +32,7 @@ struct DirectionProgress: Hashable, Sendable {
     var completed: UInt64 = 0
     var total: UInt64 = 0
     var documents: UInt64 = 0
+    var deltas = DeltaStatistics()
 
     mutating func finish(_ units: Int, isDocument: Bool) {
         completed += UInt64(max(1, units))

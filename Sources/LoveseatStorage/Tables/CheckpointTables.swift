@@ -24,6 +24,13 @@ extension ReadTransaction {
 }
 
 extension WriteTransaction {
+    package func setInfo(_ key: String, _ value: String) throws {
+        try database.execute(
+            sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
+            arguments: [key, value]
+        )
+    }
+
     package func saveLocalCheckpoint(_ id: String, _ body: JSONText) throws {
         try database.execute(
             sql: "INSERT OR REPLACE INTO local_checkpoints (id, body) VALUES (?, ?)",

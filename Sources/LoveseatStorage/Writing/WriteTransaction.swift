@@ -43,6 +43,7 @@ package struct IncomingRecord: Sendable {
 /// A transaction that may write. Used inside the closure that it was given to, and nowhere else.
 package final class WriteTransaction: ReadTransaction {
     private let blobs: BlobFiles
+    private let ancestorBodiesKept: Int
     /// The IDs changed in each collection, in order. Only ever appended to, so that a part that fails is cut off.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private(set) var commits: [CollectionCommit] = []
@@ -50,8 +51,14 @@ package final class WriteTransaction: ReadTransaction {
 
     var catalog: DocumentStore.Catalog { catalogView }
 
-    init(database: Database, blobs: BlobFiles, catalog: DocumentStore.Catalog) {
+    init(
+        database: Database,
+        blobs: BlobFiles,
+        catalog: DocumentStore.Catalog,
+        ancestorBodiesKept: Int
+    ) {
         self.blobs = blobs
+        self.ancestorBodiesKept = ancestorBodiesKept
         super.init(database: database, catalog: catalog)
     }
 
@@ -128,6 +135,12 @@ package final class WriteTransaction: ReadTransaction {
         }
     }
 
+    private func tree(of record: DocumentRecord) throws -> RevisionTree {
+        var tree = try record.tree()
+        tree.ancestorBodiesKept = ancestorBodiesKept
+        return tree
+    }
+
     // MARK: Local edits
 
     /// Saves a new revision made here; nil if the condition does not hold.
@@ -158,7 +171,7 @@ package final class WriteTransaction: ReadTransaction {
             guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
         }
         let revision = Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
-        var tree = try record.tree()
+        var tree = try tree(of: record)
         // The same edit again, as after a crash between the commit and its answer, is the same revision.
         if tree.contains(revision) { return (record.revision, record.sequence) }
         tree.insertLocal(revision, parent: record.revision, flags: flags.treeFlags, body: body)
@@ -226,7 +239,7 @@ package final class WriteTransaction: ReadTransaction {
             if sequence != nil { return .inserted }
         }
         let record = try record(incoming.documentID, in: collection)
-        var tree = try record?.tree() ?? RevisionTree()
+        var tree = try record.map { try self.tree(of: $0) } ?? RevisionTree()
         let before = tree
         let outcome = try tree.insert(
             history: incoming.history,
@@ -255,7 +268,7 @@ package final class WriteTransaction: ReadTransaction {
         if try statement.run() > 0 { return }
         guard let record = try record(id, in: collection) else { return }
         if record.revision == revision, record.synced == remote { return }
-        var tree = try record.tree()
+        var tree = try tree(of: record)
         tree.noteRemote(remote, has: revision, tombstone: Self.tombstone)
         tree.finish()
         let isSettled = record.hasConflicts && tree.conflicts.isEmpty
@@ -281,7 +294,7 @@ package final class WriteTransaction: ReadTransaction {
         _ settlement: RevisionTree.Settlement
     ) throws -> RevisionID? {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
-        var tree = try record.tree()
+        var tree = try tree(of: record)
         guard tree.conflicts.contains(where: { $0.id == remote }) else { return nil }
         switch settlement {
         case .remoteStands: tree.resolve(conflict: remote, child: nil, tombstone: Self.tombstone)
@@ -304,7 +317,7 @@ package final class WriteTransaction: ReadTransaction {
         remote: RevisionID
     ) throws {
         guard let record = try record(id, in: collection), record.revision == local else { return }
-        var tree = try record.tree()
+        var tree = try tree(of: record)
         let child = Self.revisionID(parent: remote, isDeleted: record.isDeleted, body: record.body)
         guard tree.follow(remote, child: child, tombstone: Self.tombstone) else { return }
         try store(tree, over: record, in: collection)

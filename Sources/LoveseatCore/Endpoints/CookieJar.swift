@@ -1,0 +1,179 @@
+private import Foundation
+import LoveseatModel
+
+/// One cookie (replication.md §18.4).
+package struct Cookie: Hashable, Sendable {
+    package let name: String
+    package let value: String
+    /// Lower case, without a dot in front.
+    package let domain: String
+    package let path: String
+    package let isSecure: Bool
+    /// Unix time in seconds; nil for one that ends with the replicator.
+    package let expires: Int64?
+
+    /// Reads a `Set-Cookie` header.
+    ///
+    /// - Returns: nil if it is none, or not for this host to set.
+    package init?(
+        header: String,
+        host: String,
+        path requestPath: String,
+        now: Int64,
+        acceptsParentDomain: Bool
+    ) {
+        let parts = header.split(separator: ";").map { Self.trimmed($0) }
+        guard let first = parts.first, let equals = first.firstIndex(of: "="), equals > first.startIndex
+        else {
+            return nil
+        }
+        let host = host.lowercased()
+        var value = Self.trimmed(first[first.index(after: equals)...])
+        if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
+            value = String(value.dropFirst().dropLast())
+        }
+        let folder = requestPath.split(separator: "/").dropLast().joined(separator: "/")
+        var (domain, path, secure, expires) = (host, "/" + folder, false, Int64?.none)
+        for part in parts.dropFirst() {
+            let pair = part.split(separator: "=", maxSplits: 1).map { Self.trimmed($0) }
+            let argument = pair.count > 1 ? pair[1] : ""
+            switch pair.first?.lowercased() {
+            case "domain": domain = String(argument.lowercased().drop { $0 == "." })
+            case "path" where argument.hasPrefix("/"): path = argument
+            case "secure": secure = true
+            case "expires":
+                guard let date = CookieDate.seconds(argument) else { return nil }
+                expires = date
+            case "max-age":
+                guard let seconds = Int64(argument) else { return nil }
+                expires = now.addingReportingOverflow(seconds).overflow ? .max : now + seconds
+            default: break
+            }
+        }
+        guard !domain.isEmpty,
+            domain == host || domain.hasSuffix("." + host)
+                || (acceptsParentDomain && host.hasSuffix("." + domain) && domain.contains("."))
+        else { return nil }
+        name = Self.trimmed(first[..<equals])
+        self.value = value
+        self.domain = domain
+        self.path = path
+        isSecure = secure
+        self.expires = expires
+    }
+
+    /// Reads a stored one.
+    init?(_ json: JSONElement) {
+        guard let name = json["name"]?.string, let value = json["value"]?.string,
+            let domain = json["domain"]?.string, let path = json["path"]?.string
+        else { return nil }
+        self.name = name
+        self.value = value
+        self.domain = domain
+        self.path = path
+        isSecure = json["secure"]?.bool ?? false
+        expires = json["expires"]?.int.map { Int64($0) }
+    }
+
+    var json: JSONValue {
+        var json: JSONValue = [
+            "name": .string(name), "value": .string(value), "domain": .string(domain), "path": .string(path),
+            "secure": .bool(isSecure),
+        ]
+        json["expires"] = expires.map { JSONValue($0) }
+        return json
+    }
+
+    private static func trimmed(_ text: some StringProtocol) -> String {
+        text.trimmingCharacters(in: .whitespaces)
+    }
+
+    func isFor(host: String, path: String, isSecure: Bool, now: Int64) -> Bool {
+        let host = host.lowercased()
+        guard host == domain || host.hasSuffix("." + domain), isSecure || !self.isSecure else { return false }
+        guard expires.map({ $0 > now }) ?? true else { return false }
+        let folder = self.path.hasSuffix("/") ? self.path : self.path + "/"
+        return path == self.path || path.hasPrefix(folder)
+    }
+
+    func replaces(_ other: Cookie) -> Bool {
+        name == other.name && domain == other.domain && path == other.path
+    }
+}
+
+/// The dates that servers write (replication.md §18.4).
+enum CookieDate {
+    private static let months = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ]
+
+    /// Unix time in seconds of `Wdy, DD Mon YYYY HH:MM:SS GMT`, with dashes too, or of `Wdy Mon DD HH:MM:SS YYYY`.
+    static func seconds(_ text: String) -> Int64? {
+        var (day, month, year, time) = (Int?.none, Int?.none, Int?.none, [Int]())
+        for word in text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "-" }) {
+            if let index = months.firstIndex(of: word.prefix(3).lowercased()), month == nil {
+                month = index + 1
+            } else if word.contains(":") {
+                time = word.split(separator: ":").compactMap { Int($0) }
+            } else if let number = Int(word) {
+                if day == nil, number <= 31 { day = number } else { year = number }
+            }
+        }
+        guard let day, let month, var year, day > 0, time.count == 3, (0...9_999).contains(year),
+            (0..<24).contains(time[0]), (0..<60).contains(time[1]), (0...60).contains(time[2])
+        else { return nil }
+        if year < 100 { year += year < 70 ? 2_000 : 1_900 }
+        var components = DateComponents(year: year, month: month, day: day)
+        (components.hour, components.minute, components.second) = (time[0], time[1], time[2])
+        components.timeZone = TimeZone(secondsFromGMT: 0)
+        return Calendar(identifier: .gregorian).date(from: components).map { Int64($0.timeIntervalSince1970) }
+    }
+}
+
+/// The cookies of a database's peers.
+package struct CookieJar: Hashable, Sendable {
+    /// Enough for any server; a hostile one gets no more.
+    private static let most = 100
+    private static let longest = 4_096
+
+    package private(set) var cookies: [Cookie] = []
+
+    package init() {}
+
+    init(_ json: JSONText) { cookies = JSONElement(json).items.compactMap { Cookie($0) } }
+
+    /// The cookies that outlive the replicator.
+    var json: JSONText {
+        JSONText(canonical: .array(cookies.filter { $0.expires != nil }.map(\.json)))
+    }
+
+    package mutating func add(_ cookie: Cookie, now: Int64) {
+        guard cookie.name.utf8.count + cookie.value.utf8.count <= Self.longest else { return }
+        cookies.removeAll { cookie.replaces($0) || ($0.expires ?? .max) <= now }
+        if (cookie.expires ?? .max) > now { cookies.append(cookie) }
+        if cookies.count > Self.most { cookies.removeFirst() }
+    }
+
+    /// What a request's `Cookie` header says; nil if there is nothing to say.
+    package func header(host: String, path: String, isSecure: Bool, now: Int64) -> String? {
+        let matching = cookies.filter { $0.isFor(host: host, path: path, isSecure: isSecure, now: now) }
+        return matching.isEmpty ? nil : matching.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
+    }
+}
+
+/// Where a connection finds and leaves its cookies.
+package struct CookieStorage: Sendable {
+    package let acceptsParentDomain: Bool
+    package let load: @Sendable () -> CookieJar
+    package let add: @Sendable ([Cookie]) -> Void
+
+    package init(
+        acceptsParentDomain: Bool,
+        load: @escaping @Sendable () -> CookieJar,
+        add: @escaping @Sendable ([Cookie]) -> Void
+    ) {
+        self.acceptsParentDomain = acceptsParentDomain
+        self.load = load
+        self.add = add
+    }
+}

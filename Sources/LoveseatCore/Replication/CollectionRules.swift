@@ -1,0 +1,27 @@
+import LoveseatModel
+package import LoveseatReplication
+package import LoveseatStorage
+
+/// What an app wants replicated of one collection.
+package struct CollectionRules: Sendable {
+    /// Answers whether a revision is let through. The second argument: whether the peer takes the document away.
+    package typealias Filter = @Sendable (FilterCandidate, Bool) -> Bool
+
+    /// The only documents to push; nil for all. What is pulled is the peer's to choose.
+    package var documentIDs: Set<String>?
+    package var pushFilter: Filter?
+    package var pullFilter: Filter?
+
+    package init() {}
+}
+
+extension FilterCandidate {
+    package init(_ record: DocumentRecord) {
+        self.init(
+            documentID: record.id,
+            revision: record.revision,
+            isDeleted: record.isDeleted,
+            body: record.body
+        )
+    }
+}

@@ -1,0 +1,151 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+private import Synchronization
+
+/// Has the app's resolvers settle conflicts: several at once, none for ever, and none round and round.
+final class ConflictWorker: Sendable {
+    /// This many resolutions of one document over one connection mean that the peers' resolvers do not agree.
+    private static let mostResolutions = 30
+    private static let atOnce = 8
+
+    private let store: DocumentStore
+    private let config: ReplicatorConfiguration
+    private let limit = ConcurrencyLimit(atOnce)
+    private let counts = Mutex<[Key: Int]>([:])
+
+    private struct Key: Hashable {
+        let collection: Int
+        let documentID: String
+    }
+
+    init(store: DocumentStore, config: ReplicatorConfiguration) {
+        self.store = store
+        self.config = config
+    }
+
+    /// Settles one document's conflicts; returns why that failed.
+    func resolve(_ notice: ConflictNotice) async -> LoveseatError? {
+        await limit.run { [self] in
+            do {
+                try await settle(notice)
+                return nil
+            } catch { return LoveseatError(storage: error) }
+        }
+    }
+
+    private func settle(_ notice: ConflictNotice) async throws {
+        let key = Key(collection: notice.collection, documentID: notice.documentID)
+        let entry = config.collections[notice.collection]
+        let resolution = ConflictResolution(
+            store: store,
+            collection: entry.collection.handle,
+            documentID: notice.documentID,
+            closesBranches: notice.closesBranches
+        )
+        let resolver = entry.conflictResolver ?? ConflictResolver.default
+        try await resolution.run { [self] conflict in
+            let count = counts.withLock { counts in
+                counts[key, default: 0] += 1
+                return counts[key, default: 0]
+            }
+            guard count <= Self.mostResolutions else {
+                throw LoveseatError(
+                    .conflict,
+                    "the conflict in \"\(conflict.documentID)\" comes back after \(Self.mostResolutions) resolutions: give every peer the same resolver, which depends on nothing but the conflict"
+                )
+            }
+            return try await ask(resolver, conflict)
+        }
+    }
+
+    private func ask(_ resolver: any ConflictResolverProtocol, _ conflict: ConflictCase) async throws
+        -> Resolution
+    {
+        let configured = config.conflictResolverTimeout
+        let seconds = configured == 0 ? ReplicatorConfiguration.defaultConflictResolverTimeout : configured
+        let answer: Document?
+        do {
+            answer = try await Deadline.run(seconds: seconds) {
+                try await resolver.resolve(conflict: Conflict(conflict))
+            }
+        } catch is Deadline.Passed {
+            throw LoveseatError(
+                .conflict,
+                "the resolver of \"\(conflict.documentID)\" did not answer within \(seconds) seconds"
+            )
+        } catch {
+            throw LoveseatError(.conflict, "the resolver of \"\(conflict.documentID)\" threw: \(error)")
+        }
+        guard answer == nil || answer?.id == conflict.documentID else {
+            throw LoveseatError(
+                .conflict,
+                "the resolver of \"\(conflict.documentID)\" returned another document, \"\(answer?.id ?? "")\""
+            )
+        }
+        let resolution = try conflict.resolution(answer)
+        if case .merged(let body) = resolution,
+            let missing = BlobReference.all(in: body).first(where: { !store.blobs.contains($0.digest) })
+        {
+            throw LoveseatError(
+                .unexpectedError,
+                "the resolver of \"\(conflict.documentID)\" returned a blob that is not in this database: \(missing.digest)"
+            )
+        }
+        return resolution
+    }
+}
+
+/// Work that is not waited for longer than so long.
+enum Deadline {
+    struct Passed: Error {}
+
+    /// Runs work that may ignore being cancelled: it is then left to itself.
+    static func run<T: Sendable>(
+        seconds: Double,
+        _ work: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        let outcome = Outcome<T>()
+        let task = Task.detached {
+            do { outcome.settle(.success(try await work())) } catch { outcome.settle(.failure(error)) }
+        }
+        let timer = Task.detached {
+            guard (try? await Task.sleep(for: .seconds(seconds))) != nil else { return }
+            outcome.settle(.failure(Passed()))
+            task.cancel()
+        }
+        defer { timer.cancel() }
+        return try await outcome.value
+    }
+
+    private final class Outcome<T: Sendable>: Sendable {
+        private struct State {
+            var result: Result<T, any Error>?
+            var waiter: CheckedContinuation<T, any Error>?
+        }
+
+        private let state = Mutex(State())
+
+        func settle(_ result: Result<T, any Error>) {
+            let waiter = state.withLock { state -> CheckedContinuation<T, any Error>? in
+                guard state.result == nil else { return nil }
+                state.result = result
+                defer { state.waiter = nil }
+                return state.waiter
+            }
+            waiter?.resume(with: result)
+        }
+
+        var value: T {
+            get async throws {
+                try await withCheckedThrowingContinuation { continuation in
+                    let result = state.withLock { state in
+                        if state.result == nil { state.waiter = continuation }
+                        return state.result
+                    }
+                    if let result { continuation.resume(with: result) }
+                }
+            }
+        }
+    }
+}

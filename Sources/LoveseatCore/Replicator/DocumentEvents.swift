@@ -1,0 +1,53 @@
+private import Synchronization
+
+/// Gathers what becomes of documents: up to a hundred of one direction, or for a fifth of a second (replication.md
+/// §19.3).
+final class DocumentEvents: Sendable {
+    private static let most = 100
+    private static let longest = Duration.milliseconds(200)
+
+    private struct State {
+        var isPush = false
+        var documents: [ReplicatedDocument] = []
+        var timerIsSet = false
+    }
+
+    private let state = Mutex(State())
+    private let deliver: @Sendable (DocumentReplication) -> Void
+
+    init(deliver: @escaping @Sendable (DocumentReplication) -> Void) { self.deliver = deliver }
+
+    func add(_ document: ReplicatedDocument, isPush: Bool) {
+        let (ready, mustSetTimer) = state.withLock { state -> ([DocumentReplication], Bool) in
+            var ready: [DocumentReplication] = []
+            if state.isPush != isPush, let batch = Self.take(&state) { ready.append(batch) }
+            state.isPush = isPush
+            state.documents.append(document)
+            if state.documents.count >= Self.most, let batch = Self.take(&state) { ready.append(batch) }
+            let mustSetTimer = !state.documents.isEmpty && !state.timerIsSet
+            if mustSetTimer { state.timerIsSet = true }
+            return (ready, mustSetTimer)
+        }
+        for batch in ready { deliver(batch) }
+        guard mustSetTimer else { return }
+        Task {
+            try? await Task.sleep(for: Self.longest)
+            flush()
+        }
+    }
+
+    /// Delivers what there is.
+    func flush() {
+        let batch = state.withLock { state in
+            state.timerIsSet = false
+            return Self.take(&state)
+        }
+        if let batch { deliver(batch) }
+    }
+
+    private static func take(_ state: inout State) -> DocumentReplication? {
+        guard !state.documents.isEmpty else { return nil }
+        defer { state.documents = [] }
+        return DocumentReplication(isPush: state.isPush, documents: state.documents)
+    }
+}

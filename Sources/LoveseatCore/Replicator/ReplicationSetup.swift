@@ -1,0 +1,79 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// What a configuration means for a database: under which names and numbers it keeps what it knows of the peer.
+struct ReplicationSetup {
+    let store: DocumentStore
+    let handles: [CollectionHandle]
+    let rules: [CollectionRules]
+    let checkpointIDs: [String]
+    /// The number under which marks of what the peer has are kept.
+    let remote: Int
+    private let config: ReplicatorConfiguration
+
+    /// - Throws: `notOpen` if the database is closed or a collection deleted; an error of the disk.
+    init(_ config: ReplicatorConfiguration) throws(LoveseatError) {
+        guard let database = config.collections.first?.collection.database,
+            let endpoint = config.target as? any PeerEndpoint
+        else { throw LoveseatError(.invalidParameter, "no collections, or no endpoint") }
+        let store = try database.store
+        for entry in config.collections { _ = try entry.collection.openStore }
+        let remoteName = endpoint.remoteName
+        let (remote, uuid) = try DocumentStore.wrapping {
+            try store.write { (try $0.remoteNumber(remoteName), try $0.info("private_uuid") ?? "") }
+        }
+        self.config = config
+        self.store = store
+        self.remote = remote
+        handles = config.collections.map(\.collection.handle)
+        rules = config.collections.map(\.rules)
+        checkpointIDs = config.collections.map { entry in
+            var id = CheckpointID(
+                privateUUID: Array(uuid.utf8),
+                collection: entry.collection.handle.name,
+                pulls: config.replicatorType != .push,
+                pushes: config.replicatorType != .pull,
+                remote: remoteName
+            )
+            id.channels = entry.channels ?? []
+            id.documentIDs = entry.documentIDs ?? []
+            let isDefault = entry.collection.handle.name == .default
+            let hash = isDefault ? Hashing.sha1(id.hashInput) : Hashing.sha256(id.hashInput)
+            return "cp-" + Base64.encode(hash)
+        }
+    }
+
+    var plan: ActivePlan {
+        let bindings = config.collections.indices.map { index in
+            let entry = config.collections[index]
+            var binding = ActivePlan.Binding(name: handles[index].name, checkpointID: checkpointIDs[index])
+            binding.isEmpty = store.lastSequence(handles[index]) == 0
+            binding.channels = entry.channels ?? []
+            if let ids = entry.documentIDs, !ids.isEmpty { binding.documentIDs = ids }
+            binding.filtersPull = entry.pullFilter != nil
+            return binding
+        }
+        var plan = ActivePlan(
+            collections: bindings,
+            pushes: config.replicatorType != .pull,
+            pulls: config.replicatorType != .push,
+            isContinuous: config.continuous
+        )
+        plan.autoPurges = config.enableAutoPurge
+        // Between two databases of one process nothing is saved by them (replication.md §21a).
+        plan.usesDeltas = config.enableDeltaSync && !(config.target is DatabaseEndpoint)
+        return plan
+    }
+
+    var replica: StoreReplica {
+        StoreReplica(
+            store: store,
+            collections: handles,
+            checkpointIDs: checkpointIDs,
+            remote: remote,
+            rules: rules,
+            nowMilliseconds: { ExpirationTimer.now }
+        )
+    }
+}

@@ -1,0 +1,39 @@
+private import Foundation
+import LoveseatModel
+import LoveseatStorage
+import Synchronization
+
+extension Replicator {
+    private static let key = "cookies"
+
+    /// Cookies with an expiry are the database's, others this replicator's (replication.md §18.4).
+    func cookieStorage() throws(LoveseatError) -> CookieStorage {
+        guard let database = config.collections.first?.collection.database else {
+            throw LoveseatError(.invalidParameter, "no collections")
+        }
+        let store = try database.store
+        return CookieStorage(
+            acceptsParentDomain: config.acceptParentDomainCookie,
+            load: { [weak self] in
+                let kept = (try? store.readRows { try $0.info(Self.key) }).flatMap { $0 }
+                var jar = kept.flatMap { try? JSONText(Array($0.utf8)) }.map { CookieJar($0) } ?? CookieJar()
+                let now = Int64(Date().timeIntervalSince1970)
+                for cookie in self?.state.withLock({ $0.cookies.cookies }) ?? [] { jar.add(cookie, now: now) }
+                return jar
+            },
+            add: { [weak self] cookies in
+                let now = Int64(Date().timeIntervalSince1970)
+                self?.state.withLock { state in for cookie in cookies { state.cookies.add(cookie, now: now) }
+                }
+                guard cookies.contains(where: { $0.expires != nil }) else { return }
+                // A cookie that cannot be kept is asked for again.
+                try? store.write { transaction in
+                    let kept = try transaction.info(Self.key).flatMap { try? JSONText(Array($0.utf8)) }
+                    var jar = kept.map { CookieJar($0) } ?? CookieJar()
+                    for cookie in cookies { jar.add(cookie, now: now) }
+                    try transaction.setInfo(Self.key, jar.json.description)
+                }
+            }
+        )
+    }
+}

@@ -1,0 +1,87 @@
+public import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+extension Replicator {
+    /// The documents with changes that this configuration would push and has not pushed, deletions included
+    /// (replication.md §19.1). Documents in conflict wait for their resolution and are not among them.
+    ///
+    /// - Throws: ``LoveseatError``: `unsupported` for a replicator that only pulls, `notOpen` for a collection that is not
+    ///   in the configuration or is closed.
+    public func pendingDocumentIds(collection: Collection) throws(LoveseatError) -> Set<String> {
+        let pending = try PendingDocuments(config, collection)
+        return try DocumentStore.wrapping { try pending.all() }
+    }
+
+    /// Whether a document has a change that this configuration would push and has not pushed (replication.md §19.2).
+    ///
+    /// - Throws: ``LoveseatError`` as ``pendingDocumentIds(collection:)`` does.
+    public func isDocumentPending(_ documentID: String, collection: Collection) throws(LoveseatError) -> Bool
+    {
+        let pending = try PendingDocuments(config, collection)
+        return try DocumentStore.wrapping { try pending.contains(documentID) }
+    }
+}
+
+/// Compares a collection with what is known to be at the peer.
+private struct PendingDocuments {
+    private let setup: ReplicationSetup
+    private let index: Int
+    private let rules: CollectionRules
+
+    init(_ config: ReplicatorConfiguration, _ collection: Collection) throws(LoveseatError) {
+        guard config.replicatorType != .pull else {
+            throw LoveseatError(
+                .unsupported,
+                "Pending Document IDs are not supported on pull-only replicators."
+            )
+        }
+        guard let index = config.collections.firstIndex(where: { $0.collection == collection }) else {
+            throw LoveseatError(
+                .notOpen,
+                "collection \(collection.fullName) is not in the replicator's config"
+            )
+        }
+        setup = try ReplicationSetup(config)
+        self.index = index
+        rules = setup.rules[index]
+    }
+
+    private func completed(_ view: ReadTransaction) throws -> SequenceSet {
+        try view.localCheckpoint(setup.checkpointIDs[index]).map { Checkpoint(JSONElement($0)).completed }
+            ?? SequenceSet([0...0])
+    }
+
+    func all() throws -> Set<String> {
+        var candidates: [FilterCandidate] = []
+        try setup.store.read { view in
+            let done = try completed(view)
+            let start = done.completeUpTo ?? 0
+            try view.changes(in: setup.handles[index], since: start, notSyncedWith: setup.remote) { record in
+                if try isPending(record, done) { candidates.append(FilterCandidate(record)) }
+                return true
+            }
+        }
+        return Set(candidates.filter(passes).map(\.documentID))
+    }
+
+    func contains(_ id: String) throws -> Bool {
+        let candidate = try setup.store.read { view -> FilterCandidate? in
+            guard let record = try view.record(id, in: setup.handles[index]),
+                try isPending(record, try completed(view))
+            else { return nil }
+            return FilterCandidate(record)
+        }
+        return candidate.map(passes) ?? false
+    }
+
+    private func isPending(_ record: DocumentRecord, _ done: SequenceSet) throws -> Bool {
+        if done.contains(record.sequence) || record.hasConflicts { return false }
+        if let ids = rules.documentIDs, !ids.contains(record.id) { return false }
+        if let expires = record.expires, expires <= ExpirationTimer.now { return false }
+        return try record.remoteAncestor(setup.remote) != record.revision
+    }
+
+    /// The app's code runs outside transactions, since it may use the database.
+    private func passes(_ candidate: FilterCandidate) -> Bool { rules.pushFilter?(candidate, false) ?? true }
+}

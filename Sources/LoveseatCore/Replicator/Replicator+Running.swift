@@ -1,0 +1,162 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+import Synchronization
+
+extension Replicator {
+    /// Runs from a start to the stop that follows it.
+    func run(reset: Bool) async {
+        let error = await attempts(reset: reset)
+        config.collections.first?.collection.database.release(self)
+        let (status, feeds, documentFeeds) = state.withLock { state in
+            let status = Status(activity: .stopped, progress: state.status.progress, error: error)
+            state.status = status
+            (state.task, state.conversation, state.connecting) = (nil, nil, nil)
+            defer { (state.statusFeeds, state.documentFeeds) = ([:], [:]) }
+            return (status, Array(state.statusFeeds.values), Array(state.documentFeeds.values))
+        }
+        for feed in feeds {
+            feed.push(status)
+            feed.finish()
+        }
+        for feed in documentFeeds { feed.finish() }
+    }
+
+    private var isStopping: Bool { state.withLock { $0.isStopping } }
+    private var isSuspended: Bool { state.withLock { $0.isSuspended } }
+
+    /// Connects until a connection ends well, an error is final, or somebody stops it.
+    private func attempts(reset: Bool) async -> LoveseatError? {
+        do throws(LoveseatError) {
+            try config.validate()
+            try config.collections.first?.collection.database.adopt(self)
+        } catch { return error }
+        var retry = RetryPolicy(
+            isContinuous: config.continuous,
+            maxAttempts: config.maxAttempts,
+            maxWait: config.maxAttemptWaitTime == 0
+                ? nil : UInt(min(config.maxAttemptWaitTime, 1e9).rounded(.up))
+        )
+        var resets = reset
+        while !isStopping {
+            guard !isSuspended else {
+                setStatus(.offline)
+                _ = await gate.wait()
+                continue
+            }
+            setStatus(.connecting)
+            let (failure, wasConnected) = await attempt(resets)
+            if wasConnected {
+                retry.connected()
+                resets = false
+            }
+            if isStopping { return nil }
+            if isSuspended { continue }
+            guard let failure else { return nil }
+            guard let seconds = retry.wait(after: failure) else { return failure }
+            setStatus(.offline, error: failure)
+            // A change of the network makes the failures before it say nothing.
+            if await gate.wait(seconds: seconds) { retry.connected() }
+        }
+        return nil
+    }
+
+    /// Makes one connection and replicates over it.
+    private func attempt(_ resets: Bool) async -> (failure: LoveseatError?, wasConnected: Bool) {
+        guard let endpoint = config.target as? any PeerEndpoint else { return (nil, false) }
+        let connection: PeerConnection
+        do { connection = try await connect(endpoint) } catch {
+            return (
+                (error as? LoveseatError) ?? LoveseatError(.unexpectedError, "cannot connect: \(error)"),
+                false
+            )
+        }
+        do throws(LoveseatError) {
+            let events = DocumentEvents { [weak self] in self?.deliver($0) }
+            let conversation = try makeConversation(connection.channel, events, resets: resets)
+            let mustStop = state.withLock { state in
+                state.conversation = conversation
+                return state.isStopping || state.isSuspended
+            }
+            if mustStop { await conversation.stop() }
+            let failure = await conversation.run(connection.negotiated)
+            state.withLock { $0.conversation = nil }
+            events.flush()
+            return (failure, true)
+        } catch {
+            await connection.channel.close(code: 1001, reason: "")
+            return (error, false)
+        }
+    }
+
+    /// Connects, until somebody stops or suspends the replicator.
+    private func connect(_ endpoint: any PeerEndpoint) async throws -> PeerConnection {
+        let options = try connectionOptions()
+        let task = Task { try await endpoint.connect(options) }
+        let mustStop = state.withLock { state in
+            state.connecting = task
+            return state.isStopping || state.isSuspended
+        }
+        if mustStop { task.cancel() }
+        defer { state.withLock { $0.connecting = nil } }
+        return try await task.value
+    }
+
+    private func connectionOptions() throws(LoveseatError) -> ConnectionOptions {
+        var options = ConnectionOptions()
+        options.authenticator = config.authenticator
+        options.headers = config.headers ?? [:]
+        options.heartbeat =
+            config.heartbeat == 0 ? ReplicatorConfiguration.defaultHeartbeat : config.heartbeat
+        options.networkInterface = config.networkInterface
+        options.cookies = try cookieStorage()
+        return options
+    }
+
+    private func makeConversation(
+        _ channel: any LoveseatReplication.MessageChannel,
+        _ events: DocumentEvents,
+        resets: Bool
+    ) throws(LoveseatError) -> Conversation {
+        let setup = try ReplicationSetup(config)
+        var plan = setup.plan
+        plan.resets = resets
+        let worker = ConflictWorker(store: setup.store, config: config)
+        return Conversation(
+            session: ReplicationSession(active: plan),
+            replica: setup.replica,
+            store: setup.store,
+            collections: setup.handles,
+            channel: channel,
+            resolve: { await worker.resolve($0) },
+            report: { [weak self] in self?.heard($0, events) }
+        )
+    }
+
+    private func heard(_ report: ReplicationReport, _ events: DocumentEvents) {
+        switch report {
+        case .activity(let isBusy, let progress):
+            events.flush()
+            setStatus(isBusy ? .busy : .idle, Progress(progress))
+        case .document(let event):
+            guard state.withLock({ !$0.documentFeeds.isEmpty }) else { return }
+            let name = config.collections[event.collection].collection.handle.name
+            var flags: DocumentFlags = []
+            if event.isDeleted { flags.insert(.deleted) }
+            if event.isAccessRemoved { flags.insert(.accessRemoved) }
+            let document = ReplicatedDocument(
+                id: event.documentID,
+                scope: name.scope,
+                collection: name.name,
+                flags: flags,
+                error: event.error
+            )
+            events.add(document, isPush: event.isPush)
+        case .failure: break
+        }
+    }
+
+    private func deliver(_ batch: DocumentReplication) {
+        for feed in state.withLock({ Array($0.documentFeeds.values) }) { feed.push(batch) }
+    }
+}

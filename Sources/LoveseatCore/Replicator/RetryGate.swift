@@ -1,0 +1,50 @@
+private import Synchronization
+
+/// Where a replicator waits between two attempts, or while it is suspended.
+final class RetryGate: Sendable {
+    private struct State {
+        /// Somebody knocked while nobody waited.
+        var isOpen = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Waits until ``open()``, or so many seconds.
+    ///
+    /// - Returns: whether somebody opened it, rather than the time being up.
+    func wait(seconds: UInt? = nil) async -> Bool {
+        let timer = seconds.map { seconds in
+            Task {
+                guard (try? await Task.sleep(for: .seconds(Int64(clamping: seconds)))) != nil else { return }
+                pass(asOpened: false)
+            }
+        }
+        await withCheckedContinuation { continuation in
+            let mustWait = state.withLock { state in
+                if !state.isOpen { state.waiter = continuation }
+                return !state.isOpen
+            }
+            if !mustWait { continuation.resume() }
+        }
+        timer?.cancel()
+        return state.withLock { state in
+            defer { state.isOpen = false }
+            return state.isOpen
+        }
+    }
+
+    /// Lets the one who waits, or else the next one, through.
+    func open() { pass(asOpened: true) }
+
+    /// Forgets that somebody opened it.
+    func close() { state.withLock { $0.isOpen = false } }
+
+    private func pass(asOpened isOpened: Bool) {
+        state.withLock { state in
+            if isOpened { state.isOpen = true }
+            defer { state.waiter = nil }
+            return state.waiter
+        }?.resume()
+    }
+}

@@ -1,0 +1,202 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// What becomes of a received revision before it is stored: a delta is expanded, the app's filter asked, and what the
+/// peer took away removed (replication.md §9.4).
+extension PullSession {
+    struct Arrival {
+        let header: RevisionMessage.Header
+        let expected: ExpectedKey?
+        let entry: (number: Int, bodySize: Int)?
+        let request: UInt64?
+        let isUrgent: Bool
+        let wireBytes: Int
+    }
+
+    mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
+        defer { judgeNext(&effects) }
+        promised = max(0, promised - 1)
+        let header = RevisionMessage.Header(message)
+        let key = header.sequence.map { ExpectedKey(documentID: header.documentID, sequence: $0) }
+        let arrival = Arrival(
+            header: header,
+            expected: key,
+            entry: key.flatMap { expected.removeValue(forKey: $0) },
+            request: message.noReply ? nil : request,
+            isUrgent: message.isUrgent,
+            wireBytes: message.body.count
+        )
+        do throws(ReplyError) {
+            try header.check(needsSequence: isActive)
+            guard let base = header.deltaSource else { return try accept(arrival, message.body, &effects) }
+            guard options.takesDeltas, !header.isDeleted else {
+                return resend(arrival, "deltas were not negotiated", &effects)
+            }
+            nextKey += 1
+            arrivals[nextKey] = arrival
+            effects.append(
+                .store(
+                    .expandDelta(
+                        collection: collection,
+                        documentID: header.documentID,
+                        base: base,
+                        delta: message.body
+                    ),
+                    then: .deltaExpanded(collection: collection, key: nextKey)
+                )
+            )
+        } catch { refuse(arrival, error, &effects) }
+    }
+
+    // MARK: Deltas
+
+    mutating func deltaExpanded(
+        _ key: Int,
+        _ expansion: DeltaExpansion,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        guard let arrival = arrivals.removeValue(forKey: key) else { return }
+        switch expansion {
+        case .body(let bytes):
+            progress.deltas.received += 1
+            progress.deltas.bytesSaved += UInt64(max(0, bytes.count - arrival.wireBytes))
+            do throws(ReplyError) { try accept(arrival, bytes, &effects) } catch {
+                refuse(arrival, error, &effects)
+            }
+        case .unknownBase: resend(arrival, "the delta's base is not here", &effects)
+        case .corrupt: resend(arrival, "the delta cannot be applied", &effects)
+        }
+        judgeNext(&effects)
+    }
+
+    /// Asks for the whole body; the same revision comes once more (replication.md §10.3).
+    private mutating func resend(
+        _ arrival: Arrival,
+        _ reason: String,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        let error = ReplyError("HTTP", 422, reason)
+        guard let request = arrival.request else { return refuse(arrival, error, &effects) }
+        if let key = arrival.expected, let entry = arrival.entry { expected[key] = entry }
+        if !isActive { promised += 1 }
+        effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
+    }
+
+    // MARK: Bodies
+
+    private mutating func accept(
+        _ arrival: Arrival,
+        _ bytes: [UInt8],
+        _ effects: inout [ReplicationEffect]
+    ) throws(ReplyError) {
+        let content = try RevisionMessage.content(bytes)
+        guard !content.isRemoved else { return remove(arrival, &effects) }
+        nextKey += 1
+        bufferedBytes += content.body.bytes.count
+        guard bufferedBytes <= tuning.receivedBytes else {
+            failure = LoveseatError(
+                .remoteError,
+                "the peer sends revisions faster than it waits for answers"
+            )
+            return
+        }
+        let entry = Incoming(
+            request: arrival.request,
+            isUrgent: arrival.isUrgent,
+            revision: arrival.header.revision(content.body),
+            sequenceNumber: arrival.entry?.number,
+            bodySize: arrival.entry?.bodySize ?? 1,
+            held: content.blobs.map(\.digest),
+            missing: content.blobs
+        )
+        incoming[nextKey] = entry
+        guard options.isFiltered else { return hold(nextKey, &effects) }
+        let candidate = FilterCandidate(
+            documentID: entry.revision.documentID,
+            revision: entry.revision.history[0],
+            isDeleted: entry.revision.isDeleted,
+            body: entry.revision.body
+        )
+        effects.append(
+            .store(
+                .admit(collection: collection, [candidate]),
+                then: .admitted(collection: collection, key: nextKey)
+            )
+        )
+    }
+
+    mutating func admitted(_ key: Int, _ isAdmitted: Bool, _ effects: inout [ReplicationEffect]) {
+        guard !isAdmitted else { return hold(key, &effects) }
+        incoming[key]?.held = []
+        end(key, LoveseatError(.httpForbidden, "rejected by the pull filter"), &effects)
+        flushIfDue(&effects)
+        judgeNext(&effects)
+    }
+
+    /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
+    private mutating func hold(_ key: Int, _ effects: inout [ReplicationEffect]) {
+        guard let held = incoming[key]?.held, !held.isEmpty else { return enqueue(key, &effects) }
+        effects.append(.store(.holdBlobs(held), then: .blobsHeld(collection: collection, key: key)))
+    }
+
+    /// What cannot be read now cannot be read next time either: it is done with.
+    private mutating func refuse(
+        _ arrival: Arrival,
+        _ error: ReplyError,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        finish(arrival, &effects)
+        if let request = arrival.request {
+            effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
+        }
+        report(
+            arrival.header.documentID,
+            isDeleted: false,
+            LoveseatError(
+                LoveseatError(reply: error, "").code,
+                "a received revision was refused: \(error.text)"
+            ),
+            &effects
+        )
+    }
+
+    private mutating func finish(_ arrival: Arrival, _ effects: inout [ReplicationEffect]) {
+        if let entry = arrival.entry { sequences.finish(entry.number) }
+        progress.finish(arrival.entry?.bodySize ?? 1, isDocument: false)
+        progress.total = max(progress.total, progress.completed)
+        flushIfDue(&effects)
+    }
+
+    // MARK: Access
+
+    /// The document left every channel that this peer may see.
+    private mutating func remove(_ arrival: Arrival, _ effects: inout [ReplicationEffect]) {
+        finish(arrival, &effects)
+        if let request = arrival.request {
+            effects.append(.reply(Message(isUrgent: arrival.isUrgent), to: request))
+        }
+        if isActive { removeAccess([arrival.header.documentID], &effects) }
+    }
+
+    /// Documents that the peer took away: purged, if the app wants that (replication.md §14).
+    mutating func removeAccess(_ ids: [String], _ effects: inout [ReplicationEffect]) {
+        guard !ids.isEmpty else { return }
+        guard options.autoPurges else {
+            for id in ids { report(id, isDeleted: false, isAccessRemoved: true, nil, &effects) }
+            return
+        }
+        effects.append(
+            .store(
+                .removeAccess(collection: collection, ids),
+                then: .accessRemoved(collection: collection, documentIDs: ids)
+            )
+        )
+    }
+
+    func accessRemoved(_ ids: [String], _ verdicts: [Bool], _ effects: inout [ReplicationEffect]) {
+        for (id, isRemoved) in zip(ids, verdicts) {
+            let error = isRemoved ? nil : LoveseatError(.httpForbidden, "rejected by the pull filter")
+            report(id, isDeleted: false, isAccessRemoved: true, error, &effects)
+        }
+    }
+}

@@ -1,0 +1,304 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatTesting
+import Synchronization
+import Testing
+
+/// What a configuration can say about collections, between two databases of one process.
+@Suite struct ReplicatorOptionsTests {
+    private let scratch: Scratch
+    private let near: Database
+    private let far: Database
+    private let here: Collection
+    private let there: Collection
+
+    init() throws {
+        scratch = try Scratch()
+        near = try scratch.database("near")
+        far = try scratch.database("far")
+        here = try near.defaultCollection()
+        there = try far.defaultCollection()
+    }
+
+    private func replicator(
+        _ type: ReplicatorType = .pushAndPull,
+        _ change: (inout CollectionConfiguration) -> Void = { _ in }
+    ) -> Replicator {
+        var entry = CollectionConfiguration(collection: here)
+        change(&entry)
+        var configuration = ReplicatorConfiguration(
+            collections: [entry],
+            target: DatabaseEndpoint(database: far)
+        )
+        configuration.replicatorType = type
+        return Replicator(configuration)
+    }
+
+    @discardableResult
+    private func run(_ replicator: Replicator, reset: Bool = false) async -> Replicator.Status {
+        replicator.start(reset: reset)
+        return await replicator.waitUntilStopped()
+    }
+
+    /// What went wrong with documents that were pulled. (Those in conflict cannot be pushed either.)
+    private func errors(_ replicator: Replicator) async -> [String: Int] {
+        let events = replicator.documentReplications
+        await run(replicator)
+        var errors: [String: Int] = [:]
+        for await event in events where !event.isPush {
+            for document in event.documents { errors[document.id] = document.error?.code.value }
+        }
+        return errors
+    }
+
+    // MARK: Filters and lists
+
+    @Test func `a push filter keeps documents here, deletions too, and may use the database`() async throws {
+        for number in 0..<300 { try here.save(Document(id: "d\(number)", ["n": JSONValue(number)])) }
+        try here.delete(try #require(try here.document(id: "d2")))
+        try here.delete(try #require(try here.document(id: "d3")))
+        let deleted = Mutex<[String]>([])
+        let here = here
+        let pushing = replicator(.push) { entry in
+            entry.pushFilter = { document, flags in
+                if flags.contains(.deleted) { deleted.withLock { $0.append(document.id) } }
+                let stored = try? here.document(id: document.id)
+                return (stored?["n"]?.int ?? 0).isMultiple(of: 2) && document.id != "d3"
+            }
+        }
+        #expect(await run(pushing).error == nil)
+        #expect(deleted.withLock { $0 } == ["d2", "d3"])
+        #expect(there.count == 149)
+        #expect(try there.document(id: "d1") == nil)
+        // What leaves the filter stays there as it was.
+        var leaving = try #require(try here.document(id: "d4"))
+        leaving["n"] = 5
+        try here.save(&leaving)
+        #expect(await run(pushing).progress.documents == 0)
+        #expect(try there.document(id: "d4")?["n"] == 4)
+        #expect(try pushing.pendingDocumentIds(collection: here) == [])
+    }
+
+    @Test func `what a pull filter rejects is not stored, and is told once`() async throws {
+        for number in 0..<10 { try there.save(Document(id: "d\(number)", ["n": JSONValue(number)])) }
+        let pulling = replicator(.pull) { entry in
+            entry.pullFilter = { document, _ in (document["n"]?.int ?? 0) < 5 }
+        }
+        #expect(
+            await errors(pulling) == ["d5": 10_403, "d6": 10_403, "d7": 10_403, "d8": 10_403, "d9": 10_403]
+        )
+        #expect(here.count == 5)
+        #expect(await errors(pulling) == [:])
+    }
+
+    @Test func `a list of documents limits both directions`() async throws {
+        for number in 0..<20 {
+            try here.save(Document(id: "here\(number)"))
+            try there.save(Document(id: "there\(number)"))
+        }
+        let some = replicator { $0.documentIDs = ["here3", "there7", "neither"] }
+        #expect(await run(some).error == nil)
+        #expect(here.count == 21 && there.count == 21)
+        #expect(try there.document(id: "here3") != nil && here.document(id: "there7") != nil)
+        // Another list has a checkpoint of its own.
+        #expect(await run(replicator { $0.documentIDs = ["here4"] }).progress.documents == 1)
+    }
+
+    @Test func `channels are refused by a peer that is no gateway`() async throws {
+        let status = await run(replicator(.pull) { $0.channels = ["news"] })
+        #expect(status.error?.code == .unsupported)
+        #expect(await run(replicator(.pull) { $0.channels = ["a,b"] }).error?.code == .invalidParameter)
+    }
+
+    @Test func `a reset looks at everything again and transfers nothing that is there`() async throws {
+        for number in 0..<100 {
+            try here.save(Document(id: "here\(number)"))
+            try there.save(Document(id: "there\(number)"))
+        }
+        let both = replicator()
+        #expect(await run(both).progress.documents == 200)
+        #expect(await run(both, reset: true).progress.documents == 0)
+        // Only a reset brings back what was purged.
+        try here.purge(id: "there7")
+        #expect(await run(both).progress.documents == 0)
+        #expect(try here.document(id: "there7") == nil)
+        #expect(await run(both, reset: true).progress.documents == 1)
+        #expect(try here.document(id: "there7") != nil)
+    }
+
+    // MARK: Pending documents
+
+    @Test func `pending documents are those that would be pushed`() async throws {
+        let all = replicator(.push)
+        #expect(try all.pendingDocumentIds(collection: here) == [])
+        for id in ["a", "b", "c", "d", "e"] { try here.save(Document(id: id)) }
+        try here.delete(try #require(try here.document(id: "b")))
+        try here.purge(id: "c")
+        #expect(try all.pendingDocumentIds(collection: here) == ["a", "b", "d", "e"])
+        #expect(try all.isDocumentPending("b", collection: here))
+        #expect(try !all.isDocumentPending("c", collection: here))
+        #expect(try !all.isDocumentPending("none", collection: here))
+        let some = replicator(.push) { entry in
+            entry.documentIDs = ["a", "d"]
+            entry.pushFilter = { document, _ in document.id != "d" }
+        }
+        #expect(try some.pendingDocumentIds(collection: here) == ["a"])
+        await run(all)
+        #expect(try all.pendingDocumentIds(collection: here) == [])
+        var again = try #require(try here.document(id: "a"))
+        again["n"] = 1
+        try here.save(&again)
+        #expect(try all.pendingDocumentIds(collection: here) == ["a"])
+        #expect(throws: LoveseatError.self) { try replicator(.pull).pendingDocumentIds(collection: here) }
+        #expect(throws: LoveseatError.self) { try all.isDocumentPending("a", collection: there) }
+    }
+
+    @Test func `a document saved while its older revision is pushed is pending until it is pushed too`()
+        async throws
+    {
+        for number in 0..<200 { try here.save(Document(id: "d\(number)")) }
+        var configuration = replicator(.push).config
+        configuration.continuous = true
+        let pushing = Replicator(configuration)
+        let events = pushing.documentReplications
+        pushing.start()
+        var isEdited = false
+        for await event in events {
+            guard event.documents.contains(where: { $0.id == "d7" }) else { continue }
+            if isEdited { break }
+            isEdited = true
+            var edited = try #require(try here.document(id: "d7"))
+            edited["n"] = 7
+            try here.save(&edited)
+            #expect(try pushing.isDocumentPending("d7", collection: here))
+        }
+        for await status in pushing.statuses where status.activity == .idle { break }
+        #expect(try pushing.pendingDocumentIds(collection: here) == [])
+        #expect(try there.document(id: "d7")?["n"] == 7)
+        pushing.stop()
+        await pushing.waitUntilStopped()
+    }
+
+    // MARK: Resolvers
+
+    private func conflict(_ id: String = "d") throws {
+        try here.save(Document(id: id, ["mine": 1]))
+        try there.save(Document(id: id, ["theirs": 2]))
+    }
+
+    @Test(arguments: ["throws", "sleeps", "renames", "invents"])
+    func `a resolver that fails leaves the conflict for the next start`(_ how: String) async throws {
+        try conflict()
+        try there.save(Document(id: "other", ["n": 1]))
+        struct Undecided: Error {}
+        var configuration = replicator { entry in
+            entry.conflictResolver = ConflictResolver.custom { conflict in
+                switch how {
+                case "throws": throw Undecided()
+                case "sleeps":
+                    // Deaf to being cancelled.
+                    await Task.detached { try? await Task.sleep(for: .seconds(3)) }.value
+                    return conflict.localDocument
+                case "renames": return Document(id: "another", ["n": 1])
+                default:
+                    let digest = BlobDigest("sha1-98vD6/8luAXGlAAAAAAAAAAAAAA=")
+                    var merged = conflict.localDocument
+                    merged?["blob"] = digest.map {
+                        BlobReference(digest: $0, length: 1, contentType: nil).json
+                    }
+                    return merged
+                }
+            }
+        }.config
+        configuration.conflictResolverTimeout = 0.2
+        let failing = Replicator(configuration)
+        let errors = await errors(failing)
+        #expect(errors == ["d": how == "invents" ? 10 : 8])
+        #expect(failing.status.error == nil)
+        #expect(try here.document(id: "d")?["mine"] == 1)
+        #expect(try here.document(id: "other") != nil)
+        #expect(await run(replicator()).error == nil)
+        #expect(try here.contents() == there.contents())
+    }
+
+    @Test func `resolvers that never agree are reported, and do not spin`() async throws {
+        try conflict()
+        // Each resolution is changed here while it is on its way, so that it conflicts again.
+        let here = here
+        let asked = Mutex(0)
+        var configuration = replicator { entry in
+            entry.conflictResolver = ConflictResolver.custom { conflict in
+                let count = asked.withLock { count in
+                    count += 1
+                    return count
+                }
+                var document = try here.document(id: "d")
+                document?["n"] = JSONValue(count)
+                if var document { try here.save(&document) }
+                return conflict.remoteDocument
+            }
+        }.config
+        configuration.conflictResolverTimeout = 5
+        let spinning = Replicator(configuration)
+        #expect(await errors(spinning) == ["d": 8])
+        #expect(asked.withLock { $0 } < 100)
+    }
+
+    // MARK: Life
+
+    @Test func `starting and stopping ten thousand times leaves nothing behind`() async throws {
+        try here.save(Document(id: "d"))
+        let replicator = replicator()
+        func files() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        }
+        func kilobytes() throws -> Int {
+            let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+            let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
+            return Int(line.split(separator: " ")[1]) ?? 0
+        }
+        func cycle(_ count: Int) async {
+            for number in 0..<count {
+                replicator.start()
+                // Now at once, now after a moment, now when it is done.
+                if number % 3 == 0 { await Task.yield() }
+                if number % 3 != 1 { replicator.stop() }
+                await replicator.waitUntilStopped()
+            }
+        }
+        await cycle(500)
+        let (filesBefore, memoryBefore) = (try files(), try kilobytes())
+        await cycle(9_500)
+        #expect(replicator.status.error == nil)
+        // Other tests run beside this one.
+        #expect(try files() < filesBefore + 100)
+        #expect(try kilobytes() < memoryBefore + (200 << 10))
+    }
+
+    @Test func `a suspended replicator is offline until it is resumed, and misses nothing`() async throws {
+        var configuration = replicator().config
+        configuration.continuous = true
+        let replicator = Replicator(configuration)
+        let statuses = replicator.statuses
+        replicator.start()
+        var iterator = statuses.makeAsyncIterator()
+        func wait(for activity: Replicator.ActivityLevel) async {
+            while let status = await iterator.next(), status.activity != activity {}
+        }
+        await wait(for: .idle)
+        replicator.suspend()
+        await wait(for: .offline)
+        try here.save(Document(id: "here"))
+        try there.save(Document(id: "there"))
+        #expect(replicator.status.activity == .offline)
+        replicator.resume()
+        while try here.document(id: "there") == nil || there.document(id: "here") == nil {
+            await wait(for: .idle)
+        }
+        replicator.suspend()
+        replicator.stop()
+        #expect(await replicator.waitUntilStopped().error == nil)
+        replicator.resume()
+    }
+}
