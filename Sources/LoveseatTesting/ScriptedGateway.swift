@@ -1,0 +1,229 @@
+package import LoveseatBLIP
+package import LoveseatCore
+package import LoveseatModel
+package import LoveseatReplication
+import Synchronization
+
+/// A passive peer that says what a test has it say, in the words of a gateway (replication.md Parts A and B).
+///
+/// It keeps no documents: it announces a feed, sends the revisions that are asked for, and takes or refuses those that
+/// are pushed. Everything it hears is kept for the test to look at.
+package final class ScriptedGateway: PeerEndpoint {
+    /// A change that it announces.
+    package struct Change: Sendable {
+        package var sequence: JSONValue
+        package var id: String
+        package var revision: String
+        /// 1 deleted, 2 access revoked, 4 removed from the channel.
+        package var flags = 0
+        package var body = "{}"
+        /// The properties of the `rev` message besides the usual.
+        package var properties: [String: String] = [:]
+
+        package init(
+            _ sequence: JSONValue,
+            _ id: String,
+            _ revision: String,
+            flags: Int = 0,
+            body: String = "{}",
+            properties: [String: String] = [:]
+        ) {
+            (self.sequence, self.id, self.revision) = (sequence, id, revision)
+            (self.flags, self.body, self.properties) = (flags, body, properties)
+        }
+    }
+
+    /// What it does.
+    package struct Script: Sendable {
+        package var feed: [Change] = []
+        /// The answers to `rev` messages of a document, in turn; then all are taken.
+        package var refusals: [String: [ReplyError]] = [:]
+        /// The answers to proposals of a document, as JSON; 0 for all others.
+        package var verdicts: [String: JSONValue] = [:]
+        package var answers: MessageProperties = ["blobs": "true", "maxHistory": "50"]
+        package var blobs: [String: [UInt8]] = [:]
+        package var checkpoints: [String: (revision: Int, body: [UInt8])] = [:]
+        /// What it has heard so far.
+        package fileprivate(set) var heard: [Message] = []
+        /// How its changes were answered: nil for "not wanted".
+        package fileprivate(set) var wanted: [String: [String]?] = [:]
+        /// How its revisions were answered; nil for well.
+        package fileprivate(set) var answered: [(id: String, error: ReplyError?)] = []
+    }
+
+    package let remoteName: String
+    private let negotiated: ReplicationProtocol
+    private let script = Mutex(Script())
+
+    package init(_ name: String = "gateway", negotiated: ReplicationProtocol = .mobile3) {
+        remoteName = "script://\(name)"
+        self.negotiated = negotiated
+    }
+
+    /// Changes what it does, or looks at what it heard.
+    package func edit<T: Sendable>(_ body: (inout sending Script) -> sending T) -> T {
+        script.withLock { body(&$0) }
+    }
+
+    /// The messages of a kind that it has heard.
+    package func heard(_ profile: String) -> [Message] {
+        edit { $0.heard.filter { $0.profile == profile } }
+    }
+
+    package func validate() throws(LoveseatError) {}
+
+    package func connect(_ options: ConnectionOptions) async throws -> PeerConnection {
+        let (near, far) = LoopbackChannel.pair()
+        Task.detached { [self] in await Conversation(self, far).run() }
+        return PeerConnection(channel: near, negotiated: negotiated)
+    }
+
+    /// One connection.
+    private final class Conversation {
+        private let gateway: ScriptedGateway
+        private let channel: LoopbackChannel
+        private let connection = BLIPConnection()
+        private var sent: [BLIPConnection.Tag: Change] = [:]
+        private var announced: [BLIPConnection.Tag: [Change]] = [:]
+        private var nextTag: BLIPConnection.Tag = 0
+
+        init(_ gateway: ScriptedGateway, _ channel: LoopbackChannel) {
+            self.gateway = gateway
+            self.channel = channel
+        }
+
+        func run() async {
+            do {
+                while let frames = try await channel.receive() {
+                    for frame in frames { try connection.receive(frame) }
+                    while true {
+                        let events = connection.takeEvents()
+                        if events.isEmpty { break }
+                        for event in events { try handle(event) }
+                    }
+                    while let frame = try connection.nextFrame() { try await channel.send([frame]) }
+                }
+            } catch {}
+            await channel.close(code: 1000, reason: "")
+        }
+
+        private func handle(_ event: BLIPConnection.Event) throws {
+            switch event {
+            case .request(let number, let message):
+                gateway.edit { $0.heard.append(message) }
+                try answer(message, number)
+            case .response(let tag, let message):
+                if let changes = announced.removeValue(forKey: tag) { try send(changes, message) }
+                if let change = sent.removeValue(forKey: tag) {
+                    gateway.edit { $0.answered.append((change.id, nil)) }
+                }
+            case .failure(let tag, let error):
+                guard let change = sent.removeValue(forKey: tag) else { return }
+                gateway.edit { $0.answered.append((change.id, error)) }
+                guard error.code == 422 else { return }
+                // The whole body, then (replication.md §10.3).
+                try send(change, isWhole: true)
+            default: break
+            }
+        }
+
+        private func answer(_ message: Message, _ number: UInt64) throws {
+            switch message.profile {
+            case "getCheckpoint":
+                let id = message.properties["client"] ?? ""
+                guard let found = gateway.edit({ $0.checkpoints[id] }) else {
+                    return try connection.reply(ReplyError("HTTP", 404), to: number)
+                }
+                try connection.reply(Message(["rev": "0-\(found.revision)"], body: found.body), to: number)
+            case "setCheckpoint":
+                let id = message.properties["client"] ?? ""
+                let revision = gateway.edit { script in
+                    let revision = (script.checkpoints[id]?.revision ?? 0) + 1
+                    script.checkpoints[id] = (revision, message.body)
+                    return revision
+                }
+                try connection.reply(Message(["rev": "0-\(revision)"]), to: number)
+            case "subChanges":
+                try connection.reply(Message(), to: number)
+                try announce(message)
+            case "proposeChanges": try judge(message, number)
+            case "rev":
+                let id = message.properties["id"] ?? ""
+                let refusal = gateway.edit { script -> ReplyError? in
+                    guard script.refusals[id]?.isEmpty == false else { return nil }
+                    return script.refusals[id]?.removeFirst()
+                }
+                if let refusal {
+                    try connection.reply(refusal, to: number)
+                } else {
+                    try connection.reply(Message(), to: number)
+                }
+            case "getAttachment":
+                guard let bytes = gateway.edit({ $0.blobs[message.properties["digest"] ?? ""] }) else {
+                    return try connection.reply(ReplyError("HTTP", 404), to: number)
+                }
+                try connection.reply(Message(body: bytes), to: number)
+            default:
+                if !message.noReply { try connection.reply(Message(), to: number) }
+            }
+        }
+
+        private func announce(_ subscription: Message) throws {
+            let since = subscription.properties["since"]
+            let changes = gateway.edit { script in
+                script.feed.drop { change in since.map { change.sequence.description != $0 } ?? false }
+            }
+            // The one named by `since` is the last that the peer has.
+            let new = Array(since == nil ? changes : changes.dropFirst())
+            let entries: [JSONValue] = new.map { change in
+                var entry: [JSONValue] = [change.sequence, .string(change.id), .string(change.revision)]
+                if change.flags != 0 { entry.append(JSONValue(change.flags)) }
+                return .array(entry)
+            }
+            if !new.isEmpty {
+                nextTag += 1
+                announced[nextTag] = new
+                let body = JSONText(canonical: .array(entries)).bytes
+                try connection.send(Message(["Profile": "changes"], body: body), tag: nextTag)
+            }
+            let caughtUp = Message(["Profile": "changes"], body: Array("[]".utf8), noReply: true)
+            try connection.send(caughtUp, tag: nil)
+        }
+
+        private func judge(_ message: Message, _ number: UInt64) throws {
+            let entries = (try? JSONElement(parsing: message.body).items.map { $0 }) ?? []
+            let verdicts = gateway.edit { script in
+                entries.map { script.verdicts[$0[0]?.string ?? ""] ?? 0 }
+            }
+            let properties = gateway.edit { $0.answers }
+            try connection.reply(
+                Message(properties, body: JSONText(canonical: .array(verdicts)).bytes),
+                to: number
+            )
+        }
+
+        private func send(_ changes: [Change], _ answer: Message) throws {
+            let items = (try? JSONElement(parsing: answer.body).items.map { $0 }) ?? []
+            for (index, change) in changes.enumerated() {
+                let isWanted = items.indices.contains(index) && items[index].kind == .array
+                let known = isWanted ? items[index].items.compactMap(\.string) : nil
+                gateway.edit { $0.wanted[change.id] = .some(known) }
+                if isWanted { try send(change, isWhole: false) }
+            }
+        }
+
+        private func send(_ change: Change, isWhole: Bool) throws {
+            var properties: MessageProperties = ["Profile": "rev", "id": change.id, "rev": change.revision]
+            properties["sequence"] = change.sequence.description
+            if change.flags & 1 != 0 { properties["deleted"] = "1" }
+            for (name, value) in change.properties.sorted(by: { $0.key < $1.key }) where name != "whole" {
+                if isWhole, name == "deltaSrc" { continue }
+                properties[name] = value
+            }
+            let body = isWhole ? change.properties["whole"] ?? change.body : change.body
+            nextTag += 1
+            sent[nextTag] = change
+            try connection.send(Message(properties, body: Array(body.utf8)), tag: nextTag)
+        }
+    }
+}

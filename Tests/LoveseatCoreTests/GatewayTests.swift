@@ -1,0 +1,283 @@
+import Foundation
+import LoveseatBLIP
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import LoveseatTesting
+import Testing
+
+/// Our active side against a peer that speaks a gateway's part of the protocol.
+@Suite struct GatewayTests {
+    private let scratch: Scratch
+    private let database: Database
+    private let here: Collection
+    private let gateway = ScriptedGateway()
+
+    init() throws {
+        scratch = try Scratch()
+        database = try scratch.database("near")
+        here = try database.defaultCollection()
+    }
+
+    private func configuration(
+        _ type: ReplicatorType = .pull,
+        _ change: (inout CollectionConfiguration) -> Void = { _ in }
+    ) -> ReplicatorConfiguration {
+        var entry = CollectionConfiguration(collection: here)
+        change(&entry)
+        var configuration = ReplicatorConfiguration(collections: [entry], target: gateway)
+        configuration.replicatorType = type
+        return configuration
+    }
+
+    private struct Outcome: Hashable {
+        var status: LoveseatError.Code?
+        var events: [String: ReplicatedDocument] = [:]
+
+        func code(_ id: String) -> Int? { events[id]?.error?.code.value }
+        func flags(_ id: String) -> DocumentFlags? { events[id]?.flags }
+    }
+
+    @discardableResult
+    private func run(_ configuration: ReplicatorConfiguration, reset: Bool = false) async -> Outcome {
+        let replicator = Replicator(configuration)
+        let events = replicator.documentReplications
+        replicator.start(reset: reset)
+        var outcome = Outcome()
+        for await event in events {
+            for document in event.documents { outcome.events[document.id] = document }
+        }
+        outcome.status = await replicator.waitUntilStopped().error?.code
+        return outcome
+    }
+
+    // MARK: Subscriptions
+
+    @Test func `a subscription says what was configured, and no more`() async throws {
+        await run(configuration())
+        let first = try #require(gateway.heard("subChanges").last)
+        #expect(first.properties["activeOnly"] == "true" && first.properties["revocations"] == "true")
+        #expect(first.properties["batch"] == "200" && first.properties["versioning"] == "rev-trees")
+        #expect(first.properties["since"] == nil && first.properties["continuous"] == nil && first.body == [])
+        #expect(first.properties["filter"] == nil && first.properties["channels"] == nil)
+        gateway.edit { $0.feed = [.init("12:34", "a", "1-aa")] }
+        await run(configuration { $0.channels = ["news", "sports"] })
+        let channels = try #require(gateway.heard("subChanges").last)
+        #expect(channels.properties["filter"] == "sync_gateway/bychannel")
+        #expect(channels.properties["channels"] == "news,sports")
+        await run(configuration { $0.channels = ["news", "sports"] })
+        #expect(gateway.heard("subChanges").last?.properties["since"] == "\"12:34\"")
+        await run(configuration { $0.documentIDs = ["a", "b"] })
+        let listed = try #require(gateway.heard("subChanges").last)
+        #expect(String(decoding: listed.body, as: UTF8.self) == #"{"docIDs":["a","b"]}"#)
+        #expect(listed.properties["since"] == nil && listed.properties["activeOnly"] == nil)
+    }
+
+    // MARK: Access
+
+    private func take(_ ids: [String]) async throws {
+        gateway.edit { script in
+            script.feed = ids.enumerated().map {
+                .init(JSONValue($0.offset + 1), $0.element, "1-aa", body: #"{"n":1}"#)
+            }
+        }
+        await run(configuration())
+        #expect(here.count == UInt64(ids.count))
+    }
+
+    @Test(arguments: [2, 3, 4, 6, 7]) func `a document that is taken away is purged, and told`(_ flags: Int)
+        async throws
+    {
+        try await take(["a", "b"])
+        gateway.edit { $0.feed.append(.init(3, "a", "2-bb", flags: flags)) }
+        let outcome = await run(configuration())
+        #expect(outcome.flags("a") == .accessRemoved && outcome.code("a") == nil)
+        #expect(try here.document(id: "a") == nil && here.document(id: "b") != nil)
+        // It was not asked for, and comes back when it changes there.
+        #expect(gateway.edit { $0.wanted["a"] } == .some(nil))
+        gateway.edit { $0.feed.append(.init(4, "a", "3-cc", body: #"{"n":3}"#)) }
+        await run(configuration())
+        #expect(try here.document(id: "a")?["n"] == 3)
+    }
+
+    @Test func `a deletion that ends access too is a deletion`() async throws {
+        try await take(["a"])
+        gateway.edit { $0.feed.append(.init(2, "a", "2-bb", flags: 5)) }
+        #expect(await run(configuration()).flags("a") == .deleted)
+        #expect(try here.document(id: "a") == nil)
+    }
+
+    @Test func `without auto-purge a document that is taken away stays, and is told`() async throws {
+        try await take(["a", "b"])
+        gateway.edit { script in
+            script.feed.append(.init(3, "a", "2-bb", flags: 2))
+            script.feed.append(.init(4, "b", "2-bb", body: #"{"_removed":true}"#))
+        }
+        var keeping = configuration()
+        keeping.enableAutoPurge = false
+        let outcome = await run(keeping)
+        for id in ["a", "b"] {
+            #expect(outcome.flags(id) == .accessRemoved && outcome.code(id) == nil)
+            #expect(try here.document(id: id)?["n"] == 1)
+        }
+    }
+
+    @Test func `a body that says removed purges, and a pull filter may hold it`() async throws {
+        try await take(["a", "b", "c"])
+        gateway.edit { script in
+            script.feed.append(.init(4, "a", "2-bb", body: #"{"_removed":true}"#))
+            script.feed.append(.init(5, "b", "2-bb", body: #"{"_removed":true}"#))
+            script.feed.append(.init(6, "c", "2-bb", flags: 2))
+        }
+        let outcome = await run(
+            configuration { entry in
+                entry.pullFilter = { document, flags in
+                    !(flags.contains(.accessRemoved) && document.id != "a" && document.properties.isEmpty)
+                }
+            }
+        )
+        #expect(outcome.flags("a") == .accessRemoved && outcome.code("a") == nil)
+        #expect(outcome.code("b") == 10_403 && outcome.code("c") == 10_403)
+        #expect(here.count == 2)
+    }
+
+    @Test func `a push without access is refused per document, and what is here stays`() async throws {
+        for id in ["a", "b", "c"] { try here.save(Document(id: id)) }
+        let forbidden = ReplyError("HTTP", 403, "missing channel access")
+        gateway.edit { $0.refusals = ["a": [forbidden, forbidden], "b": [forbidden]] }
+        let outcome = await run(configuration(.push))
+        #expect(outcome.status == nil && outcome.code("a") == 10_403)
+        #expect(outcome.code("b") == nil && outcome.code("c") == nil)
+        #expect(here.count == 3)
+        // Refused for good once it was refused twice; a change is offered again.
+        #expect(gateway.heard("rev").count == 5)
+        await run(configuration(.push))
+        #expect(gateway.heard("rev").count == 5)
+        var changed = try #require(try here.document(id: "a"))
+        changed["n"] = 1
+        try here.save(&changed)
+        #expect(await run(configuration(.push)).code("a") == nil)
+        #expect(gateway.heard("rev").count == 6)
+    }
+
+    // MARK: Errors of documents
+
+    @Test(
+        arguments: [
+            (ReplyError("HTTP", 413, "too large"), 10_413, false),
+            (ReplyError("HTTP", 400, "bad"), 10_400, false),
+            (ReplyError("HTTP", 404, "no"), 10_404, false), (ReplyError("HTTP", 500, "oh"), 10_500, false),
+            (ReplyError("LiteCore", 8, "conflict"), 8, false), (ReplyError("BLIP", 501, "what"), 26, false),
+            (ReplyError("HTTP", 503, "busy"), 10_503, true), (ReplyError("HTTP", 429, "slow"), 10_429, true),
+        ]
+    )
+    func `a refused document is told once and wedges nothing`(
+        _ error: ReplyError,
+        _ code: Int,
+        _ isRetried: Bool
+    ) async throws {
+        for number in 0..<300 { try here.save(Document(id: "d\(number)")) }
+        gateway.edit { $0.refusals = ["d7": [error]] }
+        let outcome = await run(configuration(.push))
+        #expect(outcome.status == nil && outcome.code("d7") == code)
+        #expect(outcome.events.count == 300)
+        #expect(outcome.events.values.filter { $0.error != nil }.count == 1)
+        // What may succeed later is tried in the next run.
+        await run(configuration(.push))
+        #expect(gateway.heard("rev").count == (isRetried ? 301 : 300))
+    }
+
+    @Test func `a received document that cannot be stored is told once and wedges nothing`() async throws {
+        let missing = #"{"b":{"@type":"blob","digest":"sha1-98vD6/8luAXGlAAAAAAAAAAAAAA=","length":1}}"#
+        gateway.edit { script in
+            script.feed = (1...20).map { .init(JSONValue($0), "d\($0)", "1-aa") }
+            script.feed[3].body = missing
+            script.feed[5].body = "no JSON"
+            script.feed[7].properties = ["history": "7-aa"]
+            script.feed[9].properties = ["error": "500"]
+        }
+        let outcome = await run(configuration())
+        #expect(outcome.status == nil && here.count == 16)
+        #expect(outcome.code("d4") == 10_404 && outcome.code("d6") == 10_400)
+        #expect(outcome.code("d8") == 4 && outcome.code("d10") == 10_502)
+        gateway.edit { $0.feed[3].body = "{}" }
+        // They are not asked for again until they change.
+        #expect(await run(configuration()).events == [:])
+    }
+
+    // MARK: Deltas
+
+    private static let long = String(repeating: "0123456789", count: 30)
+
+    @Test func `a delta is sent against what the peer has, and the whole body if it cannot use it`()
+        async throws
+    {
+        gateway.edit { $0.answers["deltas"] = "true" }
+        var pushing = configuration(.push)
+        pushing.enableDeltaSync = true
+        for id in ["a", "b"] { try here.save(Document(id: id, ["text": .string(Self.long), "n": 1])) }
+        await run(pushing)
+        for id in ["a", "b"] {
+            var document = try #require(try here.document(id: id))
+            document["n"] = 2
+            try here.save(&document)
+        }
+        gateway.edit { $0.refusals = ["b": [ReplyError("HTTP", 422, "no base")]] }
+        let replicator = Replicator(pushing)
+        replicator.start()
+        let status = await replicator.waitUntilStopped()
+        let sent = gateway.heard("rev").dropFirst(2)
+        #expect(sent.count == 3 && status.error == nil)
+        #expect(
+            sent.filter { $0.properties["deltaSrc"] != nil }.allSatisfy {
+                String(decoding: $0.body, as: UTF8.self) == #"{"n":2}"#
+            }
+        )
+        #expect(sent.last?.properties["deltaSrc"] == nil && sent.last?.properties["id"] == "b")
+        #expect(status.progress.deltasSent == 2 && status.progress.deltaBytesSaved > 500)
+        // Not for deletions, and not unless the app wants it.
+        try here.delete(try #require(try here.document(id: "a")))
+        await run(pushing)
+        #expect(gateway.heard("rev").last?.properties["deltaSrc"] == nil)
+        pushing.enableDeltaSync = false
+        var document = try #require(try here.document(id: "b"))
+        document["n"] = 3
+        try here.save(&document)
+        await run(pushing)
+        #expect(gateway.heard("rev").last?.properties["deltaSrc"] == nil)
+    }
+
+    @Test func `a received delta is applied, or the whole body asked for`() async throws {
+        gateway.edit { script in
+            script.feed = ["a", "b", "c"].enumerated().map {
+                .init(JSONValue($0.offset + 1), $0.element, "1-aa", body: #"{"n":1,"t":"\#(Self.long)"}"#)
+            }
+        }
+        var pulling = configuration()
+        pulling.enableDeltaSync = true
+        await run(pulling)
+        let whole = #"{"n":2,"t":"\#(Self.long)"}"#
+        gateway.edit { script in
+            for (index, (id, base, delta)) in [
+                ("a", "1-aa", #"{"n":2}"#), ("b", "1-ff", #"{"n":2}"#), ("c", "1-aa", #"{"zz":[]}"#),
+            ].enumerated() {
+                script.feed.append(
+                    .init(
+                        JSONValue(index + 4),
+                        id,
+                        "2-bb",
+                        body: delta,
+                        properties: ["deltaSrc": base, "history": "1-aa", "whole": whole]
+                    )
+                )
+            }
+        }
+        let outcome = await run(pulling)
+        #expect(outcome.events.values.allSatisfy { $0.error == nil })
+        for id in ["a", "b", "c"] { #expect(try here.document(id: id)?.json.description == whole) }
+        let refused = gateway.edit { $0.answered.filter { $0.error != nil }.map(\.id).sorted() }
+        #expect(refused == ["b", "c"])
+        // All of it is done with.
+        #expect(await run(pulling).events == [:])
+    }
+}
