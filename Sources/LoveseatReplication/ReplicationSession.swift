@@ -281,7 +281,9 @@ package struct ReplicationSession: Sendable {
         guard phase != .over, !hasFailed else { return }
         hasFailed = true
         effects.append(.report(.failure(error)))
-        close(error.code.domain == .posix ? 4001 : 1011, String(error.message.prefix(100)))
+        // A peer whose collection is gone here shall ask once more, and hear which it is.
+        let isTransient = error.code.domain == .posix || (plan == nil && error.code == .notOpen)
+        close(isTransient ? 4001 : 1011, String(error.message.prefix(100)))
     }
 
     mutating func close(_ code: Int, _ reason: String) {

@@ -8,6 +8,8 @@ package struct RetryPolicy: Hashable, Sendable {
     private let maxWait: UInt
     private let isContinuous: Bool
     private var retries: UInt = 0
+    /// A server that fails to connect us may do better later; one that fails to store a document will not.
+    private static let serverError = LoveseatError.Code(10_500)
 
     /// Defaults: 10 attempts for one-shot replication, no end for continuous, 300 seconds between two at most.
     package init(isContinuous: Bool, maxAttempts: UInt? = nil, maxWait: UInt? = nil) {
@@ -21,10 +23,9 @@ package struct RetryPolicy: Hashable, Sendable {
 
     /// How many seconds to wait before the next attempt; nil if the error is final.
     package mutating func wait(after error: LoveseatError) -> UInt? {
-        guard error.isTransient || (isContinuous && error.isNetworkDependent), retries + 1 < maxAttempts
-        else {
-            return nil
-        }
+        let mayPass =
+            error.isTransient || error.code == Self.serverError || (isContinuous && error.isNetworkDependent)
+        guard mayPass, retries + 1 < maxAttempts else { return nil }
         retries += 1
         return min(1 << min(retries, 16), maxWait)
     }

@@ -6,7 +6,7 @@ package struct CollectionCommit: Hashable, Sendable {
     package let collection: CollectionName
     /// The collection's number: a collection that was deleted and made again has another.
     package let number: Int64
-    /// The documents saved, deleted, purged or replicated, in order, each once.
+    /// The documents saved, deleted, purged or replicated, in order, each once; none if the collection was deleted.
     package let documentIDs: [String]
     /// The collection's last sequence after the transaction.
     package let lastSequence: UInt64
@@ -26,7 +26,7 @@ package final class ChangeHub: Sendable {
     package init() {}
 
     /// Calls `notify` on the writer's thread after each commit that touches the collection, and `onClose` when the
-    /// database closes. Both must return at once.
+    /// database closes or the collection is deleted. Both must return at once.
     package func subscribe(
         collection: Int64,
         onClose: @escaping @Sendable () -> Void = {},
@@ -56,6 +56,12 @@ package final class ChangeHub: Sendable {
                 state.subscribers.filter { $0.value.collection == commit.number }.sorted { $0.key < $1.key }
             }
             for entry in interested { entry.value.notify(commit) }
+            guard commit.documentIDs.isEmpty else { continue }
+            // The collection is gone, and nothing more will come of it.
+            for entry in interested {
+                entry.value.onClose()
+                unsubscribe(entry.key)
+            }
         }
     }
 }

@@ -41,7 +41,12 @@ package final class StoreReplica: ReplicaStore {
     }
 
     package func perform(_ request: StoreRequest) -> StoreAnswer {
-        do { return try answer(request) } catch { return .failed(LoveseatError(storage: error)) }
+        do { return try answer(request) } catch {
+            if let gone = collections.first(where: { !store.contains($0) }) {
+                return .failed(LoveseatError(.notOpen, "collection \(gone.name) was deleted"))
+            }
+            return .failed(LoveseatError(storage: error))
+        }
     }
 
     private func answer(_ request: StoreRequest) throws -> StoreAnswer {

@@ -78,6 +78,8 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let dnsFailure = Code(5001)
         /// No such host.
         public static let unknownHost = Code(5002)
+        /// There is no such network interface.
+        public static let unknownInterface = Code(5027)
         /// No answer in time.
         public static let timeout = Code(5003)
         /// The URL is not `ws://` or `wss://host[:port]/database`.

@@ -53,7 +53,11 @@ struct WebSocketClient: Sendable {
         let deadline = loop.scheduleTask(in: Self.timeout) {
             outcome.fail(LoveseatError(.timeout, "\(address.host):\(address.port) does not answer"))
         }
-        let local = try options.networkInterface.map { try ListenerAddresses.address(of: $0, port: 0) }
+        let local = try options.networkInterface.map { name in
+            do { return try ListenerAddresses.address(of: name, port: 0) } catch {
+                throw LoveseatError(.unknownInterface, LoveseatError(network: error).message)
+            }
+        }
         var bootstrap = ClientBootstrap(group: loop)
         if let local { bootstrap = bootstrap.bind(to: local) }
         let connecting = bootstrap.connectTimeout(Self.timeout)

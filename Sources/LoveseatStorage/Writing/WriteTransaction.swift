@@ -46,6 +46,7 @@ package final class WriteTransaction: ReadTransaction {
     private let ancestorBodiesKept: Int
     /// The IDs changed in each collection, in order. Only ever appended to, so that a part that fails is cut off.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
+    private var deleted: [CollectionHandle] = []
     private(set) var commits: [CollectionCommit] = []
     private var savepoints = 0
 
@@ -98,6 +99,9 @@ package final class WriteTransaction: ReadTransaction {
                     lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0
                 )
             }
+        commits += deleted.filter { !contains($0) }.map {
+            CollectionCommit(collection: $0.name, number: $0.number, documentIDs: [], lastSequence: 0)
+        }
     }
 
     // MARK: Collections
@@ -110,7 +114,9 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     package func deleteCollection(_ name: CollectionName) throws {
+        let handle = catalogView.collections[name]
         try replaceCatalog { try CollectionTable.delete(name, in: database, catalog: &$0) }
+        if let handle { deleted.append(handle) }
     }
 
     /// Fails once the collection was deleted, by whatever holder of a handle.
