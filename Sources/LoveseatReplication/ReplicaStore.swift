@@ -38,10 +38,13 @@ package enum StoreRequest: Hashable, Sendable {
     /// Which of these blobs are not here; all of them stay until the revision that needs them is stored or given up.
     case holdBlobs([BlobDigest])
     case releaseBlobs([BlobDigest])
-    case beginBlob(BlobHandle)
+    /// Begins to receive a blob, going on with what came of it before if `resumes`.
+    case beginBlob(BlobHandle, BlobDigest, resumes: Bool)
     case writeBlob(BlobHandle, [UInt8])
     case finishBlob(BlobHandle, expected: BlobDigest)
     case cancelBlob(BlobHandle)
+    /// Keeps what has come of a blob, for another connection to go on with.
+    case suspendBlob(BlobHandle)
     case blobLength(BlobDigest)
     case readBlob(BlobDigest, offset: UInt64, count: Int)
     case proveBlob(BlobDigest, nonce: [UInt8])
@@ -71,6 +74,7 @@ package enum StoreAnswer: Hashable, Sendable {
     case admitted([Bool])
     case expanded(DeltaExpansion)
     case missingBlobs([BlobDigest])
+    case blobBegun(BlobStart)
     case blobLength(UInt64?)
     case blobBytes([UInt8])
     case proof(BlobDigest?)
@@ -120,6 +124,15 @@ package struct FilterCandidate: Hashable, Sendable {
         self.isDeleted = isDeleted
         self.body = body
     }
+}
+
+package enum BlobStart: Hashable, Sendable {
+    /// So many bytes are here already.
+    case from(UInt64)
+    /// It is being received over this connection for another document.
+    case underWay
+    /// It has come meanwhile.
+    case here
 }
 
 package enum DeltaExpansion: Hashable, Sendable {

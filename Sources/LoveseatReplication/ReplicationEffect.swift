@@ -67,6 +67,7 @@ package enum StoreContinuation: Hashable, Sendable {
     case accessRemoved(collection: Int, documentIDs: [String])
     case blobsHeld(collection: Int, key: Int)
     case blobBegun(collection: Int, BlobHandle)
+    case blobWritten(collection: Int, BlobHandle)
     case blobFinished(collection: Int, BlobHandle)
     case blobFound(request: UInt64)
     case blobRead(request: UInt64)

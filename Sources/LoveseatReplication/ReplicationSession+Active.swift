@@ -156,8 +156,7 @@ extension ReplicationSession {
         case .subscribe(let index):
             switch answer {
             case .success(let message):
-                peerClosesBranches =
-                    message.properties[ProtocolExtension.property] == ProtocolExtension.closedBranches
+                learn(message)
                 effects.append(
                     .store(.listConflicts(collection: index), then: .conflictsListed(collection: index))
                 )
@@ -168,12 +167,14 @@ extension ReplicationSession {
         case .revision(let index, let key): collections[index].push?.revisionAnswered(key, answer, &effects)
         case .blob(let index, let handle):
             guard case .failure(let error) = answer else { return }
-            collections[index].pull.blobEnded(
-                handle,
-                LoveseatError(reply: error, "fetching a blob"),
-                &effects
-            )
+            blobEnded(index, handle, LoveseatError(reply: error, "fetching a blob"))
         }
+    }
+
+    private mutating func blobEnded(_ index: Int, _ handle: BlobHandle, _ error: LoveseatError?) {
+        collections[index].pull.blobEnded(handle, error, &effects)
+        // Documents of any collection may have waited for this one.
+        for index in collections.indices { collections[index].pull.fetchWaiting(&effects) }
     }
 
     mutating func handleStored(_ what: StoreContinuation, _ answer: StoreAnswer) {
@@ -211,8 +212,9 @@ extension ReplicationSession {
         case (.conflictsListed(let index), .documentIDs(let ids)): for id in ids { resolve(index, id) }
         case (.blobsHeld(let index, let key), .missingBlobs(let missing)):
             collections[index].pull.blobsHeld(key, missing: missing, &effects)
-        case (.blobFinished(let index, let handle), _):
-            collections[index].pull.blobEnded(handle, nil, &effects)
+        case (.blobBegun(let index, let handle), .blobBegun(let start)):
+            collections[index].pull.blobBegun(handle, start, &effects)
+        case (.blobFinished(let index, let handle), _): blobEnded(index, handle, nil)
         default: handleStoredPassive(what, answer)
         }
     }
@@ -221,8 +223,9 @@ extension ReplicationSession {
     private mutating func handleStoreFailure(_ what: StoreContinuation, _ error: LoveseatError) -> Bool {
         switch what {
         case .checkpointSaved: return false
-        case .blobBegun(let index, let handle), .blobFinished(let index, let handle):
-            collections[index].pull.blobEnded(handle, error, &effects)
+        case .blobBegun(let index, let handle), .blobWritten(let index, let handle),
+            .blobFinished(let index, let handle):
+            blobEnded(index, handle, error)
         case .blobFound(let request), .blobRead(let request), .proven(let request),
             .peerCheckpoint(let request),
             .peerCheckpointSaved(let request), .bound(let request):
@@ -249,7 +252,7 @@ extension ReplicationSession {
         guard plan?.pulls == true else { return }
         guard collections[index].resolving.insert(id).inserted else { return }
         effects.append(
-            .resolve(ConflictNotice(collection: index, documentID: id, closesBranches: peerClosesBranches))
+            .resolve(ConflictNotice(collection: index, documentID: id, closesBranches: peer.closesBranches))
         )
     }
 }

@@ -1,12 +1,6 @@
 import LoveseatBLIP
 import LoveseatModel
 
-/// What this build says beyond the protocol (docs/extensions.md). Other peers ignore the property.
-enum ProtocolExtension {
-    static let property = "loveseat"
-    static let closedBranches = "closed-branches"
-}
-
 /// What the peer asks, which is mostly asked of the passive side.
 extension ReplicationSession {
     private static let longestCheckpoint = 1 << 20
@@ -22,7 +16,9 @@ extension ReplicationSession {
         case "setCheckpoint": setCheckpoint(message, number: number)
         case "getAttachment": getAttachment(message, number: number)
         case "proveAttachment": proveAttachment(message, number: number)
-        case "subChanges": withCollection(message, number) { $0.subscribe($1, message, number: number) }
+        case "subChanges":
+            learn(message)
+            withCollection(message, number) { $0.subscribe($1, message, number: number) }
         case "unsubChanges":
             withCollection(message, number) { session, index in
                 session.collections[index].push = nil
@@ -33,6 +29,7 @@ extension ReplicationSession {
                 $0.collections[$1].pull.changes(message, request: number, &$0.effects)
             }
         case "proposeChanges":
+            learn(message)
             receiving(message, number) {
                 $0.collections[$1].pull.proposals(message, request: number, &$0.effects)
             }
@@ -186,7 +183,7 @@ extension ReplicationSession {
         }
         do throws(ReplyError) {
             let subscription = try Subscription(message)
-            let properties: MessageProperties = [ProtocolExtension.property: ProtocolExtension.closedBranches]
+            let properties: MessageProperties = [ProtocolExtensions.property: ProtocolExtensions.all]
             effects.append(.reply(Message(properties, isUrgent: message.isUrgent), to: number))
             var start = SequenceSet([0...0])
             start.insert(0...subscription.since)
@@ -247,7 +244,9 @@ extension ReplicationSession {
             guard let digest = message.properties["digest"].flatMap({ BlobDigest($0) }) else {
                 throw ReplyError("LiteCore", 9, "invalid blob digest")
             }
-            blobReads[number] = BlobRead(digest: digest, isCompressed: message.properties.bool("compress"))
+            var read = BlobRead(digest: digest, isCompressed: message.properties.bool("compress"))
+            read.offset = message.properties[ProtocolExtensions.blobOffset].flatMap { UInt64($0) } ?? 0
+            blobReads[number] = read
             effects.append(.store(.blobLength(digest), then: .blobFound(request: number)))
         } catch { refuse(message, number, error) }
     }
@@ -309,6 +308,11 @@ extension ReplicationSession {
         guard let length, let read = blobReads[request] else {
             blobReads[request] = nil
             let error = ReplyError("LiteCore", 7, "blob not found")
+            return effects.append(.replyError(error, to: request, isUrgent: false))
+        }
+        guard read.offset <= length else {
+            blobReads[request] = nil
+            let error = ReplyError("HTTP", 416, "the blob has \(length) bytes")
             return effects.append(.replyError(error, to: request, isUrgent: false))
         }
         blobReads[request]?.length = length

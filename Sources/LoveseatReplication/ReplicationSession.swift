@@ -96,8 +96,8 @@ package struct ReplicationSession: Sendable {
 
     // Passive side.
     var hasCollections: Bool?
-    /// The peer takes a `deleted_branch` with a revision (docs/extensions.md).
-    var peerClosesBranches = false
+    /// What the peer knows beyond the protocol.
+    var peer = ProtocolExtensions.none
     var deferred: [(number: UInt64, message: Message)] = []
     var blobReads: [UInt64: BlobRead] = [:]
 

@@ -10,7 +10,7 @@ package final class StoreReplica: ReplicaStore {
     /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
     private let remote: Int?
     private let rules: [CollectionRules]
-    private var writers: [BlobHandle: BlobWriter] = [:]
+    private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     private var read = RecentRecords()
     private let nowMilliseconds: () -> Int64
 
@@ -108,20 +108,22 @@ package final class StoreReplica: ReplicaStore {
         case .releaseBlobs(let digests):
             for digest in digests { store.blobs.unpin(digest) }
             return .done
-        case .beginBlob(let handle):
-            writers[handle] = try store.blobs.writer()
-            return .done
+        case .beginBlob(let handle, let digest, let resumes):
+            return .blobBegun(try begin(handle, digest, resumes: resumes))
         case .writeBlob(let handle, let bytes):
-            try writers[handle]?.write(bytes)
+            try writers[handle]?.writer.write(bytes)
             return .done
         case .finishBlob(let handle, let expected):
-            guard let writer = writers.removeValue(forKey: handle) else {
+            guard let (_, writer) = writers.removeValue(forKey: handle) else {
                 throw LoveseatError(.ioError, "the blob was given up")
             }
             _ = try writer.finish(expected: expected)
             return .done
         case .cancelBlob(let handle):
-            writers.removeValue(forKey: handle)?.cancel()
+            writers.removeValue(forKey: handle)?.writer.cancel()
+            return .done
+        case .suspendBlob(let handle):
+            writers.removeValue(forKey: handle)?.writer.suspend()
             return .done
         case .blobLength(let digest): return .blobLength(store.blobs.length(digest))
         case .readBlob(let digest, let offset, let count):
@@ -130,6 +132,14 @@ package final class StoreReplica: ReplicaStore {
             guard store.blobs.contains(digest) else { return .proof(nil) }
             return .proof(try store.blobs.hash(digest, prefix: [UInt8(nonce.count)] + nonce))
         }
+    }
+
+    private func begin(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws -> BlobStart {
+        if store.blobs.contains(digest) { return .here }
+        if writers.values.contains(where: { $0.digest == digest }) { return .underWay }
+        let writer = try store.blobs.writer(receiving: digest, resumes: resumes)
+        writers[handle] = (digest, writer)
+        return .from(writer.length)
     }
 
     private func bind(_ names: [CollectionName], _ ids: [String]) throws -> StoreAnswer {
@@ -247,7 +257,8 @@ package final class StoreReplica: ReplicaStore {
                 }
                 let tree = record.revision == change.revision ? nil : try record.tree()
                 if tree?.contains(change.revision) ?? true {
-                    if let remote, try record.remoteAncestor(remote) != change.revision {
+                    let lostHere = tree.map { !$0.isKnownToFollow(change.revision) } ?? false
+                    if let remote, try lostHere || record.remoteAncestor(remote) != change.revision {
                         marks.append(
                             DocumentRevision(documentID: change.documentID, revision: change.revision)
                         )

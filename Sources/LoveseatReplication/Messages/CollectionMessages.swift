@@ -104,6 +104,7 @@ struct Subscription: Hashable, Sendable {
         properties["versioning"] = "rev-trees"
         if activeOnly { properties["activeOnly"] = "true" }
         properties["revocations"] = "true"
+        properties[ProtocolExtensions.property] = ProtocolExtensions.all
         if !channels.isEmpty {
             properties["filter"] = "sync_gateway/bychannel"
             properties["channels"] = channels.joined(separator: ",")

@@ -18,13 +18,44 @@ extension PullSession {
         nextKey += 1
         let handle = BlobHandle(collection) << 40 | BlobHandle(nextKey)
         fetches[handle] = key
-        var properties: MessageProperties = ["Profile": "getAttachment"]
-        properties["collection"] = wireIndex.map(String.init)
-        properties["digest"] = blob.digest.text
-        properties["docID"] = entry.revision.documentID
-        if blob.isCompressible { properties["compress"] = "true" }
-        effects.append(.store(.beginBlob(handle), then: .blobBegun(collection: collection, handle)))
-        effects.append(.send(Message(properties), then: .blob(collection: collection, handle)))
+        effects.append(
+            .store(
+                .beginBlob(handle, blob.digest, resumes: resumesBlobs),
+                then: .blobBegun(collection: collection, handle)
+            )
+        )
+    }
+
+    mutating func blobBegun(_ handle: BlobHandle, _ start: BlobStart, _ effects: inout [ReplicationEffect]) {
+        guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first else {
+            return
+        }
+        switch start {
+        case .from(let offset):
+            var properties: MessageProperties = ["Profile": "getAttachment"]
+            properties["collection"] = wireIndex.map(String.init)
+            properties["digest"] = blob.digest.text
+            properties["docID"] = entry.revision.documentID
+            if blob.isCompressible { properties["compress"] = "true" }
+            if offset > 0 { properties[ProtocolExtensions.blobOffset] = String(offset) }
+            effects.append(.send(Message(properties), then: .blob(collection: collection, handle)))
+        case .underWay:
+            fetches[handle] = nil
+            waitingForBlobs.append(key)
+        case .here:
+            fetches[handle] = nil
+            incoming[key]?.missing.removeFirst()
+            fetchNext(key, &effects)
+        }
+    }
+
+    /// Goes on with documents that waited for a blob, or for their turn.
+    mutating func fetchWaiting(_ effects: inout [ReplicationEffect]) {
+        var waiting = waitingForBlobs[...]
+        waitingForBlobs = []
+        while fetches.count < tuning.blobsFetching, let key = waiting.popFirst() { fetchNext(key, &effects) }
+        waitingForBlobs += waiting
+        flushIfDue(&effects)
     }
 
     mutating func blobPiece(
@@ -34,7 +65,7 @@ extension PullSession {
         _ effects: inout [ReplicationEffect]
     ) {
         guard let key = fetches[handle], let blob = incoming[key]?.missing.first else { return }
-        effects.append(.store(.writeBlob(handle, bytes), then: .blobBegun(collection: collection, handle)))
+        effects.append(.store(.writeBlob(handle, bytes), then: .blobWritten(collection: collection, handle)))
         guard isLast else { return }
         effects.append(
             .store(
@@ -65,9 +96,5 @@ extension PullSession {
             incoming[key] = entry
             fetchNext(key, &effects)
         }
-        while fetches.count < tuning.blobsFetching, !waitingForBlobs.isEmpty {
-            fetchNext(waitingForBlobs.removeFirst(), &effects)
-        }
-        flushIfDue(&effects)
     }
 }

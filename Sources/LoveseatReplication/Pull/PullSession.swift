@@ -66,6 +66,8 @@ struct PullSession: Sendable {
     var bufferedBytes = 0
     var fetches: [BlobHandle: Int] = [:]
     var waitingForBlobs: [Int] = []
+    /// The peer sends a blob from any byte on.
+    var resumesBlobs = false
     private(set) var isCaughtUp: Bool
     var progress = DirectionProgress()
     var failure: LoveseatError?
@@ -387,7 +389,7 @@ struct PullSession: Sendable {
 
     /// Gives up what is half received.
     mutating func disconnected(_ effects: inout [ReplicationEffect]) {
-        for handle in fetches.keys.sorted() { effects.append(.store(.cancelBlob(handle), then: .nothing)) }
+        for handle in fetches.keys.sorted() { effects.append(.store(.suspendBlob(handle), then: .nothing)) }
         let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
         if !held.isEmpty { effects.append(.store(.releaseBlobs(held), then: .nothing)) }
         (fetches, arrivals, incoming) = ([:], [:], [:])

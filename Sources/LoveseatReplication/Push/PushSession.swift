@@ -161,7 +161,10 @@ struct PushSession: Sendable {
     func listMessage(_ profile: String, body: [UInt8], isEmpty: Bool) -> Message {
         var properties: MessageProperties = ["Profile": profile]
         properties["collection"] = wireIndex.map(String.init)
-        if isProposing { properties["conflictIncludesRev"] = "true" }
+        if isProposing {
+            properties["conflictIncludesRev"] = "true"
+            properties[ProtocolExtensions.property] = ProtocolExtensions.all
+        }
         return Message(properties, body: body, isUrgent: true, isCompressed: !isEmpty, noReply: isEmpty)
     }
 

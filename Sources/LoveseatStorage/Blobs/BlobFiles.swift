@@ -1,6 +1,6 @@
 private import Crypto
 package import LoveseatModel
-private import Synchronization
+import Synchronization
 
 #if canImport(Glibc)
 private import Glibc
@@ -18,6 +18,8 @@ package final class BlobFiles: Sendable {
     private let syncs: Bool
     private let nextTemporary = Mutex(0)
     private let keeping = Mutex(Keeping())
+    /// Blobs that somebody is receiving into the file kept for that.
+    let receiving = Mutex<Set<BlobDigest>>([])
 
     /// What compaction must not remove although no document refers to it yet.
     private struct Keeping {
@@ -100,6 +102,7 @@ package final class BlobFiles: Sendable {
     package func collectGarbage(referenced: () throws -> Set<BlobDigest>) throws -> (
         count: Int, bytes: UInt64
     ) {
+        trimBeginnings()
         keeping.withLock { $0.touched = [] }
         defer { keeping.withLock { $0.touched = nil } }
         let names = fileNames()
@@ -160,7 +163,7 @@ package final class BlobFiles: Sendable {
     }
 
     /// Moves a whole file to its place.
-    fileprivate func install(_ temporary: String, descriptor: Int32, as digest: BlobDigest)
+    func install(_ temporary: String, descriptor: Int32, as digest: BlobDigest)
         throws(LoveseatError)
     {
         if syncs, fsync(descriptor) != 0 { throw Self.failure("sync", temporary) }
@@ -183,77 +186,5 @@ package final class BlobFiles: Sendable {
             hasher.update(data: piece)
             offset += UInt64(piece.count)
         }
-    }
-}
-
-/// A blob on its way to the disk. Never holds more than the piece it is given.
-package final class BlobWriter {
-    private let path: String
-    private let files: BlobFiles
-    private var descriptor: Int32
-    private var hasher = Insecure.SHA1()
-    private var length: UInt64 = 0
-
-    fileprivate init(path: String, files: BlobFiles) throws(LoveseatError) {
-        self.path = path
-        self.files = files
-        descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
-    }
-
-    deinit { cancel() }
-
-    package func write(_ bytes: some Collection<UInt8>) throws(LoveseatError) {
-        let bytes = Array(bytes)
-        hasher.update(data: bytes)
-        length += UInt64(bytes.count)
-        var written = 0
-        while written < bytes.count {
-            let count = bytes.withUnsafeBytes { buffer in
-                #if canImport(Darwin)
-                Darwin.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
-                #else
-                Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
-                #endif
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw BlobFiles.failure("write", path) }
-            written += count
-        }
-    }
-
-    /// Ends the blob, and puts it in its place unless the same content is there already.
-    ///
-    /// `expected`: the digest it must have; ``LoveseatError/Code/corruptData`` is thrown if it has another.
-    package func finish(expected: BlobDigest? = nil) throws(LoveseatError) -> (
-        digest: BlobDigest, length: UInt64
-    ) {
-        let digest = BlobDigest(sha1: hasher.finalize())
-        guard expected == nil || expected == digest else {
-            cancel()
-            throw LoveseatError(
-                .corruptData,
-                "the content of blob \(expected?.text ?? "") has digest \(digest)"
-            )
-        }
-        defer { closeFile() }
-        if files.contains(digest) {
-            unlink(path)
-        } else {
-            try files.install(path, descriptor: descriptor, as: digest)
-        }
-        return (digest, length)
-    }
-
-    /// Forgets the blob.
-    package func cancel() {
-        guard descriptor >= 0 else { return }
-        unlink(path)
-        closeFile()
-    }
-
-    private func closeFile() {
-        if descriptor >= 0 { close(descriptor) }
-        descriptor = -1
     }
 }

@@ -1,0 +1,55 @@
+package import LoveseatModel
+import Synchronization
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// Blobs of which a connection brought the beginning only. They are kept for the next one, within bounds.
+extension BlobFiles {
+    private static let prefix = "partial-"
+    /// All beginnings together, in bytes.
+    private static let mostBytes: UInt64 = 1 << 30
+    private static let longestSeconds = 7 * 24 * 3_600
+
+    /// Begins to receive a blob.
+    ///
+    /// `resumes`: whether to go on with what came of it before (see ``BlobWriter/length``).
+    package func writer(receiving digest: BlobDigest, resumes: Bool) throws(LoveseatError) -> BlobWriter {
+        // Another connection may be at it; each then fetches its own.
+        guard receiving.withLock({ $0.insert(digest).inserted }) else { return try writer() }
+        do {
+            let path = "\(folder)/\(Self.prefix)\(digest.hexadecimalText)"
+            return try BlobWriter(path: path, files: self, receiving: digest, resumes: resumes)
+        } catch {
+            receiving.withLock { _ = $0.remove(digest) }
+            throw error
+        }
+    }
+
+    /// Forgets beginnings that are too old, and the oldest where there are too many.
+    func trimBeginnings() {
+        var beginnings: [(path: String, size: UInt64, time: Int)] = []
+        let busy = receiving.withLock { Set($0.map(\.hexadecimalText)) }
+        for name in fileNames() where name.hasPrefix(Self.prefix) && !busy.contains(String(name.dropFirst(8))) {
+            var status = stat()
+            guard stat("\(folder)/\(name)", &status) == 0 else { continue }
+            #if canImport(Darwin)
+            let time = status.st_mtimespec.tv_sec
+            #else
+            let time = status.st_mtim.tv_sec
+            #endif
+            beginnings.append(("\(folder)/\(name)", UInt64(status.st_size), time))
+        }
+        var total: UInt64 = 0
+        let oldest = time(nil) - Self.longestSeconds
+        for beginning in beginnings.sorted(by: { $0.time > $1.time }) {
+            total += beginning.size
+            if total > Self.mostBytes || beginning.time < oldest { unlink(beginning.path) }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+private import Crypto
+package import LoveseatModel
+import Synchronization
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// A blob on its way to the disk. Never holds more than the piece it is given.
+package final class BlobWriter {
+    /// A beginning shorter than this, in bytes, is not worth keeping.
+    private static let shortestKept = 64 << 10
+
+    private let path: String
+    private let files: BlobFiles
+    /// The blob that is being received into the file kept for it; nil for one that has no name yet.
+    private let received: BlobDigest?
+    private var descriptor: Int32
+    private var hasher = Insecure.SHA1()
+    /// The bytes that are there.
+    package private(set) var length: UInt64 = 0
+
+    init(path: String, files: BlobFiles) throws(LoveseatError) {
+        self.path = path
+        self.files = files
+        received = nil
+        descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
+    }
+
+    /// Goes on with what came of a blob before, or starts over.
+    init(path: String, files: BlobFiles, receiving digest: BlobDigest, resumes: Bool) throws(LoveseatError) {
+        self.path = path
+        self.files = files
+        received = digest
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | (resumes ? 0 : O_TRUNC)
+        descriptor = open(path, flags, 0o644)
+        guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw BlobFiles.failure("read", path) }
+            if count == 0 { break }
+            hasher.update(data: buffer[..<count])
+            length += UInt64(count)
+        }
+    }
+
+    deinit { cancel() }
+
+    package func write(_ bytes: some Collection<UInt8>) throws(LoveseatError) {
+        let bytes = Array(bytes)
+        hasher.update(data: bytes)
+        length += UInt64(bytes.count)
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                #if canImport(Darwin)
+                Darwin.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+                #else
+                Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+                #endif
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw BlobFiles.failure("write", path) }
+            written += count
+        }
+    }
+
+    /// Ends the blob, and puts it in its place unless the same content is there already.
+    ///
+    /// `expected`: the digest it must have; ``LoveseatError/Code/corruptData`` is thrown if it has another.
+    package func finish(expected: BlobDigest? = nil) throws(LoveseatError) -> (
+        digest: BlobDigest, length: UInt64
+    ) {
+        let digest = BlobDigest(sha1: hasher.finalize())
+        guard expected == nil || expected == digest else {
+            cancel()
+            throw LoveseatError(
+                .corruptData,
+                "the content of blob \(expected?.text ?? "") has digest \(digest)"
+            )
+        }
+        defer { closeFile() }
+        if files.contains(digest) {
+            unlink(path)
+        } else {
+            try files.install(path, descriptor: descriptor, as: digest)
+        }
+        return (digest, length)
+    }
+
+    /// Keeps what has come of a blob, for another connection to go on with.
+    package func suspend() {
+        guard received != nil, length >= Self.shortestKept else { return cancel() }
+        closeFile()
+        files.trimBeginnings()
+    }
+
+    /// Forgets the blob.
+    package func cancel() {
+        guard descriptor >= 0 else { return }
+        unlink(path)
+        closeFile()
+    }
+
+    private func closeFile() {
+        guard descriptor >= 0 else { return }
+        close(descriptor)
+        descriptor = -1
+        if let received { files.receiving.withLock { _ = $0.remove(received) } }
+    }
+}
