@@ -11,12 +11,9 @@ import Testing
         }
     }
 
-    /// 239: the wrong branch was closed when a losing one came back. 1690: two peers swapped their tombstones. 478, 1970:
-    /// a branch lost while it was on its way to a peer. 540, 2761, 3382: three revisions of which each beats the next. 557: a
-    /// higher deletion was known as a branch that lost. 2239: what lost was taken for what is current.
-    @Test(
-        arguments: [239, 478, 540, 557, 1_690, 1_970, 2_239, 2_761, 3_382].map { ($0, $0 == 1_690 ? 20 : 60) }
-    )
+    /// 1475, 2394, 2929: of two deletions the lower stood, where a peer knew both already. (Seeds from before the simulation
+    /// drew filters and deltas are other histories now; what they found is in RevisionTests.)
+    @Test(arguments: [(1_475, 60), (2_394, 60), (2_929, 60)])
     func `histories that once diverged end with equal databases`(_ seed: Int, _ edits: Int) throws {
         var simulation = Simulation(seed: UInt64(seed))
         simulation.edits = edits

@@ -12,6 +12,9 @@ package final class StoreReplica: ReplicaStore {
     private let rules: [CollectionRules]
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     private var read = RecentRecords()
+    /// What the peer announced over this connection although it lost here. To be believed also when older marks are not.
+    private var disputed: [String: RevisionID] = [:]
+    private static let mostDisputed = 10_000
     private let nowMilliseconds: () -> Int64
 
     /// For the active side.
@@ -207,7 +210,8 @@ package final class StoreReplica: ReplicaStore {
         if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
-        let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
+        let ancestor =
+            try trusted.flatMap { try record.remoteAncestor($0) } ?? (query.isForPush && !disputed.isEmpty ? known(record) : nil)
         if ancestor == record.revision { return nil }
         return LocalChange(
             sequence: record.sequence,
@@ -217,6 +221,12 @@ package final class StoreReplica: ReplicaStore {
             bodySize: record.body.bytes.count,
             remoteAncestor: ancestor
         )
+    }
+
+    /// What the peer announced of a document over this connection although it lost here.
+    private func known(_ record: DocumentRecord) throws -> RevisionID? {
+        guard let revision = disputed[record.id], try record.tree().contains(revision) else { return nil }
+        return revision
     }
 
     // MARK: Filters
@@ -258,6 +268,9 @@ package final class StoreReplica: ReplicaStore {
                 let tree = record.revision == change.revision ? nil : try record.tree()
                 if tree?.contains(change.revision) ?? true {
                     let lostHere = tree.map { !$0.isKnownToFollow(change.revision) } ?? false
+                    if lostHere, disputed.count < Self.mostDisputed {
+                        disputed[change.documentID] = change.revision
+                    }
                     if let remote, try lostHere || record.remoteAncestor(remote) != change.revision {
                         marks.append(
                             DocumentRevision(documentID: change.documentID, revision: change.revision)
