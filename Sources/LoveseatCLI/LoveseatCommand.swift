@@ -39,7 +39,12 @@ struct LoveseatCommand: AsyncParsableCommand {
                     Changes.self,
                 ]
             ),
-            CommandGroup(name: "Peers", subcommands: [Serve.self, Push.self, Pull.self, Sync.self]),
+            CommandGroup(
+                name: "Peers",
+                subcommands: [
+                    Serve.self, Push.self, Pull.self, Sync.self, Pending.self, Conflicts.self, Why.self,
+                ]
+            ),
         ]
     )
 }

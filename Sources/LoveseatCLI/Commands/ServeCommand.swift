@@ -23,17 +23,23 @@ struct Serve: AsyncParsableCommand {
     var collections = ""
     @Flag(help: "Let peers pull only.")
     var readOnly = false
+    @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
+    var delta = false
     @Flag(help: "Serve in the clear.")
     var noTls = false
 
+    @OptionGroup var logging: LogOptions
+
     func run() async throws {
-        let database = try argument.open()
+        try logging.begin()
+        let database = try argument.open(keepsDeltaBases: delta)
         var configuration = URLEndpointListenerConfiguration(
             collections: try database.collections(named: collections.collectionNames)
         )
         configuration.port = port
         configuration.networkInterface = interface
         configuration.readOnly = readOnly
+        configuration.enableDeltaSync = delta
         configuration.disableTLS = true
         if !noTls { Output.remark("loveseat: this version has no TLS: serving in the clear") }
         if let user = credentials.user {

@@ -29,43 +29,43 @@ struct Sync: AsyncParsableCommand {
 
 struct SyncOptions: ParsableArguments {
     @OptionGroup var argument: DatabaseArgument
-    @Argument(help: "The peer: ws://host:port/database")
-    var url: String
-    @OptionGroup var credentials: Credentials
-    @Option(
-        help:
-            "The collections, with commas in between; all if none is named. Those that are not here are made."
-    )
-    var collections = ""
+    @OptionGroup var peer: PeerOptions
     @Flag(help: "Go on with every change on either side.")
     var continuous = false
+    @Flag(help: "Look at every document again, whatever was replicated before.")
+    var reset = false
+    @Option(help: "Attempts to connect in all. By default 1, with --continuous no end.")
+    var maxAttempts: UInt?
+    @Option(help: "The longest wait between two attempts, in seconds.")
+    var maxWait = ReplicatorConfiguration.defaultMaxAttemptsWaitTime
+    @Option(help: "Seconds without a word from the peer after which it is asked for one.")
+    var heartbeat = ReplicatorConfiguration.defaultHeartbeat
+    @Flag(help: "Keep documents that the peer takes away.")
+    var noAutoPurge = false
+    @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
+    var delta = false
+    @OptionGroup var logging: LogOptions
     @Flag(help: "As one JSON object at the end.")
     var json = false
 
     func run(_ type: ReplicatorType) async throws {
-        guard let url = URL(string: url) else {
-            throw LoveseatError(.invalidURL, "\(url) is no URL: use ws://host:port/database")
-        }
-        let names = try collections.collectionNames
-        let authenticator = try credentials.authenticator()
+        try logging.begin()
         let database = try argument.open()
-        for name in names { try database.createCollection(name: name.name, scope: name.scope) }
-        var configuration = ReplicatorConfiguration(
-            collections: try database.collections(named: names),
-            target: URLEndpoint(url)
-        )
-        configuration.replicatorType = type
+        var configuration = try peer.configuration(database, type, createsCollections: true)
         configuration.continuous = continuous
-        configuration.authenticator = authenticator
+        configuration.heartbeat = heartbeat
+        configuration.maxAttemptWaitTime = maxWait
+        configuration.enableAutoPurge = !noAutoPurge
+        configuration.enableDeltaSync = delta
         // Who types a command wants to hear at once that the peer is not there.
-        if !continuous { configuration.maxAttempts = 1 }
+        configuration.maxAttempts = maxAttempts ?? (continuous ? 0 : 1)
         let replicator = Replicator(configuration)
         Signals.onInterrupt { replicator.stop() }
 
         let failures = replicator.documentReplications
         let counting = Task { await Self.report(failures) }
         var bar = ProgressBar()
-        replicator.start()
+        replicator.start(reset: reset)
         for await status in replicator.statuses { bar.show(status) }
         bar.end()
         let status = await replicator.waitUntilStopped()

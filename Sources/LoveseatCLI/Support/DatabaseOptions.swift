@@ -18,14 +18,16 @@ struct DatabaseArgument: ParsableArguments {
     var exists: Bool { Database.exists(withName: parts.name, inDirectory: parts.directory) }
 
     /// Opens a database that must be there.
-    func open() throws -> Database {
+    ///
+    /// `keepsDeltaBases`: whether documents keep earlier bodies from now on, to send peers the difference.
+    func open(keepsDeltaBases: Bool = false) throws -> Database {
         guard exists else {
             throw LoveseatError(
                 .notFound,
                 "there is no database \(database): make it with `loveseat create \(database)`"
             )
         }
-        return try create()
+        return try create(keepsDeltaBases: keepsDeltaBases)
     }
 
     /// Opens a database that must be there for reading, which goes on while `serve` or `sync` has it open.
@@ -36,8 +38,9 @@ struct DatabaseArgument: ParsableArguments {
     }
 
     /// Opens a database, making it if it is not there.
-    func create() throws -> Database {
-        try Database(name: parts.name, config: DatabaseConfiguration(directory: parts.directory))
+    func create(keepsDeltaBases: Bool = false) throws -> Database {
+        let config = DatabaseConfiguration(directory: parts.directory, enableDeltaSync: keepsDeltaBases)
+        return try Database(name: parts.name, config: config)
     }
 }
 

@@ -36,6 +36,16 @@ struct PropertyPath: Hashable {
         return (path, (try? JSONValue(parsing: value)) ?? .string(value))
     }
 
+    /// The value there; nil if there is none.
+    func value(in document: JSONElement) -> JSONElement? {
+        steps.reduce(document) { element, step in
+            switch step {
+            case .key(let key): element?[key]
+            case .position(let position): element?[position]
+            }
+        }
+    }
+
     /// Puts a value there; nil removes what is there.
     func set(_ new: JSONValue?, in value: inout JSONValue) throws {
         try Self.set(new, steps[...], in: &value)

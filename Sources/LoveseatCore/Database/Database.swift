@@ -1,4 +1,5 @@
 private import Foundation
+import Logging
 public import LoveseatModel
 package import LoveseatStorage
 private import Synchronization
@@ -34,6 +35,7 @@ public final class Database: Sendable {
         options.isReadOnly = config.readOnly
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
         state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
+        LogDomain.database.log(.info, "\(name): opened \(folder)\(config.readOnly ? " for reading" : "")")
     }
 
     private static func makeDirectory(_ directory: String) throws(LoveseatError) {
@@ -202,7 +204,9 @@ public final class Database: Sendable {
             state.open = nil
             return open
         }
-        try open?.leave()
+        guard let open else { return }
+        try open.leave()
+        LogDomain.database.log(.info, "\(name): closed")
     }
 
     // MARK: Services
@@ -249,6 +253,7 @@ public final class Database: Sendable {
     /// Tidies the database up.
     public func performMaintenance(type: MaintenanceType) throws(LoveseatError) {
         let store = try store
+        LogDomain.database.log(.info, "\(name): maintenance: \(type)")
         try DocumentStore.wrapping {
             switch type {
             case .compact: _ = try store.compact()

@@ -88,6 +88,11 @@ extension Collection {
         return body
     }
 
+    /// The documents whose conflicts nobody has resolved yet, in the order in which they came.
+    package func conflictedDocumentIDs() throws -> [String] {
+        try openStore.read { try $0.conflictedIDs(in: handle, limit: -1) }
+    }
+
     /// A number that changes with every commit of another process.
     package func dataVersion() throws -> Int { try openStore.dataVersion() }
 }

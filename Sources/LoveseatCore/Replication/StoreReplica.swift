@@ -211,7 +211,8 @@ package final class StoreReplica: ReplicaStore {
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
         let ancestor =
-            try trusted.flatMap { try record.remoteAncestor($0) } ?? (query.isForPush && !disputed.isEmpty ? known(record) : nil)
+            try trusted.flatMap { try record.remoteAncestor($0) }
+            ?? (query.isForPush && !disputed.isEmpty ? known(record) : nil)
         if ancestor == record.revision { return nil }
         return LocalChange(
             sequence: record.sequence,

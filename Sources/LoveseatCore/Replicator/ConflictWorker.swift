@@ -1,3 +1,4 @@
+import Logging
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -84,6 +85,10 @@ final class ConflictWorker: Sendable {
             )
         }
         let resolution = try conflict.resolution(answer)
+        LogDomain.replicator.log(
+            .debug,
+            "conflict in \"\(conflict.documentID)\" between \(conflict.local.revision) here and \(conflict.remote.revision): \(resolution.name)"
+        )
         if case .merged(let body) = resolution,
             let missing = BlobReference.all(in: body).first(where: { !store.blobs.contains($0.digest) })
         {
@@ -146,6 +151,17 @@ enum Deadline {
                     if let result { continuation.resume(with: result) }
                 }
             }
+        }
+    }
+}
+
+extension Resolution {
+    fileprivate var name: String {
+        switch self {
+        case .local: "what is here stands"
+        case .remote: "the peer's stands"
+        case .merged: "merged"
+        case .deleted: "deleted"
         }
     }
 }

@@ -11,17 +11,24 @@ struct ReplicationSetup {
     /// The number under which marks of what the peer has are kept.
     let remote: Int
     private let config: ReplicatorConfiguration
+    /// A number that no peer has.
+    private static let noRemote = -1
 
+    /// `registersPeer`: whether the peer gets a number if it has none yet; that writes.
+    ///
     /// - Throws: `notOpen` if the database is closed or a collection deleted; an error of the disk.
-    init(_ config: ReplicatorConfiguration) throws(LoveseatError) {
+    init(_ config: ReplicatorConfiguration, registersPeer: Bool = true) throws(LoveseatError) {
         guard let database = config.collections.first?.collection.database,
             let endpoint = config.target as? any PeerEndpoint
         else { throw LoveseatError(.invalidParameter, "no collections, or no endpoint") }
         let store = try database.store
         for entry in config.collections { _ = try entry.collection.openStore }
         let remoteName = endpoint.remoteName
-        let (remote, uuid) = try DocumentStore.wrapping {
-            try store.write { (try $0.remoteNumber(remoteName), try $0.info("private_uuid") ?? "") }
+        let (known, uuid) = try DocumentStore.wrapping {
+            try store.read { (try $0.knownRemote(remoteName), try $0.info("private_uuid") ?? "") }
+        }
+        let remote = try DocumentStore.wrapping {
+            try known ?? (registersPeer ? store.write { try $0.remoteNumber(remoteName) } : Self.noRemote)
         }
         self.config = config
         self.store = store

@@ -24,10 +24,10 @@ extension Replicator {
 }
 
 /// Compares a collection with what is known to be at the peer.
-private struct PendingDocuments {
-    private let setup: ReplicationSetup
-    private let index: Int
-    private let rules: CollectionRules
+struct PendingDocuments {
+    let setup: ReplicationSetup
+    let index: Int
+    let rules: CollectionRules
 
     init(_ config: ReplicatorConfiguration, _ collection: Collection) throws(LoveseatError) {
         guard config.replicatorType != .pull else {
@@ -42,7 +42,7 @@ private struct PendingDocuments {
                 "collection \(collection.fullName) is not in the replicator's config"
             )
         }
-        setup = try ReplicationSetup(config)
+        setup = try ReplicationSetup(config, registersPeer: false)
         self.index = index
         rules = setup.rules[index]
     }
@@ -77,11 +77,21 @@ private struct PendingDocuments {
 
     private func isPending(_ record: DocumentRecord, _ done: SequenceSet) throws -> Bool {
         if done.contains(record.sequence) || record.hasConflicts { return false }
-        if let ids = rules.documentIDs, !ids.contains(record.id) { return false }
-        if let expires = record.expires, expires <= ExpirationTimer.now { return false }
-        return try record.remoteAncestor(setup.remote) != record.revision
+        if !isListed(record.id) || isExpired(record) { return false }
+        return try !isAtPeer(record)
+    }
+
+    func isListed(_ id: String) -> Bool { rules.documentIDs?.contains(id) ?? true }
+
+    func isExpired(_ record: DocumentRecord) -> Bool {
+        record.expires.map { $0 <= ExpirationTimer.now } ?? false
+    }
+
+    /// Whether the peer is known to have the current revision.
+    func isAtPeer(_ record: DocumentRecord) throws -> Bool {
+        try record.remoteAncestor(setup.remote) == record.revision
     }
 
     /// The app's code runs outside transactions, since it may use the database.
-    private func passes(_ candidate: FilterCandidate) -> Bool { rules.pushFilter?(candidate, false) ?? true }
+    func passes(_ candidate: FilterCandidate) -> Bool { rules.pushFilter?(candidate, false) ?? true }
 }

@@ -1,3 +1,4 @@
+import Logging
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -6,7 +7,13 @@ import Synchronization
 extension Replicator {
     /// Runs from a start to the stop that follows it.
     func run(reset: Bool) async {
+        LogDomain.replicator.log(.info, "\(self): starting\(reset ? " anew" : "")")
         let error = await attempts(reset: reset)
+        if let error {
+            LogDomain.replicator.log(.error, "\(self): stopped: \(error.message) (\(error.code))")
+        } else {
+            LogDomain.replicator.log(.info, "\(self): stopped")
+        }
         config.collections.first?.collection.database.release(self)
         let (status, feeds, documentFeeds) = state.withLock { state in
             let status = Status(activity: .stopped, progress: state.status.progress, error: error)
@@ -54,6 +61,10 @@ extension Replicator {
             if isSuspended { continue }
             guard let failure else { return nil }
             guard let seconds = retry.wait(after: failure) else { return failure }
+            LogDomain.replicator.log(
+                .notice,
+                "\(self): offline: \(failure.message) (\(failure.code)); next attempt in \(seconds) s"
+            )
             setStatus(.offline, error: failure)
             // A change of the network makes the failures before it say nothing.
             if await gate.wait(seconds: seconds) { retry.connected() }
@@ -129,18 +140,26 @@ extension Replicator {
             collections: setup.handles,
             channel: channel,
             resolve: { await worker.resolve($0) },
-            report: { [weak self] in self?.heard($0, events) }
+            report: { [weak self] in self?.heard($0, events, setup) }
         )
     }
 
-    private func heard(_ report: ReplicationReport, _ events: DocumentEvents) {
+    private func heard(
+        _ report: ReplicationReport,
+        _ events: DocumentEvents,
+        _ setup: ReplicationSetup
+    ) {
         switch report {
         case .activity(let isBusy, let progress):
             events.flush()
             setStatus(isBusy ? .busy : .idle, Progress(progress))
         case .document(let event):
-            guard state.withLock({ !$0.documentFeeds.isEmpty }) else { return }
+            if let error = event.error, event.isPush {
+                Refusal.note(error, of: event.documentID, event.collection, setup)
+            }
             let name = config.collections[event.collection].collection.handle.name
+            log(event, name)
+            guard state.withLock({ !$0.documentFeeds.isEmpty }) else { return }
             var flags: DocumentFlags = []
             if event.isDeleted { flags.insert(.deleted) }
             if event.isAccessRemoved { flags.insert(.accessRemoved) }
@@ -153,6 +172,22 @@ extension Replicator {
             )
             events.add(document, isPush: event.isPush)
         case .failure: break
+        }
+    }
+
+    private func log(_ event: DocumentEvent, _ name: CollectionName) {
+        let verb = event.isPush ? "push" : "pull"
+        if let error = event.error {
+            LogDomain.replicator.log(
+                .warning,
+                "\(self): cannot \(verb) \(name.fullName)/\(event.documentID): \(error.message) (\(error.code))"
+            )
+        } else {
+            let what = event.isAccessRemoved ? ", access removed" : event.isDeleted ? ", deleted" : ""
+            LogDomain.replicator.log(
+                .debug,
+                "\(self): \(verb)ed \(name.fullName)/\(event.documentID)\(what)"
+            )
         }
     }
 

@@ -163,3 +163,12 @@ extension Replicator: DatabaseService {
         await waitUntilStopped()
     }
 }
+
+extension Replicator: CustomStringConvertible {
+    /// The database and its peer.
+    public var description: String {
+        let database = config.collections.first?.collection.database.name ?? "nothing"
+        let peer = (config.target as? any PeerEndpoint)?.remoteName ?? "\(config.target)"
+        return "\(database) with \(peer)"
+    }
+}

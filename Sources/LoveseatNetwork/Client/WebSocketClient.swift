@@ -1,4 +1,5 @@
 private import Foundation
+import Logging
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
@@ -26,8 +27,15 @@ struct WebSocketClient: Sendable {
         var address = first
         for _ in 0...Self.mostRedirects {
             switch try await attempt(address, sendsCredentials: address.host == first.host) {
-            case .connected(let connection): return connection
-            case .redirected(let location): address = try address.redirected(to: location)
+            case .connected(let connection):
+                LogDomain.network.log(
+                    .debug,
+                    "connected to \(address.hostHeader)\(address.path) with \(connection.negotiated.rawValue)"
+                )
+                return connection
+            case .redirected(let location):
+                LogDomain.network.log(.debug, "\(address.hostHeader) redirects to \(location)")
+                address = try address.redirected(to: location)
             }
         }
         throw LoveseatError(

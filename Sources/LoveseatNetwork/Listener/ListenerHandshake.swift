@@ -1,4 +1,5 @@
 import Dispatch
+import Logging
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
@@ -98,6 +99,10 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func refuse(_ refusal: UpgradeJudge.Refusal, _ context: ChannelHandlerContext) {
+        LogDomain.listener.log(
+            .notice,
+            "refused \(context.remoteAddress?.description ?? "a client"): \(refusal.reason) (HTTP \(refusal.status.code))"
+        )
         let body = context.channel.allocator.buffer(string: refusal.reason + "\n")
         var headers = HTTPHeaders(refusal.headers.map { ($0[0], $0[1]) })
         headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")

@@ -1,4 +1,5 @@
 public import Foundation
+import Logging
 import LoveseatCore
 public import LoveseatModel
 import LoveseatReplication
@@ -88,6 +89,7 @@ public final class URLEndpointListener: Sendable {
                 isSecure: !config.disableTLS,
                 databaseName: database.name
             )
+            LogDomain.listener.log(.info, "\(database.name): listening on port \(port)")
             running.withLockedValue { $0 = Running(channel: channel, peers: peers, port: port, urls: urls) }
         } catch {
             database.release(self)
@@ -104,6 +106,7 @@ public final class URLEndpointListener: Sendable {
         guard let stopped else { return }
         try? await stopped.channel.close().get()
         await stopped.peers.stop()
+        LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
         config.collections.first?.database.release(self)
     }
 
@@ -131,7 +134,12 @@ public final class URLEndpointListener: Sendable {
                         heartbeat: ReplicatorConfiguration.defaultHeartbeat,
                         serve: { connection in
                             halfOpen.remove(channel)
-                            Task.detached { await peers.serve(connection) }
+                            let peer = channel.remoteAddress?.description ?? "a peer"
+                            Task.detached {
+                                LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
+                                await peers.serve(connection)
+                                LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
+                            }
                         },
                         endHTTP: { channel in
                             _ = channel.pipeline.syncOperations.removeHandler(encoder)

@@ -35,7 +35,8 @@ extension BlobFiles {
     func trimBeginnings() {
         var beginnings: [(path: String, size: UInt64, time: Int)] = []
         let busy = receiving.withLock { Set($0.map(\.hexadecimalText)) }
-        for name in fileNames() where name.hasPrefix(Self.prefix) && !busy.contains(String(name.dropFirst(8))) {
+        for name in fileNames() where name.hasPrefix(Self.prefix) && !busy.contains(String(name.dropFirst(8)))
+        {
             var status = stat()
             guard stat("\(folder)/\(name)", &status) == 0 else { continue }
             #if canImport(Darwin)

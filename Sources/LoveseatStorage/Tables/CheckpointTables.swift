@@ -8,6 +8,15 @@ extension ReadTransaction {
             .map { JSONText(trusted: Array($0.utf8)) }
     }
 
+    /// The number under which marks for a remote database are kept; nil for an address not seen before.
+    package func knownRemote(_ address: String) throws -> Int? {
+        try Int.fetchOne(
+            database,
+            sql: "SELECT number FROM remotes WHERE address = ?",
+            arguments: [address]
+        )
+    }
+
     package func peerCheckpoint(_ id: String) throws -> (revision: Int, body: JSONText)? {
         try Row.fetchOne(
             database,
@@ -51,13 +60,7 @@ extension WriteTransaction {
 
     /// The number under which marks for a remote database are kept; a new one for a new address.
     package func remoteNumber(_ address: String) throws -> Int {
-        if let number = try Int.fetchOne(
-            database,
-            sql: "SELECT number FROM remotes WHERE address = ?",
-            arguments: [address]
-        ) {
-            return number
-        }
+        if let number = try knownRemote(address) { return number }
         try database.execute(sql: "INSERT INTO remotes (address) VALUES (?)", arguments: [address])
         return Int(database.lastInsertedRowID)
     }

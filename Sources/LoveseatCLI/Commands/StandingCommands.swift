@@ -1,0 +1,133 @@
+import ArgumentParser
+import Loveseat
+
+struct Pending: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List documents with changes that a peer does not have yet.",
+        discussion: """
+            Says what this database knows, and does not ask the peer. Give the same --collections, --doc-ids and --filter as to \
+            `push` or `sync`.
+            """
+    )
+    @OptionGroup var argument: DatabaseArgument
+    @OptionGroup var peer: PeerOptions
+    @Flag(help: "As JSON, one object a line.")
+    var json = false
+
+    func run() async throws {
+        let database = try argument.read()
+        let configuration = try peer.configuration(database, .pushAndPull, createsCollections: false)
+        let replicator = Replicator(configuration)
+        for entry in configuration.collections {
+            let name = entry.collection.fullName
+            for id in try replicator.pendingDocumentIds(collection: entry.collection).sorted() {
+                if json {
+                    try Output.standard.line(["collection": .string(name), "id": .string(id)])
+                } else {
+                    try Output.standard.line("\(name)\t\(id)")
+                }
+            }
+        }
+        try await database.close()
+    }
+}
+
+struct Conflicts: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List documents whose conflicts wait to be resolved.",
+        discussion: "The next `pull` or `sync` resolves them. `revs` shows the versions of one."
+    )
+    @OptionGroup var argument: DatabaseArgument
+    @Flag(help: "As JSON, one object a line.")
+    var json = false
+
+    func run() async throws {
+        let database = try argument.read()
+        for collection in try database.collections(named: []) {
+            for id in try collection.conflictedDocumentIDs() {
+                if json {
+                    try Output.standard.line([
+                        "collection": .string(collection.fullName), "id": .string(id),
+                    ])
+                } else {
+                    try Output.standard.line("\(collection.fullName)\t\(id)")
+                }
+            }
+        }
+        try await database.close()
+    }
+}
+
+struct Why: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say why a document is at a peer as it is here, or is not.",
+        discussion: """
+            Says what this database knows, and does not ask the peer. One of: up-to-date, pending, in-conflict, not-listed, \
+            filtered, refused, passed-over, expired, not-here.
+
+            The document is in the default collection, or in the one that --collections names.
+
+            EXAMPLE: loveseat why trips tower ws://192.168.1.7:55990/trips
+            """
+    )
+    @OptionGroup var argument: DatabaseArgument
+    @Argument(help: "The document's ID.")
+    var document: String
+    @OptionGroup var peer: PeerOptions
+    @Flag(help: "As one JSON object.")
+    var json = false
+
+    func run() async throws {
+        let database = try argument.read()
+        let configuration = try peer.configuration(database, .pushAndPull, createsCollections: false)
+        // Of several collections the default one is meant.
+        let collections = configuration.collections.map(\.collection)
+        guard
+            let collection = collections.first(where: { $0.fullName == "_default._default" })
+                ?? collections.first
+        else { throw LoveseatError(.notFound, "there is no collection in \(argument.database)") }
+        let standing = try Replicator(configuration).standing(of: document, collection: collection)
+        try await database.close()
+        if json {
+            try Output.standard.line([
+                "id": .string(document), "reason": .string(standing.name),
+                "detail": .string(standing.sentence),
+            ])
+        } else {
+            try Output.standard.line("\(standing.name): \(standing.sentence)")
+        }
+    }
+}
+
+extension DocumentStanding {
+    fileprivate var name: String {
+        switch self {
+        case .notHere: "not-here"
+        case .upToDate: "up-to-date"
+        case .pending: "pending"
+        case .inConflict: "in-conflict"
+        case .notListed: "not-listed"
+        case .filtered: "filtered"
+        case .refused: "refused"
+        case .notPushed: "not-pushed"
+        case .expired: "expired"
+        case .passedOver: "passed-over"
+        }
+    }
+
+    fileprivate var sentence: String {
+        switch self {
+        case .notHere:
+            "there is no such document here, so there is nothing to push; `pull` fetches what the peer has"
+        case .upToDate: "the peer is known to have the current revision"
+        case .pending: "it has a change that was not pushed yet; `push` or `sync` sends it"
+        case .inConflict: "its conflict waits to be resolved; `sync` does that, and sends the result"
+        case .notListed: "it is not among the documents of --doc-ids"
+        case .filtered: "the filter keeps it here"
+        case .refused(let error): "the current revision was not taken: \(error.message)"
+        case .notPushed: "only pulling was asked for"
+        case .expired: "its time is up, and it is about to be purged"
+        case .passedOver: "it was looked at before and not pushed; change it, or use --reset"
+        }
+    }
+}

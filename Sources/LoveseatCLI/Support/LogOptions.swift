@@ -1,0 +1,37 @@
+import ArgumentParser
+import Logging
+import Loveseat
+
+/// What is written to standard error about the work.
+struct LogOptions: ParsableArguments {
+    @Flag(name: .shortAndLong, help: "Say what happens to every document, and on the network.")
+    var verbose = false
+    @Option(
+        help: ArgumentHelp(
+            "Levels, with commas in between: replicator=trace,network=debug. The parts are \(parts), the levels \(levels)."
+        )
+    )
+    var log = ""
+
+    private static let parts = LogDomain.allCases.map(\.rawValue).joined(separator: ", ")
+    private static let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+
+    /// Sets the levels. Once a process.
+    func begin() throws {
+        LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+        // The command says itself what went wrong.
+        for domain in LogDomain.allCases { domain.level = verbose ? .debug : .critical }
+        for part in log.split(separator: ",") {
+            let pair = part.split(separator: "=")
+            guard pair.count == 2, let domain = LogDomain(rawValue: String(pair[0])),
+                let level = Logger.Level(rawValue: String(pair[1]))
+            else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "\"\(part)\" is no log level: use part=level, of \(Self.parts) and \(Self.levels)"
+                )
+            }
+            domain.level = level
+        }
+    }
+}

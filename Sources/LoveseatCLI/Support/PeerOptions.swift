@@ -1,0 +1,111 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+/// Which peer, and which documents are meant.
+struct PeerOptions: ParsableArguments {
+    @Argument(help: "The peer: ws://host:port/database")
+    var url: String?
+    @Option(help: "Another database of this machine, in place of a URL.")
+    var localDb: String?
+    @OptionGroup var credentials: Credentials
+    @Option(help: "The ID of a session with a gateway.")
+    var session: String?
+    @Option(name: .customLong("header"), help: "Another HTTP header, \"Name: value\". Can be repeated.")
+    var headers: [String] = []
+    @Option(
+        help:
+            "The collections, with commas in between; all if none is named. Those that are not here are made."
+    )
+    var collections = ""
+    @Option(help: "Only these documents, with commas in between.")
+    var docIds = ""
+    @Option(help: "The gateway's channels to pull from, with commas in between.")
+    var channels = ""
+    @Option(
+        name: .customLong("filter"),
+        help: ArgumentHelp(
+            "Only documents for which this holds: 'address.city = \"Oslo\"', 'n >= 3', 'photo', '!photo'. All of several must hold. Deletions always pass."
+        )
+    )
+    var filters: [String] = []
+
+    func validate() throws {
+        guard (url == nil) != (localDb == nil) else {
+            throw ValidationError("Name the peer: either a URL or --local-db.")
+        }
+        guard session == nil || credentials.user == nil else {
+            throw ValidationError("Use either --session or --user.")
+        }
+    }
+
+    private func endpoint() throws -> any Endpoint {
+        if let localDb {
+            var other = DatabaseArgument()
+            other.database = localDb
+            return DatabaseEndpoint(database: try other.open())
+        }
+        guard let url = url.flatMap({ URL(string: $0) }) else {
+            throw LoveseatError(.invalidURL, "\(url ?? "") is no URL: use ws://host:port/database")
+        }
+        return URLEndpoint(url)
+    }
+
+    private func authenticator() throws -> (any Authenticator)? {
+        if let session { return SessionAuthenticator(sessionID: session) }
+        return try credentials.authenticator()
+    }
+
+    private func headerFields() throws -> [String: String] {
+        var fields: [String: String] = [:]
+        for header in headers {
+            let parts = header.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else {
+                throw LoveseatError(.invalidParameter, "\"\(header)\" is no header: use \"Name: value\"")
+            }
+            fields[String(parts[0])] = parts[1].drop { $0 == " " }.description
+        }
+        return fields
+    }
+
+    private func filter() throws -> ReplicationFilter? {
+        let expressions = try filters.map { text in
+            guard let expression = FilterExpression(text) else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "\"\(text)\" is no condition: use for example 'n >= 3' or 'address.city = \"Oslo\"'"
+                )
+            }
+            return expression
+        }
+        guard !expressions.isEmpty else { return nil }
+        return { document, flags in
+            flags.contains(.deleted) || expressions.allSatisfy { $0.matches(document) }
+        }
+    }
+
+    /// What a replicator does with these options.
+    func configuration(_ database: Database, _ type: ReplicatorType, createsCollections: Bool) throws
+        -> ReplicatorConfiguration
+    {
+        let names = try collections.collectionNames
+        let authenticator = try authenticator()
+        let filter = try filter()
+        if createsCollections {
+            for name in names { try database.createCollection(name: name.name, scope: name.scope) }
+        }
+        let entries = try database.collections(named: names).map { collection in
+            var entry = CollectionConfiguration(collection: collection)
+            entry.documentIDs = docIds.isEmpty ? nil : docIds.split(separator: ",").map(String.init)
+            entry.channels = channels.isEmpty ? nil : channels.split(separator: ",").map(String.init)
+            entry.pushFilter = filter
+            entry.pullFilter = filter
+            return entry
+        }
+        var configuration = ReplicatorConfiguration(collections: entries, target: try endpoint())
+        configuration.replicatorType = type
+        configuration.authenticator = authenticator
+        configuration.headers = try headerFields()
+        return configuration
+    }
+}

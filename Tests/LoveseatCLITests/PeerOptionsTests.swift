@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+/// What can be said about a peer on the command line.
+struct PeerOptionsTests {
+    private let folder: CommandLineFolder
+
+    init() throws { folder = try CommandLineFolder() }
+
+    private func ids(_ database: String) throws -> [String] {
+        try folder.run("ls", database).output.split(separator: "\n").map(String.init)
+    }
+
+    @Test func `filters and lists choose the documents, and why says what became of the others`() throws {
+        let lines = (0..<10).map { "{\"_id\":\"d\($0)\",\"n\":\($0),\"at\":{\"city\":\"Oslo \($0 % 2)\"}}" }
+        try folder.write(lines.joined(separator: "\n"), to: "data.jsonl")
+        try folder.run("import", "a", "data.jsonl")
+        try folder.run("create", "b")
+        let filters = ["--local-db", "b", "--filter", "n >= 4", "--filter", "at.city = \"Oslo 1\""]
+        #expect(try folder.run(["push", "a"] + filters).status == 0)
+        #expect(try ids("b") == ["d5", "d7", "d9"])
+        #expect(try folder.run("pending", "a", "--local-db", "b").output.contains("d4") == false)
+        let later = ["--local-db", "b", "--doc-ids", "d1,d2,d3"]
+        #expect(try folder.run(["pending", "a"] + later).output.split(separator: "\n").count == 3)
+        #expect(try folder.run(["push", "a"] + later + ["--filter", "!n"]).status == 0)
+        func why(_ arguments: String...) throws -> String {
+            try folder.run(["why", "a"] + arguments + ["--local-db", "b"]).output
+        }
+        #expect(try why("d5").hasPrefix("up-to-date:"))
+        #expect(try why("d6").hasPrefix("passed-over:"))
+        #expect(try why("none").hasPrefix("not-here:"))
+        #expect(try why("d2", "--doc-ids", "d1").hasPrefix("not-listed:"))
+        #expect(try why("d2", "--filter", "n < 2").hasPrefix("filtered:"))
+        try folder.run("set", "a", "d2", "n=22")
+        #expect(try why("d2").hasPrefix("pending:"))
+        // Everything again, whatever was done before.
+        #expect(try folder.run("push", "a", "--local-db", "b", "--reset").status == 0)
+        #expect(try ids("b").count == 10)
+        #expect(try why("d2").hasPrefix("up-to-date:"))
+    }
+
+    @Test func `a refused document has its error, and deltas are sent where asked for`() throws {
+        try folder.run("create", "a")
+        try folder.run("put", "a", "d", "{\"text\":\"\(String(repeating: "lorem ", count: 100))\",\"n\":1}")
+        try folder.run("create", "b")
+        let server = try folder.serve("b", "--delta")
+        #expect(try folder.run("push", "a", server.url, "--delta").status == 0)
+        try folder.run("set", "a", "d", "n=2")
+        #expect(try folder.run("push", "a", server.url, "--delta", "--header", "X-Mine: 1").status == 0)
+        #expect(try folder.run("push", "a", server.url, "--header", "nothing").status == 64)
+        #expect(try folder.run("push", "a", server.url, "--filter", "= 3").status == 64)
+        #expect(try folder.run("push", "a", server.url, "--local-db", "b").status == 64)
+        #expect(server.interrupt() == 0)
+        #expect(try folder.run("get", "b", "d").output.contains("\"n\": 2"))
+        try folder.run("set", "b", "d", "n=3")
+        try folder.run("set", "a", "d", "n=4")
+        let again = try folder.serve("b", "--port", server.port)
+        let refused = try folder.run("push", "a", server.url, "--verbose")
+        #expect(refused.status == 1)
+        // The log names database and peer, collection, document and reason.
+        let line = refused.errors.split(separator: "\n").first {
+            $0.contains("cannot push") && $0.contains("warning")
+        }
+        let words = [
+            "loveseat.replicator", "a with \(server.url)", "_default._default/d", "conflict", "10409",
+        ]
+        #expect(words.allSatisfy { line?.contains($0) == true }, "\(refused.errors)")
+        #expect(refused.errors.contains("loveseat.network"))
+        let quiet = try folder.run("push", "a", server.url, "--reset", "--log", "network=debug")
+        #expect(quiet.errors.contains("loveseat.network") && !quiet.errors.contains("loveseat.replicator"))
+        #expect(try folder.run("push", "a", server.url, "--log", "nothing=debug").status == 64)
+        #expect(try folder.run("why", "a", "d", server.url).output.hasPrefix("refused:"))
+        #expect(try folder.run("conflicts", "a").output == "")
+        #expect(try folder.run("sync", "a", server.url).status == 0)
+        #expect(try folder.run("why", "a", "d", server.url).output.hasPrefix("up-to-date:"))
+        #expect(again.interrupt() == 0)
+    }
+}
