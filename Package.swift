@@ -151,7 +151,16 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        .testTarget(name: "LoveseatCLITests", dependencies: ["LoveseatCLI"], swiftSettings: strict),
+        .testTarget(
+            name: "LoveseatCLITests",
+            dependencies: [
+                "LoveseatCLI",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "ConvergenceTests",
             dependencies: ["LoveseatTesting"],
