@@ -1,0 +1,120 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatTesting
+import NIOCore
+import NIOPosix
+import Testing
+
+/// A replicator whose peer is behind nginx (Debian's package, which `./test` installs): it buffers, and closes what is
+/// idle for too long.
+@Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/nginx"))) struct ReverseProxyTests
+{
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    /// nginx on a port of its own, passing everything on to another.
+    private func nginx(idleSeconds: Int, to port: Int) async throws -> (process: Process, port: Int) {
+        for _ in 0..<20 {
+            let own = Int.random(in: 20_000..<60_000)
+            let configuration = """
+                daemon off;
+                pid \(scratch.path)/nginx.pid;
+                error_log \(scratch.path)/error.log;
+                events { worker_connections 64; }
+                http {
+                    access_log off;
+                    client_body_temp_path \(scratch.path)/body;
+                    proxy_temp_path \(scratch.path)/proxy;
+                    fastcgi_temp_path \(scratch.path)/fastcgi;
+                    uwsgi_temp_path \(scratch.path)/uwsgi;
+                    scgi_temp_path \(scratch.path)/scgi;
+                    server {
+                        listen 127.0.0.1:\(own);
+                        location / {
+                            proxy_pass http://127.0.0.1:\(port);
+                            proxy_http_version 1.1;
+                            proxy_set_header Upgrade $http_upgrade;
+                            proxy_set_header Connection "upgrade";
+                            proxy_read_timeout \(idleSeconds)s;
+                        }
+                    }
+                }
+                """
+            try configuration.write(toFile: "\(scratch.path)/nginx.conf", atomically: true, encoding: .utf8)
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/sbin/nginx")
+            process.arguments = ["-c", "\(scratch.path)/nginx.conf", "-e", "\(scratch.path)/error.log"]
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            while process.isRunning {
+                let group = MultiThreadedEventLoopGroup.singleton
+                if let probe = try? await ClientBootstrap(group: group).connect(host: "127.0.0.1", port: own)
+                    .get()
+                {
+                    try await probe.close()
+                    return (process, own)
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+        throw LoveseatError(.unexpectedError, "nginx does not start")
+    }
+
+    @Test func `a heartbeat keeps a continuous sync alive through a proxy that closes what is idle`()
+        async throws
+    {
+        let (near, far) = (try scratch.database("near"), try scratch.database("far"))
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        var listening = URLEndpointListenerConfiguration(collections: [there])
+        listening.disableTLS = true
+        listening.networkInterface = "127.0.0.1"
+        let listener = URLEndpointListener(listening)
+        try await listener.start()
+        let (process, port) = try await nginx(idleSeconds: 2, to: Int(try #require(listener.port)))
+        defer {
+            process.terminate()
+            process.waitUntilExit()
+        }
+        let content = [UInt8](repeating: 7, count: 3_000_000)
+        let blob = try far.saveBlob(content, contentType: "image/png")
+        try there.save(Document(id: "blob", ["blob": blob.json]))
+        for number in 0..<2_000 { try here.save(Document(id: "d\(number)", ["n": JSONValue(number)])) }
+
+        let url = try #require(URL(string: "ws://127.0.0.1:\(port)/far"))
+        var configuration = ReplicatorConfiguration(collections: [here], target: URLEndpoint(url))
+        configuration.continuous = true
+        configuration.heartbeat = 0.5
+        let replicator = Replicator(configuration)
+        let statuses = replicator.statuses
+        replicator.start()
+        var seen: [Replicator.ActivityLevel] = []
+        for await status in statuses {
+            seen.append(status.activity)
+            if status.activity == .idle { break }
+        }
+        #expect(try here.contents() == there.contents())
+        // Far longer than the proxy lets a connection be idle.
+        try await Task.sleep(for: .seconds(5))
+        #expect(replicator.status.activity == .idle && replicator.status.error == nil)
+        try there.save(Document(id: "late"))
+        while try here.document(id: "late") == nil { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(!seen.contains(.offline))
+
+        // Without, the proxy ends it, and the replicator comes back by itself.
+        replicator.stop()
+        await replicator.waitUntilStopped()
+        configuration.heartbeat = 600
+        configuration.maxAttemptWaitTime = 1
+        let silent = Replicator(configuration)
+        let events = silent.statuses
+        silent.start()
+        for await status in events where status.activity == .offline { break }
+        for await status in silent.statuses where status.activity == .idle { break }
+        silent.stop()
+        #expect(await silent.waitUntilStopped().error == nil)
+        await listener.stop()
+    }
+}
