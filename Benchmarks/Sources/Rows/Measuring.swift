@@ -51,45 +51,41 @@ func sampleText(_ number: Int) -> String {
 }
 
 /// One line of the table.
-struct Row {
-    let work: String
-    let measured: String
-    let ratio: String
-    let floor: String
-    let isMet: Bool
+public struct Row: Sendable {
+    public let work: String
+    /// What was measured, in `unit`.
+    public let ours: Double
+    public let unit: String
+    /// What it is measured against, in the same unit; nil where a limit is absolute.
+    public let base: Double?
+    /// The least ratio, or the limit.
+    public let floor: Double
+    /// Whether less is better.
+    public let isCeiling: Bool
 
     static func ratio(_ work: String, _ ours: Double, of base: Double, unit: String, floor: Double) -> Row {
-        let ratio = ours / base
-        return Row(
-            work: work,
-            measured: "\(ours.brief) against \(base.brief) \(unit)",
-            ratio: ratio.brief,
-            floor: floor.brief,
-            isMet: ratio >= floor
-        )
+        Row(work: work, ours: ours, unit: unit, base: base, floor: floor, isCeiling: false)
     }
 
     static func limit(_ work: String, _ value: Double, unit: String, atMost limit: Double) -> Row {
-        Row(
-            work: work,
-            measured: "\(value.brief) \(unit)",
-            ratio: "",
-            floor: "≤ \(limit.brief) \(unit)",
-            isMet: value <= limit
-        )
+        Row(work: work, ours: value, unit: unit, base: nil, floor: limit, isCeiling: true)
     }
 
     static func speed(_ work: String, _ value: Double, unit: String, atLeast limit: Double) -> Row {
-        Row(
-            work: work,
-            measured: "\(value.brief) \(unit)",
-            ratio: "",
-            floor: "≥ \(limit.brief) \(unit)",
-            isMet: value >= limit
-        )
+        Row(work: work, ours: value, unit: unit, base: nil, floor: limit, isCeiling: false)
     }
 
-    var line: String { "| \(work) | \(measured) | \(ratio) | \(floor) | \(isMet ? "yes" : "**no**") |" }
+    /// What is compared with the floor.
+    public var figure: Double { base.map { ours / $0 } ?? ours }
+    public var isMet: Bool { isCeiling ? figure <= floor : figure >= floor }
+
+    /// As the table of README.md has it.
+    public var line: String {
+        let measured = base.map { "\(ours.brief) against \($0.brief) \(unit)" } ?? "\(ours.brief) \(unit)"
+        let limit = base != nil ? floor.brief : "\(isCeiling ? "≤" : "≥") \(floor.brief) \(unit)"
+        let ratio = base == nil ? "" : figure.brief
+        return "| \(work) | \(measured) | \(ratio) | \(limit) | \(isMet ? "yes" : "**no**") |"
+    }
 }
 
 extension Double {

@@ -1,18 +1,19 @@
 import Foundation
 import Loveseat
 
-/// The rows that need a peer: this program started once more, as the listener.
-struct PeerRows {
+/// The rows that need a peer: `BenchmarkPeer`, started beside this program.
+public struct PeerRows {
     let scratch: Scratch
     let peer: Process
     let url: URL
 
     /// Starts the other process, which serves an empty database, or `database` if that is named.
-    init(scratch: Scratch, database: String = "far") throws {
+    init(scratch: Scratch, database: String = "far", usesDeltas: Bool = false) throws {
         self.scratch = scratch
         peer = Process()
-        peer.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        peer.arguments = ["listen", scratch.path, database]
+        let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        peer.executableURL = own.deletingLastPathComponent().appending(path: "BenchmarkPeer")
+        peer.arguments = [scratch.path, database] + (usesDeltas ? ["delta"] : [])
         let output = Pipe()
         peer.standardOutput = output
         try peer.run()
@@ -75,7 +76,7 @@ struct PeerRows {
         return Double(count) / time
     }
 
-    static func pushAndPull(_ count: Int) async throws -> [Row] {
+    public static func pushAndPull(_ count: Int) async throws -> [Row] {
         let raw = try (0..<3).map { _ in try rawInsertRate(count) }.median
         let scratch = try Scratch()
         let near = try scratch.database("near")
@@ -94,8 +95,47 @@ struct PeerRows {
         ]
     }
 
+    /// The second push of changed documents, with deltas and without: seconds and bytes on the way.
+    public static func deltas(_ count: Int) async throws -> [Row] {
+        func measure(_ usesDeltas: Bool) async throws -> (seconds: Double, saved: Double) {
+            let scratch = try Scratch()
+            let near = try scratch.database("near")
+            let collection = try near.defaultCollection()
+            try fill(collection, count)
+            let peer = try PeerRows(scratch: scratch, usesDeltas: usesDeltas)
+            var configuration = peer.configuration(collection, .push)
+            configuration.enableDeltaSync = usesDeltas
+            _ = try await run(configuration)
+            try near.inBatch {
+                for number in 0..<count {
+                    guard var document = try collection.document(id: "doc\(number)") else { continue }
+                    document["likes"] = JSONValue(number + 1)
+                    try collection.save(&document)
+                }
+            }
+            var saved = 0.0
+            let seconds = try await run(configuration) { saved = Double($0.progress.deltaBytesSaved) }
+            peer.end()
+            try await near.close()
+            return (seconds, saved)
+        }
+        let (whole, delta) = (try await measure(false), try await measure(true))
+        let bytes = Double((0..<count).reduce(0) { $0 + sampleText($1).utf8.count })
+        let rate = Double(count)
+        return [
+            .ratio(
+                "push of one changed property with deltas against whole bodies",
+                rate / delta.seconds,
+                of: rate / whole.seconds,
+                unit: "documents/s",
+                floor: 0.5
+            ),
+            .ratio("body bytes that deltas save", delta.saved, of: bytes, unit: "bytes", floor: 0.9),
+        ]
+    }
+
     /// Rate, memory and the second sync of many documents.
-    static func flatness(_ count: Int) async throws -> [Row] {
+    public static func flatness(_ count: Int) async throws -> [Row] {
         let scratch = try Scratch()
         let near = try scratch.database("near")
         let collection = try near.defaultCollection()
@@ -133,7 +173,7 @@ struct PeerRows {
     }
 
     /// From a save here to its being visible here again, by way of the peer and a second database: half of that.
-    static func latency(_ count: Int) async throws -> Row {
+    public static func latency(_ count: Int) async throws -> Row {
         let scratch = try Scratch()
         let near = try scratch.database("near")
         let third = try scratch.database("third")
@@ -168,7 +208,7 @@ struct PeerRows {
         return .limit("save to visible at the idle peer (half of two hops)", times.median / 2 * 1_000, unit: "ms", atMost: 10)
     }
 
-    static func blob(_ megabytes: Int) async throws -> Row {
+    public static func blob(_ megabytes: Int) async throws -> Row {
         let scratch = try Scratch()
         let near = try scratch.database("near")
         let collection = try near.defaultCollection()

@@ -2,10 +2,10 @@ import Foundation
 import Loveseat
 
 /// The rows that need one database and no peer. Both sides of a ratio take turns, five times, and medians are compared.
-enum LocalRows {
+public enum LocalRows {
     private static let rounds = 5
 
-    static func json() -> Row {
+    public static func json() -> Row {
         let texts = (0..<2_000).map { Array(sampleText($0).utf8) }
         let bytes = Double(texts.reduce(0) { $0 + $1.count })
         var ours: [Double] = []
@@ -29,7 +29,7 @@ enum LocalRows {
         return .ratio("JSON validate+index", mine, of: bytes / theirs.median / 1e6, unit: "MB/s", floor: 10)
     }
 
-    static func bulkInsert(_ count: Int) throws -> Row {
+    public static func bulkInsert(_ count: Int) throws -> Row {
         var ours: [Double] = []
         var theirs: [Double] = []
         for _ in 0..<3 {
@@ -61,7 +61,7 @@ enum LocalRows {
         return .ratio("bulk insert", rate / ours.median, of: rate / theirs.median, unit: "documents/s", floor: 0.4)
     }
 
-    static func getAndSave(_ count: Int) throws -> [Row] {
+    public static func getAndSave(_ count: Int) throws -> [Row] {
         let scratch = try Scratch()
         let database = try scratch.database("ours")
         let collection = try database.defaultCollection()
