@@ -25,7 +25,7 @@ package actor ReplicationDriver {
     /// What is handed to the transport at once: enough to be worth the way, little enough that the peer is not kept
     /// waiting for it.
     private static let batchBytes = 64 << 10
-    private static let batchFrames = 40
+    private static let batchFrames = 256
     private static let farewellSeconds = 2
     /// Beyond this much unsent output nothing more is read: the peer asks faster than it listens.
     private static let outputLimit = 16 << 20
@@ -69,7 +69,11 @@ package actor ReplicationDriver {
         do {
             while goodbye == nil, let frames = try await channel.receive() {
                 peer.now = hooks.now()
-                for frame in frames where goodbye == nil { perform(peer.receive(frame)) }
+                for (index, frame) in frames.enumerated() where goodbye == nil {
+                    perform(peer.receive(frame))
+                    // What is to be said goes out in between.
+                    if index % 50 == 49 { await Task.yield() }
+                }
                 while peer.queuedBytes > Self.outputLimit, !isGone {
                     await withCheckedContinuation { outputWaiters.append($0) }
                 }
