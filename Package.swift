@@ -119,7 +119,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatBLIPTests",
-            dependencies: ["LoveseatModel", "LoveseatBLIP", "LoveseatTesting"],
+            dependencies: ["CZlib", "LoveseatModel", "LoveseatBLIP", "LoveseatTesting"],
             swiftSettings: strict
         ),
         .testTarget(
