@@ -17,7 +17,8 @@ package final class ScriptedGateway: PeerEndpoint {
         /// 1 deleted, 2 access revoked, 4 removed from the channel.
         package var flags = 0
         package var body = "{}"
-        /// The properties of the `rev` message besides the usual.
+        /// The properties of the `rev` message besides the usual. `whole`: the body to send when a delta is refused;
+        /// `norev`: the status with which the revision is not sent after all.
         package var properties: [String: String] = [:]
 
         package init(
@@ -43,6 +44,8 @@ package final class ScriptedGateway: PeerEndpoint {
         package var answers: MessageProperties = ["blobs": "true", "maxHistory": "50"]
         package var blobs: [String: [UInt8]] = [:]
         package var checkpoints: [String: (revision: Int, body: [UInt8])] = [:]
+        /// How many saved checkpoints it refuses, because somebody else saved one.
+        package var checkpointConflicts = 0
         /// What it has heard so far.
         package fileprivate(set) var heard: [Message] = []
         /// How its changes were answered: nil for "not wanted".
@@ -137,6 +140,17 @@ package final class ScriptedGateway: PeerEndpoint {
                 try connection.reply(Message(["rev": "0-\(found.revision)"], body: found.body), to: number)
             case "setCheckpoint":
                 let id = message.properties["client"] ?? ""
+                let isRefused = gateway.edit { script in
+                    defer { script.checkpointConflicts = max(0, script.checkpointConflicts - 1) }
+                    return script.checkpointConflicts > 0
+                }
+                if isRefused {
+                    gateway.edit { $0.checkpoints[id] = (7, Array("{}".utf8)) }
+                    return try connection.reply(
+                        ReplyError("HTTP", 409, "Document update conflict"),
+                        to: number
+                    )
+                }
                 let revision = gateway.edit { script in
                     let revision = (script.checkpoints[id]?.revision ?? 0) + 1
                     script.checkpoints[id] = (revision, message.body)
@@ -216,6 +230,11 @@ package final class ScriptedGateway: PeerEndpoint {
             var properties: MessageProperties = ["Profile": "rev", "id": change.id, "rev": change.revision]
             properties["sequence"] = change.sequence.description
             if change.flags & 1 != 0 { properties["deleted"] = "1" }
+            if let status = change.properties["norev"] {
+                properties["Profile"] = "norev"
+                properties["error"] = status
+                return try connection.send(Message(properties, noReply: true), tag: nil)
+            }
             for (name, value) in change.properties.sorted(by: { $0.key < $1.key }) where name != "whole" {
                 if isWhole, name == "deltaSrc" { continue }
                 properties[name] = value

@@ -1,0 +1,237 @@
+import Foundation
+import LoveseatBLIP
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import LoveseatTesting
+import Testing
+
+/// Lines of the conformance checklist (replication.md Part G) seen from the wire; their numbers are in the names.
+@Suite struct WireChecklistTests {
+    private let scratch: Scratch
+    private let database: Database
+    private let here: Collection
+    private let gateway = ScriptedGateway()
+
+    init() throws {
+        scratch = try Scratch()
+        database = try scratch.database("near")
+        here = try database.defaultCollection()
+    }
+
+    private struct Outcome {
+        var error: LoveseatError?
+        var codes: [String: Int?] = [:]
+    }
+
+    @discardableResult
+    private func run(_ type: ReplicatorType, reset: Bool = false) async -> Outcome {
+        var configuration = ReplicatorConfiguration(collections: [here], target: gateway)
+        configuration.replicatorType = type
+        let replicator = Replicator(configuration)
+        let events = replicator.documentReplications
+        replicator.start(reset: reset)
+        var outcome = Outcome()
+        for await event in events {
+            for document in event.documents { outcome.codes[document.id] = .some(document.error?.code.value) }
+        }
+        outcome.error = await replicator.waitUntilStopped().error
+        return outcome
+    }
+
+    private func json(_ message: Message?) throws -> JSONValue {
+        try JSONElement(parsing: #require(message).body).value
+    }
+
+    // MARK: Checkpoints
+
+    @Test
+    func
+        `3: the first checkpoint has no revision, and after a conflict it is saved again with the right one`()
+        async throws
+    {
+        try here.save(Document(id: "a"))
+        gateway.edit { $0.checkpointConflicts = 1 }
+        #expect(await run(.push).error == nil)
+        let saves = gateway.heard("setCheckpoint")
+        #expect(saves.count == 2)
+        #expect(saves.first?.properties["rev"] ?? "" == "")
+        #expect(saves.last?.properties["rev"] == "0-7")
+        #expect(gateway.heard("getCheckpoint").count == 2)
+        #expect(await run(.push).error == nil)
+        #expect(gateway.heard("rev").count == 1)
+    }
+
+    @Test func `4 and 13: a checkpoint has local and remote sequences, in the peer's own form`() async throws
+    {
+        try here.save(Document(id: "a"))
+        gateway.edit { $0.feed = [.init("5::9", "b", "1-bb")] }
+        await run(.pushAndPull)
+        let checkpoint = try json(gateway.heard("setCheckpoint").last)
+        #expect(checkpoint["remote"] == "5::9")
+        #expect((checkpoint["local"]?.int ?? 0) >= 1)
+        await run(.pull)
+        #expect(gateway.heard("subChanges").last?.properties["since"] == "\"5::9\"")
+    }
+
+    @Test
+    func
+        `5 and 10: a document that may succeed later is left out of the checkpoint, and only it is sent again`()
+        async throws
+    {
+        for number in 1...20 { try here.save(Document(id: "d\(number)")) }
+        gateway.edit { script in
+            script.refusals = [
+                "d8": [ReplyError("HTTP", 503, "busy")], "d15": [ReplyError("HTTP", 413, "large")],
+            ]
+        }
+        await run(.push)
+        let checkpoint = try json(gateway.heard("setCheckpoint").last)
+        #expect(checkpoint["local"] == 7)
+        #expect(checkpoint["localCompleted"] == [0, 8, 9, 12])
+        await run(.push)
+        #expect(gateway.heard("rev").dropFirst(20).map { $0.properties["id"] } == ["d8"])
+        #expect(try json(gateway.heard("setCheckpoint").last)["local"] == 20)
+    }
+
+    @Test
+    func `7 and 8: a checkpoint that the peer lost is begun again, and what is there is not sent again`()
+        async throws
+    {
+        for number in 1...10 { try here.save(Document(id: "d\(number)")) }
+        await run(.push)
+        gateway.edit { script in
+            script.checkpoints = [:]
+            for number in 1...10 { script.verdicts["d\(number)"] = 304 }
+        }
+        #expect(await run(.push).codes == [:])
+        #expect(gateway.heard("rev").count == 10 && gateway.heard("proposeChanges").count == 2)
+        // Marks that the peer does not confirm are not believed.
+        let proposals = try json(gateway.heard("proposeChanges").last)
+        #expect(proposals.array?.count == 10 && proposals[0]?[2] == "")
+        await run(.push, reset: true)
+        #expect(gateway.heard("rev").count == 10 && gateway.heard("proposeChanges").count == 3)
+    }
+
+    // MARK: Pulling
+
+    @Test func `14: changes are answered with what is here, best first`() async throws {
+        gateway.edit { $0.feed = [.init(1, "a", "1-aa"), .init(2, "b", "1-bb", flags: 1)] }
+        await run(.pull)
+        #expect(gateway.edit { $0.wanted } == ["a": [], "b": []])
+        gateway.edit { script in
+            script.feed += [
+                .init(3, "a", "2-aa", properties: ["history": "1-aa"]), .init(4, "b", "1-bb", flags: 1),
+            ]
+        }
+        await run(.pull)
+        #expect(gateway.edit { $0.wanted["a"] } == .some(["1-aa"]))
+        #expect(gateway.edit { $0.wanted["b"] } == .some(nil))
+    }
+
+    @Test func `16: a revision that is not sent after all ends its sequence without an event`() async throws {
+        gateway.edit { script in
+            script.feed = [
+                .init(1, "a", "1-aa"), .init(2, "b", "1-bb", properties: ["norev": "404"]),
+                .init(3, "c", "1-cc"),
+            ]
+        }
+        let outcome = await run(.pull)
+        #expect(outcome.error == nil && Set(outcome.codes.keys) == ["a", "c"])
+        #expect(try json(gateway.heard("setCheckpoint").last)["remote"] == 3)
+    }
+
+    @Test func `18: properties with an underscore in front are the protocol's, and stay out`() async throws {
+        gateway.edit { $0.feed = [.init(1, "a", "1-aa", body: #"{"_id":"a","_rev":"1-aa","n":1,"_exp":3}"#)] }
+        await run(.pull)
+        #expect(try here.document(id: "a")?.properties == ["n": 1])
+    }
+
+    @Test func `20: a blob is fetched once for two documents, and verified`() async throws {
+        let (content, digest) = (Array("hello".utf8), "sha1-qvTGHdzF6KLavt4PO0gs2a6pQ00=")
+        let body = #"{"b":{"@type":"blob","digest":"\#(digest)","length":5,"content_type":"text/plain"}}"#
+        let wrong = #"{"b":{"@type":"blob","digest":"sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=","length":5}}"#
+        gateway.edit { script in
+            script.feed = [
+                .init(1, "a", "1-aa", body: body), .init(2, "b", "1-bb", body: body),
+                .init(3, "c", "1-cc", body: wrong),
+            ]
+            script.blobs = [digest: content, "sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=": content]
+        }
+        let outcome = await run(.pull)
+        #expect(outcome.codes["a"] == .some(nil) && outcome.codes["b"] == .some(nil))
+        #expect(outcome.codes["c"] == .some(15))
+        let asked = gateway.heard("getAttachment")
+        #expect(asked.filter { $0.properties["digest"] == digest }.count == 1)
+        #expect(asked.first?.properties["docID"] == "a" && asked.first?.properties["compress"] == "true")
+        let blob = try #require(try here.document(id: "b")?.blob("b"))
+        #expect(try database.blobContent(blob) == Data(content))
+    }
+
+    // MARK: Pushing
+
+    @Test func `23 and 27: proposals name document, revision, the peer's revision and a size`() async throws {
+        try here.save(Document(id: "a", ["n": 1]))
+        await run(.push)
+        let first = try #require(try here.document(id: "a")?.revisionID?.text)
+        let proposal = try json(gateway.heard("proposeChanges").first)[0]
+        #expect(proposal?[0] == "a" && proposal?[1] == .string(first) && proposal?[2] == "")
+        #expect((proposal?[3]?.int ?? 0) > 0)
+        var document = try #require(try here.document(id: "a"))
+        document["n"] = 2
+        try here.save(&document)
+        await run(.push)
+        #expect(try json(gateway.heard("proposeChanges").last)[0]?[2] == .string(first))
+        let revision = try #require(gateway.heard("rev").last)
+        #expect(revision.properties["history"] == first && revision.properties["noconflicts"] == "true")
+        #expect(revision.properties["rev"] == document.revisionID?.text)
+    }
+
+    @Test func `24: each answer to a proposal has its consequence`() async throws {
+        for id in ["wanted", "there", "conflict", "named", "broken"] { try here.save(Document(id: id)) }
+        gateway.edit { script in
+            script.verdicts = [
+                "there": 304, "conflict": 409, "named": ["status": 409, "rev": "3-ff"], "broken": 500,
+            ]
+        }
+        let outcome = await run(.push)
+        #expect(outcome.error == nil)
+        #expect(outcome.codes["conflict"] == .some(10_409) && outcome.codes["named"] == .some(10_409))
+        #expect(outcome.codes["broken"] == .some(10_500) && outcome.codes["wanted"] == .some(nil))
+        #expect(gateway.heard("rev").map { $0.properties["id"] } == ["wanted"])
+        #expect(gateway.heard("proposeChanges").first?.properties["conflictIncludesRev"] == "true")
+    }
+
+    @Test func `26: a deletion is sent as one, with an empty body`() async throws {
+        try here.save(Document(id: "a", ["n": 1]))
+        try here.delete(try #require(try here.document(id: "a")))
+        await run(.push)
+        let revision = try #require(gateway.heard("rev").first)
+        #expect(revision.properties["deleted"] == "1" && revision.body == Array("{}".utf8))
+    }
+
+    @Test func `30: a peer that does not look for blobs gets a table of them`() async throws {
+        let blob = try database.saveBlob(Array("hello".utf8), contentType: "text/plain")
+        try here.save(Document(id: "a", ["picture": blob.json, "n": 1]))
+        gateway.edit { $0.answers["blobs"] = nil }
+        await run(.push)
+        let stub = try json(gateway.heard("rev").last)["_attachments"]?["blob_/picture"]
+        #expect(stub?["digest"] == .string(blob.digest.text) && stub?["stub"] == true && stub?["revpos"] == 1)
+        #expect(stub?["@type"] == nil)
+        #expect(try here.document(id: "a")?["_attachments"] == nil)
+    }
+
+    @Test func `32: what was purged or has expired is not pushed`() async throws {
+        for id in ["a", "b", "c"] { try here.save(Document(id: id)) }
+        try here.purge(id: "a")
+        try here.setDocumentExpiration(id: "b", expiration: Date(timeIntervalSinceNow: -1))
+        await run(.push)
+        #expect(gateway.heard("rev").map { $0.properties["id"] } == ["c"])
+    }
+
+    @Test func `33: what was just pulled is not pushed back`() async throws {
+        gateway.edit { $0.feed = (1...30).map { .init(JSONValue($0), "d\($0)", "1-aa") } }
+        await run(.pushAndPull)
+        #expect(here.count == 30 && gateway.heard("rev").isEmpty && gateway.heard("proposeChanges").isEmpty)
+    }
+}
