@@ -17,6 +17,8 @@ final class SimulatedConnection {
         var cutAfter: Int?
         /// How often a resolver throws and leaves the conflict for the next start.
         var resolverFailures = 0.0
+        /// Conflicts are merged rather than decided.
+        var merges = false
         var activeDeltas = false
         var passiveDeltas = false
         /// What is left of a document's number decides whether it is pushed or pulled; nil for all.
@@ -223,7 +225,8 @@ final class SimulatedConnection {
                     documentID: id,
                     closesBranches: notice.closesBranches
                 )
-                do { try resolution.runNow(DefaultConflictResolver.resolve) } catch {
+                let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
+                do { try resolution.runNow(resolver) } catch {
                     failure = LoveseatError(storage: error)
                 }
                 end.owner.changed(collection)

@@ -56,6 +56,8 @@ final class SimulationRun {
     private var report = Simulation.Report()
     private let folder: String
     private var hasPurged = false
+    /// Whether all peers merge conflicts.
+    private var merges = false
     private var isQuiescing = false
     /// The only editor of each document, and what it wrote last; nil once there were several, or a purge.
     private var soleEditors: [String: (peer: Int, body: JSONText?)?] = [:]
@@ -95,6 +97,7 @@ final class SimulationRun {
         report.peers =
             small
             ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
+        merges = generator.chance(0.3)
         let names: [CollectionName] =
             generator.chance(0.4)
             ? [.default]
@@ -183,6 +186,8 @@ final class SimulationRun {
 
     private func open(_ edge: (source: Int, target: Int), _ plan: SimulatedConnection.Plan) {
         trace("connect \(edge.source)>\(edge.target)")
+        var plan = plan
+        plan.merges = merges
         let seed = generator.next()
         let faultSeed = generator.next()
         do {
