@@ -23,7 +23,7 @@ final class CommandLineFolder: Sendable {
     }
 
     /// The program, which the package manager puts beside the tests under its target's name or its product's.
-    private static var program: URL {
+    static var program: URL {
         get throws {
             let folder = URL(filePath: ProcessInfo.processInfo.arguments[0]).deletingLastPathComponent()
             let names = ["loveseat", "LoveseatCLI"].map { folder.appending(path: $0) }

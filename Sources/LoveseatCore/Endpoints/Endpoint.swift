@@ -48,6 +48,12 @@ package protocol PeerEndpoint: Endpoint {
     ///
     /// - Throws: ``LoveseatError``, or `CancellationError` when the task is cancelled.
     func connect(_ options: ConnectionOptions) async throws -> PeerConnection
+    /// Tells when it is worth connecting again; nil if nothing but time does.
+    func networkChanges() -> AsyncStream<Void>?
+}
+
+extension PeerEndpoint {
+    package func networkChanges() -> AsyncStream<Void>? { nil }
 }
 
 /// What a replicator's configuration says about the connection.

@@ -66,10 +66,27 @@ extension Replicator {
                 "\(self): offline: \(failure.message) (\(failure.code)); next attempt in \(seconds) s"
             )
             setStatus(.offline, error: failure)
-            // A change of the network makes the failures before it say nothing.
-            if await gate.wait(seconds: seconds) { retry.connected() }
+            if await waitToRetry(seconds) { retry.connected() }
         }
         return nil
+    }
+
+    /// Waits for the next attempt.
+    ///
+    /// - Returns: whether it comes early, because the network changed or somebody asked for it: the failures before say
+    ///   nothing then.
+    private func waitToRetry(_ seconds: UInt) async -> Bool {
+        let changes = (config.target as? any PeerEndpoint)?.networkChanges()
+        let watcher = changes.map { changes in
+            Task {
+                for await _ in changes {
+                    LogDomain.network.log(.debug, "\(self): the network changed")
+                    gate.open()
+                }
+            }
+        }
+        defer { watcher?.cancel() }
+        return await gate.wait(seconds: seconds)
     }
 
     /// Makes one connection and replicates over it.

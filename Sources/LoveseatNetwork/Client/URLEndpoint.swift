@@ -20,6 +20,13 @@ public struct URLEndpoint: PeerEndpoint {
     package func connect(_ options: ConnectionOptions) async throws -> PeerConnection {
         try await WebSocketClient(options: options).connect(to: try WebSocketAddress(url))
     }
+
+    package func networkChanges() -> AsyncStream<Void>? {
+        let host = (try? WebSocketAddress(url))?.host ?? ""
+        // This host is reachable whatever its network does.
+        let isThisHost = host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        return isThisHost ? nil : NetworkMonitor.shared.changes()
+    }
 }
 
 /// The parts of a peer's URL.
