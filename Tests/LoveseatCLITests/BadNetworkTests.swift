@@ -88,6 +88,29 @@ struct BadNetworkTests {
         #expect(cuts > 35)
     }
 
+    @Test(arguments: ["push", "pull"]) func `an interrupted blob goes on where it was`(_ direction: String)
+        throws
+    {
+        var generator = SystemRandomNumberGenerator()
+        let content = Data((0..<5_000_000).map { _ in UInt8.random(in: 0...255, using: &generator) })
+        try content.write(to: URL(filePath: "\(folder.path)/photo"))
+        let (source, target) = direction == "push" ? ("c", "d") : ("d", "c")
+        for name in ["c", "d"] { try folder.run("create", name) }
+        try folder.run("blob", "put", source, "photo", "content", "photo", "--type", "image/jpeg")
+        let server = try folder.serve("d")
+        network.target.withLockedValue { $0 = Int(server.port) ?? 0 }
+        let url = "ws://127.0.0.1:\(network.port)/d"
+        // Of more than three hundred messages.
+        network.mood.withLockedValue { $0 = .cut(afterMessages: 250, isInside: true) }
+        #expect(try folder.run(direction, "c", url).status != 0)
+        network.mood.withLockedValue { $0 = .fair }
+        #expect(try folder.run(direction, "c", url).status == 0)
+        #expect(network.messages.withLockedValue { $0 } < 200)
+        #expect(server.interrupt() == 0)
+        try folder.run("blob", "get", target, "photo", "content", "copy")
+        #expect(try Data(contentsOf: URL(filePath: "\(folder.path)/copy")) == content)
+    }
+
     @Test func `a slow, dribbling or doubling network changes nothing`() throws {
         for mood in [BadNetwork.Mood.slow(30), .dribble(7), .dribble(1_000), .double] {
             let outcome = try run(mood)
