@@ -4,18 +4,17 @@ package import LoveseatStorage
 
 /// Joins storage to replication: one connection's view of a ``DocumentStore``.
 package final class StoreReplica: ReplicaStore {
-    private let store: DocumentStore
-    private var collections: [CollectionHandle]
+    let store: DocumentStore
+    var collections: [CollectionHandle]
     private let checkpointIDs: [String]
     /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
-    private let remote: Int?
-    private let rules: [CollectionRules]
+    let remote: Int?
+    let rules: [CollectionRules]
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
-    private var read = RecentRecords()
+    var read = RecentRecords()
     /// What the peer announced over this connection although it lost here. To be believed also when older marks are not.
-    private var disputed: [String: RevisionID] = [:]
-    private static let mostDisputed = 10_000
-    private let nowMilliseconds: () -> Int64
+    var disputed: [String: RevisionID] = [:]
+    let nowMilliseconds: () -> Int64
 
     /// For the active side.
     ///
@@ -158,188 +157,6 @@ package final class StoreReplica: ReplicaStore {
                     checkpoint: checkpoint?.body
                 )
             }
-        )
-    }
-
-    // MARK: Changes
-
-    /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
-    private static let rowsScanned = 1_000
-
-    private func readChanges(_ index: Int, _ query: ChangeQuery) throws -> StoreAnswer {
-        let collection = collections[index]
-        var candidates: [(change: LocalChange, record: DocumentRecord)] = []
-        var through = query.since
-        var scanned = 0
-        let now = nowMilliseconds()
-        let trusted = query.isForPush && query.trustsMarks ? remote : nil
-        let rule = query.isForPush ? rules.indices.contains(index) ? rules[index] : nil : nil
-        var isAtEnd = false
-        try store.read { transaction in
-            try transaction.changes(in: collection, since: query.since, notSyncedWith: trusted) { record in
-                through = record.sequence
-                scanned += 1
-                if let change = try change(of: record, query, trusted: trusted, rule: rule, now: now) {
-                    candidates.append((change, record))
-                }
-                return candidates.count < query.limit && scanned < Self.rowsScanned
-            }
-            if candidates.count < query.limit, scanned < Self.rowsScanned {
-                isAtEnd = true
-                through = max(through, try transaction.lastSequence(collection))
-            }
-        }
-        var found: [LocalChange] = []
-        for (change, record) in candidates {
-            // The app's code runs outside the transaction, since it may use the database.
-            if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
-            read.keep(record, of: collection)
-            found.append(change)
-        }
-        return .changes(found, through: through, hasMore: !isAtEnd)
-    }
-
-    private func change(
-        of record: DocumentRecord,
-        _ query: ChangeQuery,
-        trusted: Int?,
-        rule: CollectionRules?,
-        now: Int64
-    ) throws -> LocalChange? {
-        if query.activeOnly, record.isDeleted { return nil }
-        if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
-        if let expires = record.expires, expires <= now { return nil }
-        if query.isForPush, record.hasConflicts { return nil }
-        let ancestor =
-            try trusted.flatMap { try record.remoteAncestor($0) }
-            ?? (query.isForPush && !disputed.isEmpty ? known(record) : nil)
-        if ancestor == record.revision { return nil }
-        return LocalChange(
-            sequence: record.sequence,
-            documentID: record.id,
-            revision: record.revision,
-            isDeleted: record.isDeleted,
-            bodySize: record.body.bytes.count,
-            remoteAncestor: ancestor
-        )
-    }
-
-    /// What the peer announced of a document over this connection although it lost here.
-    private func known(_ record: DocumentRecord) throws -> RevisionID? {
-        guard let revision = disputed[record.id], try record.tree().contains(revision) else { return nil }
-        return revision
-    }
-
-    // MARK: Filters
-
-    private func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool, in index: Int) -> Bool {
-        guard rules.indices.contains(index), let filter = rules[index].pullFilter else { return true }
-        return filter(candidate, isAccessRemoved)
-    }
-
-    private func removeAccess(_ ids: [String], in index: Int) throws -> StoreAnswer {
-        let revisions = try store.readRows { view in
-            try ids.map { try view.record($0, in: collections[index])?.revision }
-        }
-        let verdicts = zip(ids, revisions).map { id, revision in
-            let candidate = FilterCandidate(
-                documentID: id,
-                revision: revision ?? RevisionID(generation: 1, digest: []),
-                isDeleted: false,
-                body: .emptyObject
-            )
-            return admits(candidate, isAccessRemoved: true, in: index)
-        }
-        try store.write { transaction in
-            for (id, isAdmitted) in zip(ids, verdicts) where isAdmitted {
-                _ = try transaction.purge(id, in: collections[index])
-            }
-        }
-        return .admitted(verdicts)
-    }
-
-    private func judge(_ changes: [AnnouncedChange], in collection: CollectionHandle) throws -> StoreAnswer {
-        var marks: [DocumentRevision] = []
-        let limit = ReplicationTuning().ancestorsNamed
-        let verdicts: [ChangeVerdict] = try store.readRows { view in
-            try changes.map { change in
-                guard let record = try view.record(change.documentID, in: collection) else {
-                    return .wanted(ancestors: [])
-                }
-                let tree = record.revision == change.revision ? nil : try record.tree()
-                if tree?.contains(change.revision) ?? true {
-                    let lostHere = tree.map { !$0.isKnownToFollow(change.revision) } ?? false
-                    if lostHere, disputed.count < Self.mostDisputed {
-                        disputed[change.documentID] = change.revision
-                    }
-                    if let remote, try lostHere || record.remoteAncestor(remote) != change.revision {
-                        marks.append(
-                            DocumentRevision(documentID: change.documentID, revision: change.revision)
-                        )
-                    }
-                    return .alreadyHere
-                }
-                // The passive side takes no conflicts in (replication.md §12.1).
-                if remote == nil, record.revision.generation >= change.revision.generation {
-                    return .conflict
-                }
-                let ancestors = (tree?.nodes ?? []).map(\.id).filter {
-                    $0.generation < change.revision.generation
-                }
-                return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
-            }
-        }
-        if !marks.isEmpty, let remote {
-            try store.write { transaction in
-                for mark in marks {
-                    try transaction.markSynced(
-                        mark.documentID,
-                        revision: mark.revision,
-                        remote: remote,
-                        in: collection
-                    )
-                }
-            }
-        }
-        return .changeVerdicts(verdicts)
-    }
-
-    private func judge(_ proposals: [ProposedChange], in collection: CollectionHandle) throws -> StoreAnswer {
-        .proposalVerdicts(
-            try store.readRows { view in
-                try proposals.map { proposal in
-                    guard let record = try view.record(proposal.documentID, in: collection) else {
-                        return .wanted
-                    }
-                    if record.revision == proposal.revision { return .alreadyHere }
-                    if record.revision == proposal.serverRevision { return .wanted }
-                    if proposal.serverRevision == nil, record.isDeleted { return .wanted }
-                    return .conflict(record.revision)
-                }
-            }
-        )
-    }
-
-    private func compare(
-        _ id: String,
-        _ revision: RevisionID,
-        with other: RevisionID?,
-        in collection: CollectionHandle
-    ) throws -> RevisionComparison {
-        guard let record = try store.readRows({ try $0.record(id, in: collection) }) else {
-            return RevisionComparison(
-                isCurrent: false,
-                supersedes: false,
-                remoteAncestor: nil,
-                hasConflict: false
-            )
-        }
-        let tree = try record.tree()
-        return RevisionComparison(
-            isCurrent: record.revision == revision,
-            supersedes: other.map { tree.supersedes(revision, $0) } ?? false,
-            remoteAncestor: try remote.flatMap { try record.remoteAncestor($0) },
-            hasConflict: record.hasConflicts
         )
     }
 

@@ -10,36 +10,6 @@ package enum SaveCondition: Hashable, Sendable {
     case unchanged(since: RevisionID?)
 }
 
-/// A received revision to be stored.
-package struct IncomingRecord: Sendable {
-    package var documentID: String
-    /// Newest first, the revision itself included.
-    package var history: [RevisionID]
-    package var isDeleted: Bool
-    package var body: JSONText
-    package var allowConflict: Bool
-    /// The remote whose current revision this is; nil if that does not matter.
-    package var remote: Int?
-    /// A tombstone with its ancestors that gives up the branch which is current here.
-    package var deletedBranch: [RevisionID] = []
-
-    package init(
-        documentID: String,
-        history: [RevisionID],
-        isDeleted: Bool,
-        body: JSONText,
-        allowConflict: Bool,
-        remote: Int?
-    ) {
-        self.documentID = documentID
-        self.history = history
-        self.isDeleted = isDeleted
-        self.body = body
-        self.allowConflict = allowConflict
-        self.remote = remote
-    }
-}
-
 /// A transaction that may write. Used inside the closure that it was given to, and nowhere else.
 package final class WriteTransaction: ReadTransaction {
     private let blobs: BlobFiles
@@ -120,7 +90,7 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     /// Fails once the collection was deleted, by whatever holder of a handle.
-    private func requireOpen(_ collection: CollectionHandle) throws {
+    func requireOpen(_ collection: CollectionHandle) throws {
         guard contains(collection) else {
             throw LoveseatError(.notOpen, "collection \(collection.name) was deleted")
         }
@@ -141,7 +111,7 @@ package final class WriteTransaction: ReadTransaction {
         }
     }
 
-    private func tree(of record: DocumentRecord) throws -> RevisionTree {
+    func tree(of record: DocumentRecord) throws -> RevisionTree {
         var tree = try record.tree()
         tree.ancestorBodiesKept = ancestorBodiesKept
         return tree
@@ -203,130 +173,23 @@ package final class WriteTransaction: ReadTransaction {
         return sequence.map { (revision, $0) }
     }
 
-    private static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
+    static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
         let input = RevisionID.digestInput(parent: parent, isDeleted: isDeleted, canonicalBody: body.bytes)
         return RevisionID(generation: (parent?.generation ?? 0) + 1, digest: Insecure.SHA1.hash(data: input))
     }
 
     /// The name of the tombstone that closes a branch: everybody who closes it gives it the same, and no deletion by
     /// an app has it.
-    private static func tombstone(over leaf: RevisionID) -> RevisionID {
+    static func tombstone(over leaf: RevisionID) -> RevisionID {
         revisionID(parent: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
     }
 
-    private func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
+    func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
         let references = BlobReference.all(in: body)
         blobs.touch(references.map(\.digest))
         var flags: RowFlags = references.isEmpty ? [] : .hasBlobs
         if isDeleted { flags.insert(.deleted) }
         return flags
-    }
-
-    // MARK: Received revisions
-
-    /// Stores a received revision.
-    ///
-    /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
-    package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws
-        -> RevisionTree.Outcome
-    {
-        try requireOpen(collection)
-        let flags = rowFlags(of: incoming.body, isDeleted: incoming.isDeleted)
-        if incoming.history.count == 1, let id = incoming.history.first {
-            let sequence = try insertRow(
-                incoming.documentID,
-                in: collection,
-                revision: id,
-                flags: flags,
-                synced: incoming.remote ?? 0,
-                tree: nil,
-                body: incoming.body
-            )
-            if sequence != nil { return .inserted }
-        }
-        let record = try record(incoming.documentID, in: collection)
-        var tree = try record.map { try self.tree(of: $0) } ?? RevisionTree()
-        let before = tree
-        let outcome = try tree.insert(
-            history: incoming.history,
-            flags: flags.treeFlags,
-            body: incoming.body,
-            allowConflict: incoming.allowConflict,
-            remote: incoming.remote,
-            deletedBranch: incoming.deletedBranch,
-            tombstone: Self.tombstone
-        )
-        if tree != before { try store(tree, over: record, id: incoming.documentID, in: collection) }
-        return outcome
-    }
-
-    /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody.
-    package func markSynced(
-        _ id: String,
-        revision: RevisionID,
-        remote: Int,
-        in collection: CollectionHandle
-    ) throws {
-        let statement = try RawStatement(collection.syncedSQL, in: database)
-        statement.bind(1, id)
-        statement.bind(2, revision.text)
-        statement.bind(3, Int64(remote))
-        if try statement.run() > 0 { return }
-        guard let record = try record(id, in: collection) else { return }
-        if record.revision == revision, record.synced == remote { return }
-        var tree = try tree(of: record)
-        tree.noteRemote(remote, has: revision, tombstone: Self.tombstone)
-        tree.finish()
-        let isSettled = record.hasConflicts && tree.conflicts.isEmpty
-        if isSettled || tree.winner?.id != record.revision || !tree.isKnownToFollow(revision) {
-            // The remote holds on to a branch that lost here, or a conflict kept the document from being offered:
-            // what is current has to be offered to it, again.
-            try store(tree, over: record, in: collection)
-        } else {
-            try write(tree, over: record, in: collection, sequence: record.sequence)
-        }
-    }
-
-    // MARK: Conflicts
-
-    /// Settles a conflict (replication.md §13.3).
-    ///
-    /// - Returns: the current revision afterwards; nil if the document changed since `local` was read.
-    package func resolve(
-        _ id: String,
-        in collection: CollectionHandle,
-        local: RevisionID,
-        remote: RevisionID,
-        _ settlement: RevisionTree.Settlement
-    ) throws -> RevisionID? {
-        guard let record = try record(id, in: collection), record.revision == local else { return nil }
-        var tree = try tree(of: record)
-        guard tree.conflicts.contains(where: { $0.id == remote }) else { return nil }
-        switch settlement {
-        case .remoteStands: tree.resolve(conflict: remote, child: nil, tombstone: Self.tombstone)
-        case .localStands: tree.keepLocal(over: remote, tombstone: Self.tombstone)
-        case .child(let body, let isDeleted):
-            let id = Self.revisionID(parent: remote, isDeleted: isDeleted, body: body)
-            let flags = rowFlags(of: body, isDeleted: isDeleted).treeFlags
-            tree.resolve(conflict: remote, child: (id, flags, body), tombstone: Self.tombstone)
-        }
-        try store(tree, over: record, in: collection)
-        return tree.winner?.id
-    }
-
-    /// Puts the current revision's content on top of what a remote has (see ``RevisionTree/follow(_:child:tombstone:)``),
-    /// if it is still `local`.
-    package func follow(
-        _ id: String,
-        in collection: CollectionHandle,
-        local: RevisionID,
-        remote: RevisionID
-    ) throws {
-        guard let record = try record(id, in: collection), record.revision == local else { return }
-        var tree = try tree(of: record)
-        let child = Self.revisionID(parent: remote, isDeleted: record.isDeleted, body: record.body)
-        guard tree.follow(remote, child: child, tombstone: Self.tombstone) else { return }
-        try store(tree, over: record, in: collection)
     }
 
     // MARK: Purge and expiration
@@ -367,7 +230,7 @@ package final class WriteTransaction: ReadTransaction {
     // MARK: Rows
 
     /// Inserts a row; nil if the document is there already.
-    private func insertRow(
+    func insertRow(
         _ id: String,
         in collection: CollectionHandle,
         revision: RevisionID,
@@ -395,7 +258,7 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     @discardableResult
-    private func store(
+    func store(
         _ tree: RevisionTree,
         over record: DocumentRecord?,
         id: String? = nil,
@@ -426,7 +289,7 @@ package final class WriteTransaction: ReadTransaction {
         return sequence
     }
 
-    private func write(
+    func write(
         _ tree: RevisionTree,
         over record: DocumentRecord,
         in collection: CollectionHandle,

@@ -1,0 +1,256 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// Sends the revisions that the peer wants, and hears what became of them (replication.md §9).
+extension PushSession {
+    mutating func sendMore(_ effects: inout [ReplicationEffect]) {
+        // A few at a time, since each read is a transaction.
+        let room = min(tuning.revisionsTransmitting - transmitting, queue.count)
+        guard room > 0, transmitting * 2 <= tuning.revisionsTransmitting,
+            unansweredBytes < tuning.unansweredBytes
+        else { return }
+        var bytes = 0
+        let next = Array(
+            queue.prefix(room).prefix { revision in
+                defer { bytes += revision.bodySize }
+                return bytes == 0 || bytes + revision.bodySize <= tuning.transmittingBytes
+            }
+        )
+        queue.removeFirst(next.count)
+        transmitting += next.count
+        for var revision in next {
+            revision.isTransmitting = true
+            inFlight[revision.key] = revision
+        }
+        requestBodies(next, &effects)
+    }
+
+    func requestBodies(_ revisions: [QueuedRevision], _ effects: inout [ReplicationEffect]) {
+        let requests = revisions.map {
+            RevisionRequest(
+                documentID: $0.documentID,
+                revision: $0.sent,
+                known: $0.known,
+                maxHistory: $0.maxHistory,
+                wantsDelta: sendsDeltas && peerTakesDeltas && !$0.refusesDelta
+            )
+        }
+        effects.append(
+            .store(
+                .readRevisions(collection: collection, requests),
+                then: .revisionsRead(collection: collection, keys: revisions.map(\.key))
+            )
+        )
+    }
+
+    mutating func revisionsRead(
+        _ keys: [Int],
+        _ found: [OutgoingRevision],
+        _ effects: inout [ReplicationEffect]
+    ) {
+        for (key, outgoing) in zip(keys, found) {
+            guard var revision = inFlight[key] else { continue }
+            switch outgoing {
+            case .found(let content):
+                let message = RevisionMessage.message(
+                    revision,
+                    content,
+                    collection: wireIndex,
+                    addsAttachments: !peerFindsBlobs,
+                    compressionThreshold: tuning.compressionThreshold
+                )
+                revision.sent = content.revision
+                revision.closedBranch = content.deletedBranch.last
+                revision.isDelta = message.properties["deltaSrc"] != nil
+                if revision.isDelta {
+                    progress.deltas.sent += 1
+                    progress.deltas.bytesSaved += UInt64(
+                        max(0, content.body.bytes.count - message.body.count)
+                    )
+                }
+                revision.sentBytes = max(1, message.body.count)
+                unansweredBytes += revision.sentBytes
+                inFlight[key] = revision
+                effects.append(.send(message, then: .revision(collection: collection, key: key)))
+            case .obsolete(let current)
+            where subscription?.sendsReplacements == true && revision.sent == revision.revision:
+                revision.sent = current
+                inFlight[key] = revision
+                requestBodies([revision], &effects)
+            case .missing, .obsolete:
+                sendNothing(revision, status: outgoing == .missing ? 404 : 410, &effects)
+                end(revision, synced: false, &effects)
+            }
+        }
+        pump(&effects)
+    }
+
+    /// Takes a promise back with `norev` (replication.md §9.3). A proposal promised nothing.
+    func sendNothing(_ revision: QueuedRevision, status: Int, _ effects: inout [ReplicationEffect]) {
+        guard !revision.isProposal else { return }
+        var properties: MessageProperties = ["Profile": "norev"]
+        properties["collection"] = wireIndex.map(String.init)
+        properties["id"] = revision.documentID
+        properties["rev"] = revision.revision.text
+        properties["sequence"] = String(revision.sequence)
+        properties["error"] = String(status)
+        effects.append(.send(Message(properties, noReply: true), then: nil))
+    }
+
+    mutating func revisionSent(_ key: Int, _ effects: inout [ReplicationEffect]) {
+        stopTransmitting(key)
+        pump(&effects)
+    }
+
+    mutating func stopTransmitting(_ key: Int) {
+        guard inFlight[key]?.isTransmitting == true else { return }
+        inFlight[key]?.isTransmitting = false
+        transmitting -= 1
+    }
+
+    /// The peer stored a revision, or says why not (replication.md §9.2).
+    mutating func revisionAnswered(
+        _ key: Int,
+        _ answer: Result<Message, ReplyError>,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        stopTransmitting(key)
+        guard var revision = inFlight[key] else { return }
+        unansweredBytes -= revision.sentBytes
+        revision.sentBytes = 0
+        switch answer {
+        case .success:
+            report(revision, nil, &effects)
+            end(revision, synced: true, &effects)
+        case .failure(let reply):
+            let error = LoveseatError(reply: reply, "pushing document \"\(revision.documentID)\"")
+            if reply.domain == "HTTP", reply.code == 403, !revision.wasForbidden, isProposing {
+                // Access may have come with a document sent beside this one, so it gets one more try.
+                revision.wasForbidden = true
+                inFlight[key] = nil
+                queue.append(revision)
+            } else if revision.isDelta, Self.asksForWholeBody(reply) {
+                revision.refusesDelta = true
+                inFlight[key] = revision
+                requestBodies([revision], &effects)
+            } else if error.code == .httpConflict, let peer = revision.closedBranch, isProposing {
+                // The peer has gone on from what is current here, and dropped it: it can only follow the peer's.
+                effects.append(
+                    .store(
+                        .follow(
+                            collection: collection,
+                            documentID: revision.documentID,
+                            revision: revision.sent,
+                            peer: peer
+                        ),
+                        then: .followed(collection: collection)
+                    )
+                )
+                end(revision, synced: false, &effects)
+            } else if error.isTransient {
+                report(revision, error, &effects)
+                inFlight[key] = nil
+                progress.finish(revision.bodySize, isDocument: false)
+                release(revision.documentID, succeeded: nil, &effects)
+            } else {
+                report(revision, error, &effects)
+                end(revision, synced: false, &effects)
+            }
+        }
+        pump(&effects)
+    }
+
+    /// Whether a peer says that it cannot use a delta (replication.md §10.3).
+    private static func asksForWholeBody(_ reply: ReplyError) -> Bool {
+        switch reply.domain {
+        case "HTTP": reply.code == 422 || reply.code == 404
+        case "LiteCore": reply.code == 31 || reply.code == 32
+        default: false
+        }
+    }
+
+    mutating func end(
+        _ revision: QueuedRevision,
+        synced: Bool,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        stopTransmitting(revision.key)
+        inFlight[revision.key] = nil
+        completed.insert(revision.sequence)
+        progress.finish(revision.bodySize, isDocument: synced)
+        if synced { mark(revision.documentID, revision.sent, &effects) }
+        release(revision.documentID, succeeded: synced ? revision.sent : nil, &effects)
+    }
+
+    mutating func finish(
+        _ change: LocalChange,
+        synced: RevisionID?,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        complete(change)
+        if let synced { mark(change.documentID, synced, &effects) }
+        release(change.documentID, succeeded: synced, &effects)
+    }
+
+    mutating func complete(_ change: LocalChange) {
+        completed.insert(change.sequence)
+        progress.finish(change.bodySize, isDocument: false)
+    }
+
+    /// A document is no longer under way: offers the newer revision that waited for it.
+    mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect]) {
+        guard let entry = busy.removeValue(forKey: id), var waiting = entry else { return }
+        if let older = parked.removeValue(forKey: id) { complete(older) }
+        if isProposing, let succeeded { waiting.remoteAncestor = succeeded }
+        offer([waiting], &effects)
+    }
+
+    // MARK: Marks and reports
+
+    mutating func mark(_ id: String, _ revision: RevisionID, _ effects: inout [ReplicationEffect]) {
+        guard isProposing else { return }
+        unflushedMarks.append(DocumentRevision(documentID: id, revision: revision))
+        if unflushedMarks.count >= tuning.insertBatch { flushMarks(&effects) }
+    }
+
+    /// Writes down what the peer is now known to have.
+    mutating func flushMarks(_ effects: inout [ReplicationEffect]) {
+        guard !unflushedMarks.isEmpty else { return }
+        effects.append(.store(.markSynced(collection: collection, unflushedMarks), then: .nothing))
+        unflushedMarks = []
+    }
+
+    func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout [ReplicationEffect]) {
+        report(change.documentID, isDeleted: change.isDeleted, error, &effects)
+    }
+
+    func report(
+        _ revision: QueuedRevision,
+        _ error: LoveseatError?,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        report(revision.documentID, isDeleted: revision.isDeleted, error, &effects)
+    }
+
+    func report(
+        _ id: String,
+        isDeleted: Bool,
+        _ error: LoveseatError?,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        guard isProposing else { return }
+        effects.append(
+            .report(
+                .document(
+                    DocumentEvent(
+                        collection: collection,
+                        documentID: id,
+                        isPush: true,
+                        isDeleted: isDeleted,
+                        error: error
+                    )
+                )
+            )
+        )
+    }
+}
