@@ -44,6 +44,8 @@ package final class ScriptedGateway: PeerEndpoint {
         package var answers: MessageProperties = ["blobs": "true", "maxHistory": "50"]
         package var blobs: [String: [UInt8]] = [:]
         package var checkpoints: [String: (revision: Int, body: [UInt8])] = [:]
+        /// Accepts connections and says nothing.
+        package var isSilent = false
         /// How many saved checkpoints it refuses, because somebody else saved one.
         package var checkpointConflicts = 0
         /// What it has heard so far.
@@ -114,6 +116,7 @@ package final class ScriptedGateway: PeerEndpoint {
             switch event {
             case .request(let number, let message):
                 gateway.edit { $0.heard.append(message) }
+                guard !gateway.edit({ $0.isSilent }) else { return }
                 try answer(message, number)
             case .response(let tag, let message):
                 if let changes = announced.removeValue(forKey: tag) { try send(changes, message) }

@@ -205,6 +205,43 @@ import Testing
         #expect(await run(configuration()).events == [:])
     }
 
+    @Test(arguments: [false, true]) func `a peer that says nothing does not keep a replicator from stopping`(
+        _ isInTheMiddle: Bool
+    ) async throws {
+        gateway.edit { $0.isSilent = !isInTheMiddle }
+        var continuous = configuration(.pushAndPull)
+        continuous.continuous = true
+        let replicator = Replicator(continuous)
+        replicator.start()
+        if isInTheMiddle {
+            for await status in replicator.statuses where status.activity == .idle { break }
+            gateway.edit { $0.isSilent = true }
+            try here.save(Document(id: "never answered"))
+        }
+        while gateway.heard(isInTheMiddle ? "proposeChanges" : "getCheckpoint").isEmpty { await Task.yield() }
+        replicator.stop()
+        #expect(await replicator.waitUntilStopped().error == nil)
+        try await database.close()
+    }
+
+    @Test func `access that is given back brings the document back, in every direction`() async throws {
+        for type in [ReplicatorType.pull, .pushAndPull] {
+            let id = "\(type)"
+            let next = gateway.edit { $0.feed.count } + 1
+            gateway.edit { script in
+                script.feed += [
+                    .init(JSONValue(next), id, "1-aa", body: #"{"n":1}"#),
+                    .init(JSONValue(next + 1), id, "1-aa", flags: 2),
+                ]
+            }
+            await run(configuration(type))
+            #expect(try here.document(id: id) == nil)
+            gateway.edit { $0.feed.append(.init(JSONValue(next + 2), id, "1-aa", body: #"{"n":1}"#)) }
+            await run(configuration(type))
+            #expect(try here.document(id: id)?["n"] == 1)
+        }
+    }
+
     // MARK: Deltas
 
     private static let long = String(repeating: "0123456789", count: 30)

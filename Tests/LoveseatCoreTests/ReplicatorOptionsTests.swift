@@ -245,6 +245,65 @@ import Testing
         #expect(asked.withLock { $0 } < 100)
     }
 
+    @Test func `blobs of both sides may be in a merged document`() async throws {
+        let (mine, theirs) = (
+            try near.saveBlob([1, 2, 3], contentType: nil), try far.saveBlob([4, 5, 6], contentType: nil)
+        )
+        try here.save(Document(id: "d", ["mine": mine.json]))
+        try there.save(Document(id: "d", ["theirs": theirs.json]))
+        let merging = replicator { entry in
+            entry.conflictResolver = ConflictResolver.custom { conflict in
+                var merged = conflict.localDocument
+                merged?["theirs"] = conflict.remoteDocument?["theirs"]
+                return merged
+            }
+        }
+        #expect(await errors(merging) == ["d": nil].compactMapValues { $0 })
+        #expect(try here.contents() == there.contents())
+        for database in [near, far] {
+            #expect(try database.blobContent(mine) == Data([1, 2, 3]))
+            #expect(try database.blobContent(theirs) == Data([4, 5, 6]))
+        }
+    }
+
+    // MARK: Old copies
+
+    @Test func `a database that is put back from an old copy converges and loses nothing`() async throws {
+        let folder = try #require(near.path)
+        func open() throws -> (Database, Collection) {
+            let database = try scratch.database("near")
+            return (database, try database.defaultCollection())
+        }
+        func sync(_ collection: Collection) async -> LoveseatError? {
+            let configuration = ReplicatorConfiguration(
+                collections: [collection],
+                target: DatabaseEndpoint(database: far)
+            )
+            let replicator = Replicator(configuration)
+            replicator.start()
+            return await replicator.waitUntilStopped().error
+        }
+        for number in 0..<20 { try here.save(Document(id: "early\(number)")) }
+        #expect(await sync(here) == nil)
+        try await near.close()
+        try FileManager.default.copyItem(atPath: folder, toPath: folder + ".old")
+        var (database, collection) = try open()
+        for number in 0..<20 { try collection.save(Document(id: "late\(number)")) }
+        try collection.delete(try #require(try collection.document(id: "early3")))
+        for number in 0..<20 { try there.save(Document(id: "there\(number)")) }
+        #expect(await sync(collection) == nil)
+        try await database.close()
+        try FileManager.default.removeItem(atPath: folder)
+        try FileManager.default.moveItem(atPath: folder + ".old", toPath: folder)
+        (database, collection) = try open()
+        // New edits get sequences that were given to others before.
+        for number in 0..<20 { try collection.save(Document(id: "again\(number)")) }
+        #expect(await sync(collection) == nil)
+        #expect(try collection.contents() == there.contents())
+        #expect(collection.count == 79 && there.count == 79)
+        try await database.close()
+    }
+
     // MARK: Life
 
     @Test func `starting and stopping ten thousand times leaves nothing behind`() async throws {

@@ -91,6 +91,7 @@ extension PullSession {
     ) throws(ReplyError) {
         let content = try RevisionMessage.content(bytes)
         guard !content.isRemoved else { return remove(arrival, &effects) }
+        guard !revoked.contains(arrival.header.documentID) else { return drop(arrival, &effects) }
         nextKey += 1
         bufferedBytes += content.body.bytes.count
         guard bufferedBytes <= tuning.receivedBytes else {
@@ -171,11 +172,31 @@ extension PullSession {
 
     /// The document left every channel that this peer may see.
     private mutating func remove(_ arrival: Arrival, _ effects: inout [ReplicationEffect]) {
+        drop(arrival, &effects)
+        if isActive { removeAccess([arrival.header.documentID], &effects) }
+    }
+
+    /// Is done with a revision that is not stored.
+    private mutating func drop(_ arrival: Arrival, _ effects: inout [ReplicationEffect]) {
         finish(arrival, &effects)
         if let request = arrival.request {
             effects.append(.reply(Message(isUrgent: arrival.isUrgent), to: request))
         }
-        if isActive { removeAccess([arrival.header.documentID], &effects) }
+    }
+
+    /// Gives up what is on its way of a document that was taken away, so that it does not come back by that.
+    private mutating func revoke(_ id: String, _ effects: inout [ReplicationEffect]) {
+        let waiting = insertQueue.filter { incoming[$0]?.revision.documentID == id }
+        for key in waiting {
+            insertQueue.removeAll { $0 == key }
+            insertBytes -= incoming[key]?.revision.body.bytes.count ?? 0
+            end(key, nil, reports: false, &effects)
+        }
+        // What is still to come, or waits for a blob.
+        let isComing =
+            expected.keys.contains { $0.documentID == id }
+            || incoming.values.contains { $0.revision.documentID == id }
+        if isComing { revoked.insert(id) }
     }
 
     /// Documents that the peer took away: purged, if the app wants that (replication.md §14).
@@ -185,6 +206,7 @@ extension PullSession {
             for id in ids { report(id, isDeleted: false, isAccessRemoved: true, nil, &effects) }
             return
         }
+        for id in ids { revoke(id, &effects) }
         effects.append(
             .store(
                 .removeAccess(collection: collection, ids),

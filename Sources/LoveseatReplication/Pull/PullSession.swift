@@ -55,6 +55,8 @@ struct PullSession: Sendable {
     var expected: [ExpectedKey: (number: Int, bodySize: Int)] = [:]
     /// How many revisions a passive side has agreed to and not received.
     var promised = 0
+    /// Documents that the peer took away while a revision of theirs was on its way.
+    var revoked: Set<String> = []
     /// Deltas whose bodies are being made.
     var arrivals: [Int: Arrival] = [:]
     var incoming: [Int: Incoming] = [:]
@@ -206,6 +208,7 @@ struct PullSession: Sendable {
                     sequences.finish(position)
                 } else {
                     let key = ExpectedKey(documentID: change.documentID, sequence: change.sequence)
+                    revoked.remove(change.documentID)
                     if let double = expected.updateValue((position, change.bodySize), forKey: key) {
                         sequences.finish(double.number)
                     }
@@ -268,6 +271,10 @@ struct PullSession: Sendable {
     // MARK: Storing
 
     mutating func enqueue(_ key: Int, _ effects: inout [ReplicationEffect]) {
+        if let id = incoming[key]?.revision.documentID, revoked.contains(id) {
+            end(key, nil, reports: false, &effects)
+            return flushIfDue(&effects)
+        }
         insertQueue.append(key)
         insertBytes += incoming[key]?.revision.body.bytes.count ?? 0
         flushIfDue(&effects)
