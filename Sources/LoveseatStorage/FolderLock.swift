@@ -37,7 +37,10 @@ final class FolderLock: Sendable {
 
     func release() {
         descriptor.withLock {
-            if $0 >= 0 { close($0) }
+            guard $0 >= 0 else { return }
+            // A child process that is just being started still has the descriptor, and closing ours would leave the lock.
+            flock($0, LOCK_UN)
+            close($0)
             $0 = -1
         }
     }

@@ -56,6 +56,29 @@ import Testing
         }
     }
 
+    @Test func `a closed database is free, also while a child process has its descriptors`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-\(UUID().uuidString)")
+            .path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = try DocumentStore.open(folder: folder)
+        let lock = try #require(
+            (3..<1_024).first {
+                let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+                return path == "\(folder)/lock"
+            }
+        )
+        // As one has between its fork and its exec.
+        let child = Process()
+        child.executableURL = URL(filePath: "/bin/sleep")
+        child.arguments = ["60"]
+        child.standardInput = FileHandle(fileDescriptor: Int32(lock), closeOnDealloc: false)
+        try child.run()
+        defer { child.terminate() }
+        #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: folder) }
+        try store.close()
+        try DocumentStore.open(folder: folder).close()
+    }
+
     @Test func `a database that another process has open is refused with its number`() throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "loveseat-lock-\(UUID().uuidString)"
