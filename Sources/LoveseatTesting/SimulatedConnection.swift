@@ -170,7 +170,8 @@ final class SimulatedConnection {
             switch action {
             case .store(let request, let continuation):
                 let delay = generator.int(plan.storeDelay)
-                if delay == 0, end.lastStoreTime <= clock.now || !isOpen {
+                // What was asked before may still wait for its turn in this very moment.
+                if delay == 0, end.lastStoreTime < clock.now || !isOpen {
                     actions.append(contentsOf: end.peer.stored(continuation, ask(request, end)))
                 } else {
                     // Answers come in the order of the questions.

@@ -266,6 +266,21 @@ import Testing
         }
     }
 
+    @Test func `a damaged beginning of a blob is thrown away, and the blob fetched whole`() async throws {
+        let content = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 / 7) }
+        let blob = try far.saveBlob(content, contentType: "image/png")
+        try there.save(Document(id: "d", ["blob": blob.json]))
+        // As a connection that broke leaves it, and a disk that forgot what was written last.
+        let (folder, source) = (try #require(near.path), try #require(far.path))
+        let names = try FileManager.default.contentsOfDirectory(atPath: "\(source)/blobs")
+        let name = try #require(names.first)
+        let beginning = Data(content.prefix(200_000).dropLast(10) + [UInt8](repeating: 0, count: 10))
+        try beginning.write(to: URL(filePath: "\(folder)/blobs/partial-\(name)"))
+        let replicator = replicator(.pull)
+        #expect(await errors(replicator) == [:])
+        #expect(try near.blobContent(blob) == Data(content))
+    }
+
     // MARK: Old copies
 
     @Test func `a database that is put back from an old copy converges and loses nothing`() async throws {

@@ -20,7 +20,7 @@ extension PullSession {
         fetches[handle] = key
         effects.append(
             .store(
-                .beginBlob(handle, blob.digest, resumes: resumesBlobs),
+                .beginBlob(handle, blob.digest, resumes: resumesBlobs && !entry.startsOver),
                 then: .blobBegun(collection: collection, handle)
             )
         )
@@ -38,6 +38,7 @@ extension PullSession {
             properties["docID"] = entry.revision.documentID
             if blob.isCompressible { properties["compress"] = "true" }
             if offset > 0 { properties[ProtocolExtensions.blobOffset] = String(offset) }
+            incoming[key]?.isResumed = offset > 0
             effects.append(.send(Message(properties), then: .blob(collection: collection, handle)))
         case .underWay:
             fetches[handle] = nil
@@ -84,6 +85,11 @@ extension PullSession {
         guard let key = fetches.removeValue(forKey: handle), var entry = incoming[key] else { return }
         if let error {
             effects.append(.store(.cancelBlob(handle), then: .nothing))
+            if error.code == .corruptData, entry.isResumed {
+                (entry.isResumed, entry.startsOver) = (false, true)
+                incoming[key] = entry
+                return fetchNext(key, &effects)
+            }
             // A blob that the peer does not have will not be there next time; a damaged one may be whole then.
             end(
                 key,

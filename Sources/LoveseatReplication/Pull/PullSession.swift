@@ -38,6 +38,10 @@ struct PullSession: Sendable {
         let bodySize: Int
         var held: [BlobDigest]
         var missing: [BlobReference]
+        /// The blob being fetched began with what another connection had brought.
+        var isResumed = false
+        /// What another connection had brought turned out to be damaged.
+        var startsOver = false
     }
 
     let collection: Int
