@@ -17,7 +17,7 @@ extension StoreReplica {
         var scanned = 0
         let now = nowMilliseconds()
         let trusted = query.isForPush && query.trustsMarks ? remote : nil
-        let rule = query.isForPush ? rules.indices.contains(index) ? rules[index] : nil : nil
+        let rule = query.isForPush ? rule(index) : nil
         var isAtEnd = false
         try store.read { transaction in
             try transaction.changes(in: collection, since: query.since, notSyncedWith: trusted) { record in
@@ -77,9 +77,11 @@ extension StoreReplica {
     // MARK: Filters
 
     func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool, in index: Int) -> Bool {
-        guard rules.indices.contains(index), let filter = rules[index].pullFilter else { return true }
-        return filter(candidate, isAccessRemoved)
+        rule(index)?.pullFilter?(candidate, isAccessRemoved) ?? true
     }
+
+    /// What the app wants of a collection; nil if it said nothing.
+    private func rule(_ index: Int) -> CollectionRules? { rules.indices.contains(index) ? rules[index] : nil }
 
     func removeAccess(_ ids: [String], in index: Int) throws -> StoreAnswer {
         let revisions = try store.readRows { view in
@@ -133,19 +135,23 @@ extension StoreReplica {
                 return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
             }
         }
-        if !marks.isEmpty, let remote {
-            try store.write { transaction in
-                for mark in marks {
-                    try transaction.markSynced(
-                        mark.documentID,
-                        revision: mark.revision,
-                        remote: remote,
-                        in: collection
-                    )
-                }
+        try mark(marks, in: collection)
+        return .changeVerdicts(verdicts)
+    }
+
+    /// Writes down what the active side's remote is known to have.
+    func mark(_ revisions: [DocumentRevision], in collection: CollectionHandle) throws {
+        guard let remote, !revisions.isEmpty else { return }
+        try store.write { transaction in
+            for entry in revisions {
+                try transaction.markSynced(
+                    entry.documentID,
+                    revision: entry.revision,
+                    remote: remote,
+                    in: collection
+                )
             }
         }
-        return .changeVerdicts(verdicts)
     }
 
     func judge(_ proposals: [ProposedChange], in collection: CollectionHandle) throws -> StoreAnswer {

@@ -82,17 +82,7 @@ package final class StoreReplica: ReplicaStore {
             )
         case .insert(let index, let revisions): return try insert(revisions, in: collections[index])
         case .markSynced(let index, let revisions):
-            guard let remote else { return .done }
-            try store.write { transaction in
-                for entry in revisions {
-                    try transaction.markSynced(
-                        entry.documentID,
-                        revision: entry.revision,
-                        remote: remote,
-                        in: collections[index]
-                    )
-                }
-            }
+            try mark(revisions, in: collections[index])
             return .done
         case .listConflicts(let index):
             return .documentIDs(try store.read { try $0.conflictedIDs(in: collections[index]) })
