@@ -25,6 +25,9 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
@@ -63,14 +66,27 @@ let package = Package(
 
         // Network.
         .target(
+            name: "LoveseatIdentity",
+            dependencies: [
+                "LoveseatModel",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "X509", package: "swift-certificates"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
             name: "LoveseatNetwork",
             dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatCore",
+                "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatIdentity",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -80,7 +96,7 @@ let package = Package(
         // Face.
         .target(
             name: "Loveseat",
-            dependencies: ["LoveseatModel", "LoveseatCore", "LoveseatNetwork"],
+            dependencies: ["LoveseatModel", "LoveseatCore", "LoveseatIdentity", "LoveseatNetwork"],
             swiftSettings: strict
         ),
 
@@ -141,9 +157,15 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LoveseatIdentityTests",
+            dependencies: ["LoveseatModel", "LoveseatIdentity", "LoveseatTesting"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "LoveseatNetworkTests",
             dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatNetwork", "LoveseatTesting",
+                "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatIdentity", "LoveseatNetwork",
+                "LoveseatTesting",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -13,15 +13,15 @@ struct LoveseatCommand: AsyncParsableCommand {
 
             EXAMPLES
               loveseat import cities cities.json --id-field code
-              loveseat serve cities --port 55990 --user ana --password-file secret.txt --no-tls
+              loveseat serve cities --port 55990 --user ana --password-file secret.txt
               loveseat create copy
-              loveseat sync copy ws://192.168.1.7:55990/cities --user ana --continuous
+              loveseat sync copy wss://192.168.1.7:55990/cities --user ana --pin FINGERPRINT --continuous
 
             EXIT CODES
               0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
             database, document, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
             already exists · 74 the disk failed · 75 in use, try later · 76 the peer broke the protocol · 77 refused: \
-            password or permission
+            password, permission or certificate
 
             Shell completion: loveseat --generate-completion-script bash|zsh|fish
             """,
@@ -43,6 +43,7 @@ struct LoveseatCommand: AsyncParsableCommand {
                 name: "Peers",
                 subcommands: [
                     Serve.self, Push.self, Pull.self, Sync.self, Pending.self, Conflicts.self, Why.self,
+                    Identity.self,
                 ]
             ),
         ]
@@ -81,12 +82,14 @@ extension LoveseatError {
         switch code {
         case .notFound, .unknownHost, .httpNotFound, .cantOpenFile: 66
         case .badDocID, .invalidJSON, .decodingError, .encodingError, .corruptData, .corruptRevisionData,
-            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict:
+            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict, .crypto:
             65
         case .invalidParameter, .invalidURL, .unsupported: 64
         case .busy: 75
         case .ioError, .notWriteable: 74
-        case .httpAuthRequired, .httpForbidden: 77
+        case .httpAuthRequired, .httpForbidden, .httpProxyAuthRequired, .tlsCertExpired, .tlsCertUntrusted,
+            .tlsClientCertRequired, .tlsClientCertRejected, .tlsCertUnknownRoot:
+            77
         case .remoteError, .webSocketProtocolError: 76
         case .assertionFailed, .unexpectedError: 70
         default:

@@ -63,17 +63,43 @@ final class CommandLineFolder: Sendable {
         try text.write(toFile: "\(path)/\(file)", atomically: true, encoding: .utf8)
     }
 
-    /// Serves a database, and returns when it accepts connections.
+    /// Serves a database in the clear, and returns when it accepts connections.
     func serve(_ database: String, _ arguments: String...) throws -> Server {
-        let all = ["serve", database, "--interface", "127.0.0.1", "--no-tls"] + arguments
-        let (process, output, _) = try start(all)
+        try serve(database, ["--no-tls"] + arguments, environment: [:]).server
+    }
+
+    /// Serves a database over TLS, and returns when it accepts connections.
+    func serveSecurely(_ database: String, _ arguments: [String], environment: [String: String]) throws
+        -> SecureServer
+    {
+        let (server, errors) = try serve(database, arguments, environment: environment)
+        // It was said before the URLs.
+        let said = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
+        let pin = try #require(said.split(separator: "pin ").last?.prefix { $0 != "\n" })
+        return SecureServer(server: server, pin: String(pin))
+    }
+
+    private func serve(_ database: String, _ arguments: [String], environment: [String: String]) throws
+        -> (server: Server, errors: Pipe)
+    {
+        let all = ["serve", database, "--interface", "127.0.0.1"] + arguments
+        let (process, output, errors) = try start(all, environment: environment)
         var line = ""
         while !line.contains("\n") {
             let piece = output.fileHandleForReading.availableData
             try #require(!piece.isEmpty, "the listener ended by itself")
             line += String(decoding: piece, as: UTF8.self)
         }
-        return Server(process: process, url: line.trimmingCharacters(in: .whitespacesAndNewlines))
+        let url = line.trimmingCharacters(in: .whitespacesAndNewlines)
+        return (Server(process: process, url: url), errors)
+    }
+
+    struct SecureServer {
+        let server: Server
+        let pin: String
+
+        var url: String { server.url }
+        func interrupt() -> Int32 { server.interrupt() }
     }
 
     struct Server {

@@ -6,10 +6,10 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Let peers replicate with a database, until interrupted.",
         discussion: """
-            Prints the URLs, one a line, as soon as it accepts. Connections are in the clear in this version, with or \
-            without --no-tls.
+            Prints the URLs, one a line, as soon as it accepts, and on standard error the fingerprint of its certificate, \
+            which others pin: `loveseat sync DB URL --pin FINGERPRINT`.
 
-            EXAMPLE: loveseat serve trips --port 55990 --user ana --password-file secret.txt --no-tls
+            EXAMPLE: loveseat serve trips --port 55990 --user ana --password-file secret.txt
             """
     )
 
@@ -25,14 +25,31 @@ struct Serve: AsyncParsableCommand {
     var readOnly = false
     @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
     var delta = false
+    @Option(
+        help:
+            "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12 (LOVESEAT_IDENTITY_PASSWORD has its password)."
+    )
+    var tls = "anonymous"
     @Flag(help: "Serve in the clear.")
     var noTls = false
+    @Option(
+        name: .customLong("client-ca"),
+        help: "A PEM file: clients need a certificate of one of its authorities."
+    )
+    var clientCA: String?
 
     @OptionGroup var logging: LogOptions
 
-    func run() async throws {
-        try logging.begin()
-        let database = try argument.open(keepsDeltaBases: delta)
+    func validate() throws {
+        guard clientCA == nil || credentials.user == nil else {
+            throw ValidationError("Use either --client-ca or --user.")
+        }
+        guard clientCA == nil || !noTls else {
+            throw ValidationError("Certificates are shown in TLS: leave out --no-tls or --client-ca.")
+        }
+    }
+
+    private func configuration(_ database: Database) throws -> URLEndpointListenerConfiguration {
         var configuration = URLEndpointListenerConfiguration(
             collections: try database.collections(named: collections.collectionNames)
         )
@@ -40,8 +57,13 @@ struct Serve: AsyncParsableCommand {
         configuration.networkInterface = interface
         configuration.readOnly = readOnly
         configuration.enableDeltaSync = delta
-        configuration.disableTLS = true
-        if !noTls { Output.remark("loveseat: this version has no TLS: serving in the clear") }
+        configuration.disableTLS = noTls
+        if !noTls { configuration.tlsIdentity = try Identities.identity(tls) }
+        if let clientCA {
+            configuration.authenticator = ListenerCertificateAuthenticator(
+                rootCertificates: try Identities.certificates(clientCA)
+            )
+        }
         if let user = credentials.user {
             let password = try credentials.password()
             configuration.authenticator = ListenerPasswordAuthenticator {
@@ -49,10 +71,19 @@ struct Serve: AsyncParsableCommand {
                     && ListenerPasswordAuthenticator.isEqual($1, password)
             }
         }
-        let listener = URLEndpointListener(configuration)
+        return configuration
+    }
+
+    func run() async throws {
+        try logging.begin()
+        let database = try argument.open(keepsDeltaBases: delta)
+        let listener = URLEndpointListener(try configuration(database))
         let (interrupts, continuation) = AsyncStream<Void>.makeStream()
         Signals.onInterrupt { continuation.yield() }
         try await listener.start()
+        if let certificate = listener.tlsIdentity?.certs.first {
+            Output.remark("loveseat: pin \(certificate.fingerprint)")
+        }
         for url in listener.urls ?? [] { try Output.standard.line(url.absoluteString) }
         try Output.standard.flush()
         for await _ in interrupts { break }

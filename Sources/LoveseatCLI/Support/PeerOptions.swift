@@ -4,11 +4,12 @@ import Loveseat
 
 /// Which peer, and which documents are meant.
 struct PeerOptions: ParsableArguments {
-    @Argument(help: "The peer: ws://host:port/database")
+    @Argument(help: "The peer: wss://host:port/database, or ws:// in the clear.")
     var url: String?
     @Option(help: "Another database of this machine, in place of a URL.")
     var localDb: String?
     @OptionGroup var credentials: Credentials
+    @OptionGroup var trust: TrustOptions
     @Option(help: "The ID of a session with a gateway.")
     var session: String?
     @Option(name: .customLong("header"), help: "Another HTTP header, \"Name: value\". Can be repeated.")
@@ -34,8 +35,13 @@ struct PeerOptions: ParsableArguments {
         guard (url == nil) != (localDb == nil) else {
             throw ValidationError("Name the peer: either a URL or --local-db.")
         }
-        guard session == nil || credentials.user == nil else {
-            throw ValidationError("Use either --session or --user.")
+        guard [session, credentials.user, trust.identity].count(where: { $0 != nil }) <= 1 else {
+            throw ValidationError("Use one of --session, --user and --identity.")
+        }
+        for (name, value) in [("--doc-ids", docIds), ("--channels", channels)] {
+            guard value.isEmpty || value.contains(where: { $0 != "," }) else {
+                throw ValidationError("\(name) names nothing: leave it out for all.")
+            }
         }
     }
 
@@ -46,13 +52,16 @@ struct PeerOptions: ParsableArguments {
             return DatabaseEndpoint(database: try other.open())
         }
         guard let url = url.flatMap({ URL(string: $0) }) else {
-            throw LoveseatError(.invalidURL, "\(url ?? "") is no URL: use ws://host:port/database")
+            throw LoveseatError(.invalidURL, "\(url ?? "") is no URL: use wss://host:port/database")
         }
         return URLEndpoint(url)
     }
 
     private func authenticator() throws -> (any Authenticator)? {
         if let session { return SessionAuthenticator(sessionID: session) }
+        if let identity = try trust.clientIdentity() {
+            return ClientCertificateAuthenticator(identity: identity)
+        }
         return try credentials.authenticator()
     }
 
@@ -106,6 +115,7 @@ struct PeerOptions: ParsableArguments {
         configuration.replicatorType = type
         configuration.authenticator = authenticator
         configuration.headers = try headerFields()
+        try trust.apply(to: &configuration)
         return configuration
     }
 }

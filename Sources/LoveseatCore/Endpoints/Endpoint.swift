@@ -65,6 +65,15 @@ package struct ConnectionOptions: Sendable {
     /// The name or address of the interface to connect from.
     package var networkInterface: String?
     package var cookies: CookieStorage?
+    package var pinnedServerCertificate: TLSCertificate?
+    /// In lower-case hexadecimal.
+    package var pinnedServerFingerprint: String?
+    package var acceptsOnlySelfSigned = false
+    /// Nil: the system's.
+    package var rootCertificates: [TLSCertificate]?
+    package var proxy: ProxyConfiguration?
+    /// Told of the server's certificate before it is judged.
+    package var sawServerCertificate: @Sendable (TLSCertificate) -> Void = { _ in }
     package var offers: [ReplicationProtocol] = [.mobile3, .mobile2]
 
     package init() {}
@@ -74,9 +83,16 @@ package struct ConnectionOptions: Sendable {
 package struct PeerConnection: Sendable {
     package let channel: any MessageChannel
     package let negotiated: ReplicationProtocol
+    /// Who the other side is. Only listeners know.
+    package let peer: PeerIdentity
 
-    package init(channel: any MessageChannel, negotiated: ReplicationProtocol) {
+    package init(
+        channel: any MessageChannel,
+        negotiated: ReplicationProtocol,
+        peer: PeerIdentity = PeerIdentity()
+    ) {
         self.channel = channel
         self.negotiated = negotiated
+        self.peer = peer
     }
 }

@@ -138,6 +138,14 @@ extension Replicator {
             config.heartbeat == 0 ? ReplicatorConfiguration.defaultHeartbeat : config.heartbeat
         options.networkInterface = config.networkInterface
         options.cookies = try cookieStorage()
+        options.pinnedServerCertificate = config.pinnedServerCertificate
+        options.pinnedServerFingerprint = try config.pinnedFingerprint()
+        options.acceptsOnlySelfSigned = config.acceptOnlySelfSignedServerCertificate
+        options.rootCertificates = config.rootCertificates
+        options.proxy = config.proxy
+        options.sawServerCertificate = { [weak self] certificate in
+            self?.state.withLock { $0.serverCertificate = certificate }
+        }
         return options
     }
 

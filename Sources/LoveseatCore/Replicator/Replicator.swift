@@ -1,4 +1,4 @@
-import LoveseatModel
+public import LoveseatModel
 import Synchronization
 
 /// The active peer: replicates collections of a database with a peer, in one pass or continuously.
@@ -29,6 +29,7 @@ public final class Replicator: Sendable {
         var isSuspended = false
         /// Cookies that live as long as the replicator.
         var cookies = CookieJar()
+        var serverCertificate: TLSCertificate?
         var nextFeed = 0
         var statusFeeds: [Int: FeedBuffer<Status>] = [:]
         var documentFeeds: [Int: FeedBuffer<DocumentReplication>] = [:]
@@ -44,6 +45,9 @@ public final class Replicator: Sendable {
 
     /// What it is doing now.
     public var status: Status { state.withLock { $0.status } }
+
+    /// The certificate that the server showed last, also if it was not trusted; nil before the first TLS handshake.
+    public var serverCertificate: TLSCertificate? { state.withLock { $0.serverCertificate } }
 
     /// Its status from now on: the current one first if it was started, then every change. Ends when it stops.
     public var statuses: Feed<Status> {

@@ -1,4 +1,4 @@
-import LoveseatModel
+public import LoveseatModel
 
 /// Which way documents go.
 public enum ReplicatorType: UInt8, Hashable, Sendable {
@@ -28,6 +28,8 @@ public struct ReplicatorConfiguration: Sendable {
     public static let defaultEnableAutoPurge = true
     /// False.
     public static let defaultAcceptParentCookies = false
+    /// False: servers need a certificate of an authority that is trusted.
+    public static let defaultSelfSignedCertificateOnly = false
     /// False.
     public static let defaultEnableDeltaSync = false
     /// 60 seconds.
@@ -43,6 +45,19 @@ public struct ReplicatorConfiguration: Sendable {
     public var continuous = defaultContinuous
     /// How to prove who we are; nil if the peer does not ask.
     public var authenticator: (any Authenticator)?
+    /// A certificate that must be among those that the server shows: its own, or that of an authority above it. Nothing
+    /// else is checked then: neither the name of the host nor expiration. Takes precedence over the other ways.
+    public var pinnedServerCertificate: TLSCertificate?
+    /// The same by the certificate's SHA-256 fingerprint, in hexadecimal with or without colons, for who does not have the
+    /// certificate. ``pinnedServerCertificate`` takes precedence.
+    public var pinnedServerFingerprint: String?
+    /// Whether to accept servers whose certificate is self-signed, and only those. It keeps listeners from being overheard,
+    /// but not from being impersonated: pin the certificate against that.
+    public var acceptOnlySelfSignedServerCertificate = defaultSelfSignedCertificateOnly
+    /// The authorities that may vouch for the server, in place of the system's; nil for the system's.
+    public var rootCertificates: [TLSCertificate]?
+    /// The HTTP proxy to connect through; nil for none.
+    public var proxy: ProxyConfiguration?
     /// More HTTP headers for the connection's first request. They take the place of our own but for those of the
     /// handshake; a `Cookie` is added to the others.
     public var headers: [String: String]?
@@ -91,6 +106,21 @@ public struct ReplicatorConfiguration: Sendable {
     /// The same once more.
     public init(config: ReplicatorConfiguration) { self = config }
 
+    /// The fingerprint as certificates tell theirs.
+    func pinnedFingerprint() throws(LoveseatError) -> String? {
+        guard let given = pinnedServerFingerprint else { return nil }
+        let digits = given.lowercased().filter { $0 != ":" }
+        guard digits.utf8.count == 64,
+            digits.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+        else {
+            throw LoveseatError(
+                .invalidParameter,
+                "\"\(given)\" is no SHA-256 fingerprint: it has 64 hexadecimal digits"
+            )
+        }
+        return digits
+    }
+
     /// Says what cannot work.
     func validate() throws(LoveseatError) {
         guard let first = collections.first else {
@@ -110,6 +140,8 @@ public struct ReplicatorConfiguration: Sendable {
                 throw LoveseatError(.invalidParameter, "\(name) must be 0 or more seconds, not \(value)")
             }
         }
+        try proxy?.validate()
+        _ = try pinnedFingerprint()
         for (name, value) in headers ?? [:] {
             guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3A }),
                 value.utf8.allSatisfy({ $0 >= 0x20 || $0 == 0x09 })

@@ -68,6 +68,8 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let unsupported = Code(19)
         /// Not a database, or one with another key.
         public static let unreadableDatabase = Code(20)
+        /// A key, certificate or identity that cannot be made, read or kept.
+        public static let crypto = Code(22)
         /// A newer version of Loveseat wrote the database.
         public static let databaseTooNew = Code(28)
         /// The document ID breaks the rules.
@@ -88,10 +90,22 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let tooManyRedirects = Code(5005)
         /// The TLS handshake failed.
         public static let tlsHandshakeFailed = Code(5006)
+        /// The server's certificate has expired, or is not valid yet.
+        public static let tlsCertExpired = Code(5007)
+        /// The server's certificate is not to be trusted, such as one for another host.
+        public static let tlsCertUntrusted = Code(5008)
+        /// The server asks for a client certificate.
+        public static let tlsClientCertRequired = Code(5009)
+        /// The server refuses the client's certificate.
+        public static let tlsClientCertRejected = Code(5010)
+        /// The server's certificate is self-signed, of an unknown authority, or not the pinned one.
+        public static let tlsCertUnknownRoot = Code(5011)
         /// A redirect to somewhere that is no HTTP URL.
         public static let invalidRedirect = Code(5012)
         /// User name or password missing or wrong.
         public static let httpAuthRequired = Code(10401)
+        /// The HTTP proxy asks for a user name and password.
+        public static let httpProxyAuthRequired = Code(10407)
         /// Not allowed, such as pushing to a read-only listener.
         public static let httpForbidden = Code(10403)
         /// The peer has no such database or collection.
@@ -104,6 +118,10 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let webSocketProtocolError = Code(11002)
         /// The connection broke.
         public static let webSocketAbnormalClose = Code(11006)
+        /// The app's transport broke, and may work again.
+        public static let webSocketCloseUserTransient = Code(14001)
+        /// The app's transport broke for good.
+        public static let webSocketCloseUserPermanent = Code(14002)
         /// The text is not JSON.
         public static let invalidJSON = Code(17001)
         /// A value does not decode into the type.

@@ -14,6 +14,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private let address: WebSocketAddress
     private let head: HTTPRequestHead
     private let options: ConnectionOptions
+    private let tls: ClientTLS?
     private let outcome: EventLoopPromise<WebSocketClient.Outcome>
     /// Takes the HTTP handlers out of the pipeline.
     private let endHTTP: (any Channel) -> Void
@@ -24,20 +25,31 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         _ address: WebSocketAddress,
         head: HTTPRequestHead,
         options: ConnectionOptions,
+        tls: ClientTLS?,
         outcome: EventLoopPromise<WebSocketClient.Outcome>,
         endHTTP: @escaping (any Channel) -> Void
     ) {
         self.address = address
         self.head = head
         self.options = options
+        self.tls = tls
         self.outcome = outcome
         self.endHTTP = endHTTP
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        // Behind a proxy the connection is there already.
+        if context.channel.isActive { ask(context) }
+    }
+
     func channelActive(context: ChannelHandlerContext) {
+        ask(context)
+        context.fireChannelActive()
+    }
+
+    private func ask(_ context: ChannelHandlerContext) {
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-        context.fireChannelActive()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -55,20 +67,27 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        outcome.fail(
-            error is HTTPParserError
-                ? LoveseatError(.webSocketProtocolError, "the server's answer is no HTTP: \(error)")
-                : LoveseatError(network: error)
-        )
+        outcome.fail(explain(error))
         context.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         if let response { refuse(response) }
         outcome.fail(
-            LoveseatError(.webSocketAbnormalClose, "the server closed the connection without an answer")
+            tls?.failure
+                ?? LoveseatError(
+                    .webSocketAbnormalClose,
+                    "the server closed the connection without an answer"
+                )
         )
         context.fireChannelInactive()
+    }
+
+    private func explain(_ error: any Error) -> LoveseatError {
+        if let failure = tls?.failure { return failure }
+        guard error is HTTPParserError else { return LoveseatError(network: error) }
+        let advice = tls == nil ? ": if it speaks TLS, use a wss:// URL" : ""
+        return LoveseatError(.webSocketProtocolError, "the server's answer is no HTTP (\(error))\(advice)")
     }
 
     private func keepCookies(_ headers: HTTPHeaders) {

@@ -50,10 +50,6 @@ struct WebSocketClient: Sendable {
     }
 
     private func attempt(_ address: WebSocketAddress, sendsCredentials: Bool) async throws -> Outcome {
-        guard !address.isSecure else {
-            // The seam for TLS: its handlers go in front of the HTTP ones in `initialize` below.
-            throw LoveseatError(.unsupported, "this version has no TLS yet: use a ws:// URL")
-        }
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let outcome = loop.makePromise(of: Outcome.self)
         let head = request(address, sendsCredentials: sendsCredentials)
@@ -66,26 +62,24 @@ struct WebSocketClient: Sendable {
                 throw LoveseatError(.unknownInterface, LoveseatError(network: error).message)
             }
         }
+        let tls = address.isSecure ? ClientTLS(host: address.host, options: options) : nil
+        let install: @Sendable (any Channel) throws -> Void = { channel in
+            try Self.install(on: channel, address, tls, head: head, options: options, outcome: outcome)
+        }
         var bootstrap = ClientBootstrap(group: loop)
         if let local { bootstrap = bootstrap.bind(to: local) }
         let connecting = bootstrap.connectTimeout(Self.timeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let decoder = ByteToMessageHandler(
-                        HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes)
-                    )
-                    let encoder = HTTPRequestEncoder()
-                    try channel.pipeline.syncOperations.addHandlers([
-                        encoder, decoder,
-                        ClientHandshake(address, head: head, options: options, outcome: outcome) { channel in
-                            _ = channel.pipeline.syncOperations.removeHandler(encoder)
-                            _ = channel.pipeline.syncOperations.removeHandler(decoder)
-                        },
-                    ])
+                    guard let proxy = options.proxy else { return try install(channel) }
+                    try Self.tunnel(through: proxy, on: channel, to: address, outcome: outcome, then: install)
                 }
             }
-            .connect(host: address.host, port: address.port)
+            .connect(
+                host: options.proxy?.host ?? address.host,
+                port: options.proxy.map { Int($0.port) } ?? address.port
+            )
         connecting.whenFailure { outcome.fail(LoveseatError(network: $0)) }
         outcome.futureResult.whenComplete { result in
             deadline.cancel()
@@ -98,6 +92,40 @@ struct WebSocketClient: Sendable {
         } onCancel: {
             outcome.fail(CancellationError())
         }
+    }
+
+    /// Puts what speaks with the peer at the end of a channel's pipeline.
+    private static func install(
+        on channel: any Channel,
+        _ address: WebSocketAddress,
+        _ tls: ClientTLS?,
+        head: HTTPRequestHead,
+        options: ConnectionOptions,
+        outcome: EventLoopPromise<Outcome>
+    ) throws {
+        if let tls { try channel.pipeline.syncOperations.addHandler(tls.makeHandler()) }
+        let codec = ClientCodec()
+        let handshake = ClientHandshake(address, head: head, options: options, tls: tls, outcome: outcome) {
+            codec.remove(from: $0)
+        }
+        try channel.pipeline.syncOperations.addHandlers(codec.handlers + [handshake])
+    }
+
+    private static func tunnel(
+        through proxy: ProxyConfiguration,
+        on channel: any Channel,
+        to address: WebSocketAddress,
+        outcome: EventLoopPromise<Outcome>,
+        then install: @escaping (any Channel) throws -> Void
+    ) throws {
+        let codec = ClientCodec()
+        let tunnel = ProxyTunnel(proxy, to: address, fail: { outcome.fail($0) }) { channel in
+            do {
+                try install(channel)
+                codec.remove(from: channel)
+            } catch { outcome.fail(LoveseatError(network: error)) }
+        }
+        try channel.pipeline.syncOperations.addHandlers(codec.handlers + [tunnel])
     }
 
     private func request(_ address: WebSocketAddress, sendsCredentials: Bool) -> HTTPRequestHead {
@@ -127,6 +155,19 @@ struct WebSocketClient: Sendable {
         let offers = options.offers.map(\.rawValue).joined(separator: ",")
         headers.add(name: "Sec-WebSocket-Protocol", value: offers)
         return HTTPRequestHead(version: .http1_1, method: .GET, uri: address.target, headers: headers)
+    }
+}
+
+/// HTTP's two handlers of a client, which can be taken out again.
+private struct ClientCodec {
+    let encoder = HTTPRequestEncoder()
+    let decoder = ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes))
+
+    var handlers: [any ChannelHandler] { [encoder, decoder] }
+
+    func remove(from channel: any Channel) {
+        _ = channel.pipeline.syncOperations.removeHandler(encoder)
+        _ = channel.pipeline.syncOperations.removeHandler(decoder)
     }
 }
 

@@ -1,4 +1,3 @@
-import Dispatch
 import Logging
 import LoveseatCore
 import LoveseatModel
@@ -12,7 +11,8 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private let judge: UpgradeJudge
-    private let authenticator: (any ListenerAuthenticator)?
+    private let gatekeeper: Gatekeeper
+    private let shown: ShownCertificates?
     private let heartbeat: Double
     private let serve: @Sendable (PeerConnection) -> Void
     /// Takes the HTTP handlers out of the pipeline.
@@ -22,13 +22,15 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
     init(
         judge: UpgradeJudge,
-        authenticator: (any ListenerAuthenticator)?,
+        gatekeeper: Gatekeeper,
+        shown: ShownCertificates?,
         heartbeat: Double,
         serve: @escaping @Sendable (PeerConnection) -> Void,
         endHTTP: @escaping (any Channel) -> Void
     ) {
         self.judge = judge
-        self.authenticator = authenticator
+        self.gatekeeper = gatekeeper
+        self.shown = shown
         self.heartbeat = heartbeat
         self.serve = serve
         self.endHTTP = endHTTP
@@ -46,39 +48,49 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard error is HTTPParserError, !isAnswered else { return context.close(promise: nil) }
+        guard error is HTTPParserError, !isAnswered else {
+            if !isAnswered {
+                LogDomain.listener.log(
+                    .notice,
+                    "refused \(context.remoteAddress?.description ?? "a client"): \(LoveseatError(network: error).message)"
+                )
+            }
+            isAnswered = true
+            return context.close(promise: nil)
+        }
         isAnswered = true
         refuse(UpgradeJudge.Refusal(status: .badRequest, reason: "this is no HTTP request"), context)
     }
 
+    /// Who it is comes first: before that nobody learns even what there is.
     private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
-        do throws(UpgradeJudge.Refusal) {
-            let acceptance = try judge.judge(head)
-            let allowed = isAllowed(head.headers, context.eventLoop)
-            allowed.assumeIsolated().whenSuccess { isAllowed in
-                guard context.channel.isActive else { return }
-                if isAllowed {
-                    self.upgrade(acceptance, context)
-                } else {
-                    self.refuse(.unauthorized, context)
-                }
-            }
-        } catch { refuse(error, context) }
+        let admission = context.eventLoop.makePromise(of: Result<PeerIdentity, UpgradeJudge.Refusal>.self)
+        let certificates = shown?.all ?? []
+        let address = context.remoteAddress?.ipAddress ?? ""
+        Task { [gatekeeper] in
+            do throws(UpgradeJudge.Refusal) {
+                let peer = try await gatekeeper.admit(
+                    head.headers,
+                    address: address,
+                    certificates: certificates
+                )
+                admission.succeed(.success(peer))
+            } catch { admission.succeed(.failure(error)) }
+        }
+        admission.futureResult.assumeIsolated().whenSuccess { result in
+            guard context.channel.isActive else { return }
+            do throws(UpgradeJudge.Refusal) {
+                let peer = try result.get()
+                self.upgrade(try self.judge.judge(head), peer, context)
+            } catch { self.refuse(error, context) }
+        }
     }
 
-    private func isAllowed(_ headers: HTTPHeaders, _ loop: any EventLoop) -> EventLoopFuture<Bool> {
-        guard let authenticator else { return loop.makeSucceededFuture(true) }
-        guard let passwords = authenticator as? ListenerPasswordAuthenticator,
-            let header = headers.first(name: "Authorization"),
-            let (username, password) = UpgradeHeaders.credentials(header)
-        else { return loop.makeSucceededFuture(false) }
-        // The app's closure may take its time; no other connection waits for it.
-        let promise = loop.makePromise(of: Bool.self)
-        DispatchQueue.global().async { promise.succeed(passwords.accepts(username, password)) }
-        return promise.futureResult
-    }
-
-    private func upgrade(_ acceptance: UpgradeJudge.Acceptance, _ context: ChannelHandlerContext) {
+    private func upgrade(
+        _ acceptance: UpgradeJudge.Acceptance,
+        _ peer: PeerIdentity,
+        _ context: ChannelHandlerContext
+    ) {
         let headers: HTTPHeaders = [
             "Connection": "Upgrade",
             "Upgrade": "websocket",
@@ -94,7 +106,7 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
             let webSocket = try WebSocketChannel.install(on: channel, isClient: false, heartbeat: heartbeat)
             endHTTP(channel)
             _ = context.pipeline.syncOperations.removeHandler(self)
-            serve(PeerConnection(channel: webSocket, negotiated: acceptance.negotiated))
+            serve(PeerConnection(channel: webSocket, negotiated: acceptance.negotiated, peer: peer))
         } catch { context.close(promise: nil) }
     }
 

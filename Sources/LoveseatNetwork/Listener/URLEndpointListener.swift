@@ -1,6 +1,7 @@
 public import Foundation
 import Logging
 import LoveseatCore
+public import LoveseatIdentity
 public import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
@@ -31,6 +32,7 @@ public final class URLEndpointListener: Sendable {
         let peers: PassivePeers
         let port: UInt16
         let urls: [URL]
+        let identity: TLSIdentity?
     }
 
     /// Makes a listener, which listens when it is started.
@@ -46,6 +48,9 @@ public final class URLEndpointListener: Sendable {
     /// running.
     public var urls: [URL]? { running.withLockedValue { $0?.urls } }
 
+    /// The identity it shows to clients; nil unless it is running with TLS.
+    public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
+
     /// How many peers there are now.
     public var status: ConnectionStatus {
         let counts = running.withLockedValue { $0?.peers.counts } ?? (0, 0)
@@ -54,8 +59,9 @@ public final class URLEndpointListener: Sendable {
 
     /// Starts to listen; does nothing if it does already.
     ///
-    /// - Throws: ``LoveseatError``: `invalidParameter` for no collections or those of two databases, `unsupported` unless
-    ///   `disableTLS` is set, `EADDRINUSE` of the `posix` domain if the port is taken, `unknownHost` for an interface that
+    /// - Throws: ``LoveseatError``: `invalidParameter` for no collections or those of two databases, or for an
+    ///   authenticator that needs TLS where it is disabled; `crypto` for an identity that cannot be used or kept;
+    ///   `EADDRINUSE` of the `posix` domain if the port is taken, `unknownHost` for an interface that
     ///   does not exist, `notOpen`.
     public func start() async throws(LoveseatError) {
         guard running.withLockedValue({ $0 == nil }) else { return }
@@ -67,12 +73,7 @@ public final class URLEndpointListener: Sendable {
                 "a listener serves at least one collection, all of one database"
             )
         }
-        guard config.disableTLS else {
-            throw LoveseatError(
-                .unsupported,
-                "this version has no TLS yet: set disableTLS to serve in the clear"
-            )
-        }
+        let identity = try chooseIdentity()
         let peers = PassivePeers(
             database: database,
             collections: config.collections,
@@ -81,7 +82,7 @@ public final class URLEndpointListener: Sendable {
         )
         try database.adopt(self)
         do {
-            let channel = try await bind(peers, databaseName: database.name)
+            let channel = try await bind(peers, try identity.map(makeTLS), databaseName: database.name)
             let port = UInt16(channel.localAddress?.port ?? 0)
             let urls = try ListenerAddresses.urls(
                 networkInterface: config.networkInterface,
@@ -90,7 +91,9 @@ public final class URLEndpointListener: Sendable {
                 databaseName: database.name
             )
             LogDomain.listener.log(.info, "\(database.name): listening on port \(port)")
-            running.withLockedValue { $0 = Running(channel: channel, peers: peers, port: port, urls: urls) }
+            running.withLockedValue {
+                $0 = Running(channel: channel, peers: peers, port: port, urls: urls, identity: identity)
+            }
         } catch {
             database.release(self)
             throw LoveseatError(network: error)
@@ -110,12 +113,38 @@ public final class URLEndpointListener: Sendable {
         config.collections.first?.database.release(self)
     }
 
-    private func bind(_ peers: PassivePeers, databaseName: String) async throws -> any Channel {
+    private func chooseIdentity() throws(LoveseatError) -> TLSIdentity? {
+        guard config.disableTLS else {
+            if let identity = config.tlsIdentity { return identity }
+            return try TLSIdentity.anonymousIdentity(in: config.identityStore ?? TLSIdentity.standardStore)
+        }
+        guard !(config.authenticator is ListenerCertificateAuthenticator) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "certificates are shown in TLS handshakes: do not disable TLS with a ListenerCertificateAuthenticator"
+            )
+        }
+        return nil
+    }
+
+    private func makeTLS(_ identity: TLSIdentity) throws(LoveseatError) -> ListenerTLS {
+        let certificates = config.authenticator as? ListenerCertificateAuthenticator
+        return try ListenerTLS(
+            identity: identity,
+            clients: certificates.map { .required($0.accepts) } ?? .notAsked
+        )
+    }
+
+    private func bind(
+        _ peers: PassivePeers,
+        _ tls: ListenerTLS?,
+        databaseName: String
+    ) async throws -> any Channel {
         let halfOpen = HalfOpenConnections(
             limit: Self.mostHalfOpen,
             patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
         )
-        let authenticator = config.authenticator
+        let gatekeeper = Gatekeeper(config.authenticator)
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -123,14 +152,16 @@ public final class URLEndpointListener: Sendable {
             .childChannelInitializer { channel in
                 halfOpen.add(channel)
                 return channel.eventLoop.makeCompletedFuture {
-                    // The seam for TLS: its handlers go in front of these.
+                    let secure = tls?.makeHandlers()
+                    if let secure { try channel.pipeline.syncOperations.addHandlers(secure.handlers) }
                     let decoder = ByteToMessageHandler(
                         HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes)
                     )
                     let encoder = HTTPResponseEncoder()
                     let handshake = ListenerHandshake(
                         judge: UpgradeJudge(databaseName: databaseName),
-                        authenticator: authenticator,
+                        gatekeeper: gatekeeper,
+                        shown: secure?.shown,
                         heartbeat: ReplicatorConfiguration.defaultHeartbeat,
                         serve: { connection in
                             halfOpen.remove(channel)

@@ -1,4 +1,5 @@
 public import LoveseatCore
+public import LoveseatIdentity
 
 /// How a ``URLEndpointListener`` serves collections. A value: a listener keeps the one it was made with.
 public struct URLEndpointListenerConfiguration: Sendable {
@@ -17,8 +18,12 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var port: UInt16? = defaultPort
     /// An interface's name or address to listen on; nil for all.
     public var networkInterface: String?
-    /// Whether connections are in the clear. This version has no TLS yet, so it must be true.
+    /// Whether connections are in the clear, for tests and for networks that are safe otherwise.
     public var disableTLS = defaultDisableTls
+    /// The listener's key and certificate; nil for the one of ``TLSIdentity/anonymousIdentity(in:)``.
+    public var tlsIdentity: TLSIdentity?
+    /// Where the anonymous identity is kept; nil for ``TLSIdentity/standardStore``.
+    public var identityStore: (any IdentityStore)?
     /// Decides who may connect; nil lets everybody.
     public var authenticator: (any ListenerAuthenticator)?
     /// Whether peers may only pull.
@@ -31,26 +36,4 @@ public struct URLEndpointListenerConfiguration: Sendable {
 
     /// Serves collections to everybody, on a free port.
     public init(collections: [Collection]) { self.collections = collections }
-}
-
-/// Decides who may connect to a listener.
-public protocol ListenerAuthenticator: Sendable {}
-
-/// Asks clients for a user name and a password (HTTP Basic).
-public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
-    let accepts: @Sendable (_ username: String, _ password: String) -> Bool
-
-    /// Accepts the clients for whose user name and password the closure returns true. It is called on a thread where it
-    /// may take its time.
-    public init(authenticator: @escaping @Sendable (_ username: String, _ password: String) -> Bool) {
-        accepts = authenticator
-    }
-
-    /// Whether two secrets are equal, in a time that does not tell how much of them is.
-    public static func isEqual(_ one: String, _ other: String) -> Bool {
-        let (one, other) = (Array(one.utf8), Array(other.utf8))
-        var difference: UInt8 = one.count == other.count ? 0 : 1
-        for index in one.indices { difference |= one[index] ^ (index < other.count ? other[index] : 0) }
-        return difference == 0
-    }
 }

@@ -18,6 +18,14 @@ struct UpgradeJudge: Hashable, Sendable {
             reason: "wrong or missing user name and password",
             headers: [["WWW-Authenticate", "Basic realm=\"Loveseat\", charset=\"UTF-8\""]]
         )
+
+        static func tooManyAttempts(retryAfter seconds: Int) -> Refusal {
+            Refusal(
+                status: .tooManyRequests,
+                reason: "too many failed attempts: try again in \(seconds) seconds",
+                headers: [["Retry-After", "\(seconds)"]]
+            )
+        }
     }
 
     /// A request that asks for what we have.

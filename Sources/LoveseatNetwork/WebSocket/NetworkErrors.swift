@@ -1,6 +1,7 @@
 import LoveseatModel
 import NIOCore
 import NIOPosix
+import NIOSSL
 
 #if canImport(Glibc)
 import Glibc
@@ -19,6 +20,10 @@ extension LoveseatError {
             let text = String(cString: strerror(error.errnoCode)).lowercased()
             self.init(.init(Int(error.errnoCode), domain: .posix), text)
         case let error as NIOConnectionError: self.init(connecting: error)
+        case NIOSSLError.handshakeFailed(let error): self.init(tls: error)
+        case NIOSSLError.uncleanShutdown:
+            self.init(.webSocketAbnormalClose, "the connection broke without a goodbye of TLS")
+        case let error as BoringSSLError: self.init(tls: error)
         case ChannelError.connectTimeout: self.init(.timeout, "the peer did not answer in time")
         case is ChannelError: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")
         case is CancellationError: self.init(.webSocketAbnormalClose, "cancelled")
@@ -34,6 +39,39 @@ extension LoveseatError {
             self.init(inner.code, "cannot connect to \(address): \(inner.message)\(advice)")
         } else {
             self.init(.unknownHost, "there is no host \(error.host): check the name, or the network's DNS")
+        }
+    }
+
+    /// What a TLS handshake failed on. BoringSSL tells by names in a text (replication.md §18.1).
+    private init(tls error: BoringSSLError) {
+        let text = "\(error)"
+        func mentions(_ names: String...) -> Bool { names.contains { text.contains($0) } }
+        if mentions("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_RECORD", "HTTPS_PROXY_REQUEST") {
+            self.init(.tlsHandshakeFailed, "the peer does not speak TLS: if that is right, use a ws:// URL")
+        } else if mentions("ALERT_CERTIFICATE_REQUIRED") {
+            self.init(
+                .tlsClientCertRequired,
+                "the server asks for a client certificate: set a ClientCertificateAuthenticator"
+            )
+        } else if mentions(
+            "ALERT_BAD_CERTIFICATE",
+            "ALERT_CERTIFICATE_UNKNOWN",
+            "ALERT_UNKNOWN_CA",
+            "ALERT_ACCESS_DENIED",
+            "ALERT_CERTIFICATE_EXPIRED",
+            "ALERT_CERTIFICATE_REVOKED",
+            "ALERT_UNSUPPORTED_CERTIFICATE"
+        ) {
+            self.init(
+                .tlsClientCertRejected,
+                "the server refuses this client's certificate: use one that it trusts"
+            )
+        } else if mentions("EOF during handshake") {
+            self.init(.tlsHandshakeFailed, "the peer closed the connection during the TLS handshake")
+        } else if mentions("PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL") {
+            self.init(.tlsHandshakeFailed, "the peer speaks no TLS 1.2 or newer")
+        } else {
+            self.init(.tlsHandshakeFailed, "the TLS handshake failed: \(text)")
         }
     }
 

@@ -1,0 +1,36 @@
+import ArgumentParser
+import Loveseat
+
+/// Whom a connection trusts, and through what it goes.
+struct TrustOptions: ParsableArguments {
+    @Option(help: "The SHA-256 fingerprint of a certificate that the peer must show; `serve` prints it.")
+    var pin: String?
+    @Option(help: "A PEM file with the authorities to trust in place of the system's.")
+    var ca: String?
+    @Flag(help: "Accept any certificate that signed itself, and no others.")
+    var selfSigned = false
+    @Option(help: "The identity to show to the peer: a label, cert.pem:key.pem, or file.p12.")
+    var identity: String?
+    @Option(help: "An HTTP proxy to go through: http://[user:password@]host:port")
+    var proxy: String?
+
+    func validate() throws {
+        guard (pin == nil ? 0 : 1) + (ca == nil ? 0 : 1) + (selfSigned ? 1 : 0) <= 1 else {
+            throw ValidationError("Use one of --pin, --ca and --self-signed.")
+        }
+    }
+
+    func clientIdentity() throws -> TLSIdentity? { try identity.map(Identities.identity) }
+
+    func apply(to configuration: inout ReplicatorConfiguration) throws {
+        configuration.pinnedServerFingerprint = pin
+        configuration.rootCertificates = try ca.map(Identities.certificates)
+        configuration.acceptOnlySelfSignedServerCertificate = selfSigned
+        if let proxy {
+            guard let parsed = ProxyConfiguration(url: proxy) else {
+                throw LoveseatError(.invalidParameter, "\"\(proxy)\" is no proxy: use http://host:port")
+            }
+            configuration.proxy = parsed
+        }
+    }
+}

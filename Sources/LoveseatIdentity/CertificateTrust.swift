@@ -1,0 +1,119 @@
+import Foundation
+package import LoveseatModel
+import X509
+
+/// Decides whether a certificate chain is to be trusted (replication.md §18.1).
+package enum CertificateTrust {
+    /// Whatever a server is that a client connects to.
+    package struct ServerRules: Sendable {
+        /// The fingerprint of a certificate that must be in the chain; nothing else counts then.
+        package var pin: String?
+        /// Only a single certificate that signed itself.
+        package var onlySelfSigned = false
+        /// The authorities to trust; the system's if nil.
+        package var roots: [TLSCertificate]?
+
+        package init() {}
+    }
+
+    /// Judges a server's chain, the server's own certificate first; returns why it is not to be trusted.
+    package static func judge(
+        server chain: [TLSCertificate],
+        host: String,
+        _ rules: ServerRules
+    ) async -> LoveseatError? {
+        guard let leaf = chain.first else {
+            return LoveseatError(.tlsHandshakeFailed, "the server shows no certificate")
+        }
+        if let pin = rules.pin {
+            guard !chain.contains(where: { $0.fingerprint == pin }) else { return nil }
+            return LoveseatError(
+                .tlsCertUnknownRoot,
+                "the server's certificate \(leaf.fingerprint) is not the pinned one \(pin): if the server has a new one, pin that"
+            )
+        }
+        if let error = expiry(leaf) { return error }
+        if rules.onlySelfSigned {
+            guard chain.count > 1 || !leaf.isSelfSigned else { return nil }
+            return LoveseatError(
+                .tlsCertUntrusted,
+                "the server's certificate is signed by an authority, and only self-signed ones are accepted: do not set acceptOnlySelfSignedServerCertificate"
+            )
+        }
+        let verifier = Verifier(rootCertificates: store(rules.roots)) {
+            RFC5280Policy()
+            ServerIdentityPolicy(
+                serverHostname: CertificateAttributes.addressBytes(host) == nil ? host : nil,
+                serverIP: CertificateAttributes.addressBytes(host) == nil ? nil : host
+            )
+        }
+        guard let failures = await failures(of: chain, verifier) else { return nil }
+        // No chain to a root came so far that its contents were looked at.
+        guard failures.isEmpty else {
+            return LoveseatError(
+                .tlsCertUntrusted,
+                "the server's certificate \(leaf.subject) is not good for \(host): \(reasons(failures)): connect to a name that it has, or pin it"
+            )
+        }
+        let what = leaf.isSelfSigned ? "is self-signed" : "is of an unknown authority, \(leaf.issuer)"
+        return LoveseatError(
+            .tlsCertUnknownRoot,
+            "the server's certificate \(leaf.subject) \(what): pin it (SHA-256 \(leaf.fingerprint)), or trust its authority"
+        )
+    }
+
+    /// Judges a client's chain by the authorities that may vouch for clients; returns why it is not to be trusted.
+    package static func judge(client chain: [TLSCertificate], roots: [TLSCertificate]) async -> LoveseatError?
+    {
+        guard let leaf = chain.first else {
+            return LoveseatError(.tlsClientCertRequired, "the client shows no certificate")
+        }
+        // A certificate that is itself among the roots needs nobody to vouch for it.
+        if roots.contains(leaf) { return expiry(leaf) }
+        let verifier = Verifier(rootCertificates: store(roots)) { RFC5280Policy() }
+        guard let failures = await failures(of: chain, verifier) else { return nil }
+        return LoveseatError(
+            .tlsClientCertRejected,
+            "no authority that is trusted vouches for \(leaf.subject): \(reasons(failures))"
+        )
+    }
+
+    private static func expiry(_ leaf: TLSCertificate) -> LoveseatError? {
+        let now = Date()
+        guard leaf.notValidAfter < now || leaf.notValidBefore > now else { return nil }
+        let what =
+            leaf.notValidAfter < now
+            ? "expired on \(leaf.notValidAfter)" : "is not valid before \(leaf.notValidBefore)"
+        return LoveseatError(
+            .tlsCertExpired,
+            "the certificate \(leaf.subject) \(what): renew it, or set this host's clock"
+        )
+    }
+
+    /// Why no chain to a root is good; nil if one is.
+    private static func failures(
+        of chain: [TLSCertificate],
+        _ verifier: consuming sending Verifier<some VerifierPolicy>
+    ) async -> [CertificateValidationResult.PolicyFailure]? {
+        let parsed = chain.compactMap(\.parsed)
+        guard parsed.count == chain.count, let leaf = parsed.first else { return [] }
+        var verifier = verifier
+        let result = await verifier.validate(
+            leaf: leaf,
+            intermediates: CertificateStore(parsed.dropFirst())
+        )
+        guard case .couldNotValidate(let failures) = result else { return nil }
+        return failures
+    }
+
+    private static func store(_ roots: [TLSCertificate]?) -> CertificateStore {
+        guard let roots else { return .systemTrustRoots }
+        return CertificateStore(roots.compactMap(\.parsed))
+    }
+
+    private static func reasons(_ failures: [CertificateValidationResult.PolicyFailure]) -> String {
+        failures.isEmpty
+            ? "there is no chain to an authority"
+            : failures.map { "\($0.policyFailureReason)" }.joined(separator: "; ")
+    }
+}

@@ -1,0 +1,182 @@
+private import CoreFoundation
+public import Foundation
+public import LoveseatModel
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Keeps identities as PEM files in a folder that only its owner can enter.
+///
+/// The folder has the mode 0700 and its files 0600; if others could read or write them the store refuses. With a
+/// passphrase the keys are encrypted (PKCS#8, PBES2).
+public struct FileIdentityStore: IdentityStore {
+    /// The folder, which is made when the first identity is kept.
+    public let folder: URL
+    private let passphrase: String?
+
+    /// A store in a folder; with a passphrase keys are encrypted with it.
+    public init(folder: URL, passphrase: String? = nil) {
+        self.folder = folder
+        self.passphrase = passphrase
+    }
+
+    /// The folder that the environment variable `LOVESEAT_IDENTITIES` names, or `~/.local/share/loveseat/identities`.
+    public static var standardFolder: URL {
+        let environment = ProcessInfo.processInfo.environment
+        if let folder = environment["LOVESEAT_IDENTITIES"], !folder.isEmpty { return URL(filePath: folder) }
+        let data = environment["XDG_DATA_HOME"].flatMap { $0.isEmpty ? nil : URL(filePath: $0) }
+        return (data ?? URL.homeDirectory.appending(path: ".local/share"))
+            .appending(path: "loveseat/identities")
+    }
+
+    /// The identity under a label; nil if there is none.
+    ///
+    /// - Throws: ``LoveseatError``: `crypto` for a file or folder that others can read, a wrong passphrase, or damage;
+    ///   `ioError`.
+    public func identity(label: String) throws(LoveseatError) -> TLSIdentity? {
+        let path = try path(label)
+        guard try check(folder.path, isFolder: true), try check(path, isFolder: false) else { return nil }
+        guard let pem = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw LoveseatError(.ioError, "cannot read the identity file \(path)")
+        }
+        do throws(LoveseatError) {
+            return try TLSIdentity.importIdentity(
+                withCertificates: pem,
+                privateKey: pem,
+                password: passphrase,
+                label: nil,
+                in: self
+            )
+        } catch { throw LoveseatError(error.code, "the identity \"\(label)\" in \(path): \(error.message)") }
+    }
+
+    /// Keeps an identity under a label. When this returns it is on the disk.
+    ///
+    /// - Throws: ``LoveseatError``: `crypto` if the label is taken or not allowed, or the folder open to others;
+    ///   `ioError`.
+    public func add(_ identity: TLSIdentity, label: String) throws(LoveseatError) {
+        let path = try path(label)
+        try makeFolder()
+        let temporary = "\(path).\(UInt64.random(in: 0...UInt64.max)).new"
+        try write(Array(try identity.pem(passphrase: passphrase).utf8), to: temporary)
+        defer { unlink(temporary) }
+        // Unlike a rename, a link never replaces what is there.
+        guard link(temporary, path) == 0 else {
+            guard errno == EEXIST else { throw failure("keep", path) }
+            throw LoveseatError(
+                .crypto,
+                "there is an identity \"\(label)\" already: delete it first, or use another label"
+            )
+        }
+        try syncFolder()
+    }
+
+    /// Forgets an identity, if there is one.
+    ///
+    /// - Throws: ``LoveseatError``: `ioError`.
+    public func remove(label: String) throws(LoveseatError) {
+        let path = try path(label)
+        guard unlink(path) == 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return }
+            throw failure("delete", path)
+        }
+        try syncFolder()
+    }
+
+    /// Every label.
+    ///
+    /// - Throws: ``LoveseatError``: `crypto` if the folder is open to others; `ioError`.
+    public func labels() throws(LoveseatError) -> [String] {
+        guard try check(folder.path, isFolder: true) else { return [] }
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else {
+            throw failure("list", folder.path)
+        }
+        return names.compactMap { name in
+            name.hasSuffix(Self.suffix)
+                ? String(name.dropLast(Self.suffix.count)).removingPercentEncoding : nil
+        }
+    }
+
+    // MARK: Files
+
+    private static let suffix = ".pem"
+    private static let plainCharacters = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    )
+
+    private func path(_ label: String) throws(LoveseatError) -> String {
+        guard let name = label.addingPercentEncoding(withAllowedCharacters: Self.plainCharacters),
+            (1...200).contains(name.utf8.count)
+        else {
+            throw LoveseatError(.crypto, "an identity's label has 1 to 200 bytes")
+        }
+        return folder.appending(path: name + Self.suffix, directoryHint: .notDirectory).path
+    }
+
+    /// Whether there is something at a path; throws if others can get at it.
+    private func check(_ path: String, isFolder: Bool) throws(LoveseatError) -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return false }
+            throw failure("look at", path)
+        }
+        let kind = status.st_mode & S_IFMT
+        guard kind == (isFolder ? S_IFDIR : S_IFREG) else {
+            throw LoveseatError(
+                .crypto,
+                "\(path) is no \(isFolder ? "folder" : "file"): identities are not kept there"
+            )
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            let mode = String(status.st_mode & 0o777, radix: 8)
+            throw LoveseatError(
+                .crypto,
+                "\(path) is open to others (mode \(mode)): run `chmod \(isFolder ? "700" : "600") '\(path)'`"
+            )
+        }
+        guard status.st_uid == geteuid() else {
+            throw LoveseatError(.crypto, "\(path) belongs to another user (\(status.st_uid))")
+        }
+        return true
+    }
+
+    private func makeFolder() throws(LoveseatError) {
+        if try check(folder.path, isFolder: true) { return }
+        do {
+            try FileManager.default.createDirectory(
+                at: folder,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch { throw LoveseatError(.ioError, "cannot make the folder \(folder.path): \(error)") }
+        guard chmod(folder.path, 0o700) == 0 else { throw failure("protect", folder.path) }
+    }
+
+    private func write(_ bytes: [UInt8], to path: String) throws(LoveseatError) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure("make", path) }
+        defer { close(descriptor) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure("write", path) }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw failure("write", path) }
+    }
+
+    private func syncFolder() throws(LoveseatError) {
+        let descriptor = open(folder.path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("open", folder.path) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure("write", folder.path) }
+    }
+
+    private func failure(_ verb: String, _ path: String) -> LoveseatError {
+        LoveseatError(.ioError, "cannot \(verb) \(path): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,11 @@
+public import LoveseatCore
+public import LoveseatIdentity
+
+/// Proves who a client is by its certificate, in the TLS handshake. Over `ws://` it has no effect.
+public struct ClientCertificateAuthenticator: Authenticator {
+    /// The client's key and certificates.
+    public let identity: TLSIdentity
+
+    /// Makes one of an identity.
+    public init(identity: TLSIdentity) { self.identity = identity }
+}

@@ -1,0 +1,69 @@
+import LoveseatCore
+import LoveseatIdentity
+import LoveseatModel
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOSSL
+
+/// TLS towards a server: checks whom we speak to, and says what was wrong.
+final class ClientTLS: Sendable {
+    private let host: String
+    private let options: ConnectionOptions
+    private let verdict = NIOLockedValueBox<LoveseatError?>(nil)
+
+    init(host: String, options: ConnectionOptions) {
+        self.host = host
+        self.options = options
+    }
+
+    /// Why the server was not trusted; nil if it was, or has not been judged.
+    var failure: LoveseatError? { verdict.withLockedValue { $0 } }
+
+    func makeHandler() throws(LoveseatError) -> NIOSSLClientHandler {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.certificateVerification = .noHostnameVerification
+        // The callback below judges, so the system's authorities need not be loaded here.
+        configuration.trustRoots = .certificates([])
+        do {
+            if let identity = (options.authenticator as? ClientCertificateAuthenticator)?.identity {
+                try configuration.show(identity)
+            }
+            let context = try NIOSSLContext(configuration: configuration)
+            return try NIOSSLClientHandler(context: context, serverHostname: serverName) {
+                [self] chain, answer in
+                judge(chain, answer)
+            }
+        } catch { throw LoveseatError(.tlsHandshakeFailed, "TLS cannot be set up: \(error)") }
+    }
+
+    /// For the server to choose its certificate by; not for addresses (RFC 6066 §3).
+    private var serverName: String? {
+        let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil || host.contains(":")
+        return isAddress ? nil : host
+    }
+
+    private func judge(_ chain: [NIOSSLCertificate], _ answer: EventLoopPromise<NIOSSLVerificationResult>) {
+        let chain = chain.compactMap { try? TLSCertificate(der: $0.toDERBytes()) }
+        if let leaf = chain.first { options.sawServerCertificate(leaf) }
+        var rules = CertificateTrust.ServerRules()
+        rules.pin = options.pinnedServerCertificate?.fingerprint ?? options.pinnedServerFingerprint
+        rules.onlySelfSigned = options.acceptsOnlySelfSigned
+        rules.roots = options.rootCertificates
+        Task { [rules] in
+            let failure = await CertificateTrust.judge(server: chain, host: host, rules)
+            verdict.withLockedValue { $0 = failure }
+            answer.succeed(failure == nil ? .certificateVerified : .failed)
+        }
+    }
+}
+
+extension TLSConfiguration {
+    /// Shows an identity to the peer.
+    mutating func show(_ identity: TLSIdentity) throws {
+        certificateChain = try identity.certs.map {
+            .certificate(try NIOSSLCertificate(bytes: $0.derBytes, format: .der))
+        }
+        privateKey = .privateKey(try identity.sslPrivateKey())
+    }
+}
