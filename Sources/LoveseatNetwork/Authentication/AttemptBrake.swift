@@ -2,12 +2,12 @@
 ///
 /// The first failures are free. After them every attempt of the address waits, each failure longer than the one before,
 /// and one that would have to wait too long is refused. A success forgets the failures, and so does time.
-struct AttemptBrake: Sendable {
-    static let freeFailures = 3
+package struct AttemptBrake: Sendable {
+    package static let freeFailures = 3
     private static let firstDelay = 0.5
     private static let longestDelay = 30.0
     /// An attempt that would have to wait longer is refused at once, in seconds.
-    static let longestWait = 5.0
+    package static let longestWait = 5.0
     private static let forgetAfter = 600.0
     private static let mostAddresses = 10_000
 
@@ -19,8 +19,13 @@ struct AttemptBrake: Sendable {
 
     private var entries: [String: Entry] = [:]
 
+    package init() {}
+
+    /// Addresses that are remembered.
+    package var count: Int { entries.count }
+
     /// What an attempt may do.
-    enum Permission: Hashable {
+    package enum Permission: Hashable {
         /// Go on after so many seconds.
         case after(Double)
         /// Come back in so many seconds.
@@ -28,7 +33,7 @@ struct AttemptBrake: Sendable {
     }
 
     /// An address wants to try.
-    mutating func ask(_ address: String, now: Double) -> Permission {
+    package mutating func ask(_ address: String, now: Double) -> Permission {
         guard let entry = entries[address] else { return .after(0) }
         guard now - entry.lastFailure < Self.forgetAfter else {
             entries[address] = nil
@@ -42,11 +47,9 @@ struct AttemptBrake: Sendable {
         return .after(wait)
     }
 
-    mutating func failed(_ address: String, now: Double) {
+    package mutating func failed(_ address: String, now: Double) {
         if entries[address] == nil, entries.count >= Self.mostAddresses {
-            if let oldest = entries.min(by: { $0.value.lastFailure < $1.value.lastFailure })?.key {
-                entries[oldest] = nil
-            }
+            forgetOldest()
         }
         var entry = entries[address] ?? Entry()
         entry.failures += 1
@@ -57,7 +60,15 @@ struct AttemptBrake: Sendable {
         entries[address] = entry
     }
 
-    mutating func succeeded(_ address: String) { entries[address] = nil }
+    /// Forgets half of the addresses, so that it is seldom done.
+    private mutating func forgetOldest() {
+        let times = entries.values.map(\.lastFailure).sorted()
+        let middle = times[times.count / 2]
+        entries = entries.filter { $0.value.lastFailure > middle }
+        if entries.count >= Self.mostAddresses { entries = [:] }
+    }
+
+    package mutating func succeeded(_ address: String) { entries[address] = nil }
 
     private static func delay(_ failures: Int) -> Double {
         // 2^10 is beyond the longest already.

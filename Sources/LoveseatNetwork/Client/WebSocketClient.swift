@@ -120,10 +120,11 @@ struct WebSocketClient: Sendable {
     ) throws {
         let codec = ClientCodec()
         let tunnel = ProxyTunnel(proxy, to: address, fail: { outcome.fail($0) }) { channel in
-            do {
-                try install(channel)
-                codec.remove(from: channel)
-            } catch { outcome.fail(LoveseatError(network: error)) }
+            codec.remove(from: channel)
+            // The decoder goes when it has returned from the read that this is called in.
+            channel.eventLoop.assumeIsolated().execute {
+                do { try install(channel) } catch { outcome.fail(LoveseatError(network: error)) }
+            }
         }
         try channel.pipeline.syncOperations.addHandlers(codec.handlers + [tunnel])
     }
