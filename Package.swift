@@ -105,6 +105,7 @@ let package = Package(
             name: "LoveseatTesting",
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
+                "LoveseatNetwork",
             ],
             swiftSettings: strict
         ),

@@ -1,5 +1,5 @@
-import LoveseatModel
-import LoveseatReplication
+package import LoveseatModel
+package import LoveseatReplication
 import LoveseatStorage
 private import Synchronization
 
@@ -30,11 +30,16 @@ package final class PassivePeers: Sendable {
         state.withLock { ($0.conversations.count, $0.conversations.values.count { $0.isBusy }) }
     }
 
-    /// Serves one peer until its connection ends.
-    package func serve(_ connection: PeerConnection) async {
+    /// Serves one peer until its connection ends; returns why if that is an error.
+    @discardableResult
+    package func serve(
+        _ connection: PeerConnection,
+        report: @escaping @Sendable (ReplicationReport) -> Void = { _ in }
+    ) async -> LoveseatError? {
         let store: DocumentStore
         do throws(LoveseatError) { store = try database.store } catch {
-            return await connection.channel.close(code: 1001, reason: error.message)
+            await connection.channel.close(code: 1001, reason: error.message)
+            return error
         }
         var plan = PassivePlan(collections: collections.map(\.handle.name))
         plan.isReadOnly = isReadOnly
@@ -51,8 +56,9 @@ package final class PassivePeers: Sendable {
             channel: connection.channel,
             // Only an active puller takes conflicts in.
             resolve: { _ in nil },
-            report: { [weak self] report in
-                guard case .activity(let isBusy, _) = report else { return }
+            report: { [weak self] event in
+                report(event)
+                guard case .activity(let isBusy, _) = event else { return }
                 self?.state.withLock { $0.conversations[number]?.isBusy = isBusy }
             }
         )
@@ -60,8 +66,11 @@ package final class PassivePeers: Sendable {
             if !state.isStopped { state.conversations[number] = (conversation, true) }
             return !state.isStopped
         }
-        guard isAccepted else { return await connection.channel.close(code: 1001, reason: "") }
-        _ = await conversation.run(connection.negotiated)
+        guard isAccepted else {
+            await connection.channel.close(code: 1001, reason: "")
+            return nil
+        }
+        let failure = await conversation.run(connection.negotiated)
         let waiters = state.withLock { state in
             state.conversations[number] = nil
             guard state.conversations.isEmpty else { return [CheckedContinuation<Void, Never>]() }
@@ -69,6 +78,7 @@ package final class PassivePeers: Sendable {
             return state.waiters
         }
         for waiter in waiters { waiter.resume() }
+        return failure
     }
 
     /// Says goodbye to every peer, takes no more, and returns when none is left.

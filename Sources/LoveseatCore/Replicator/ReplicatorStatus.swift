@@ -1,5 +1,5 @@
 public import LoveseatModel
-import LoveseatReplication
+package import LoveseatReplication
 
 extension Replicator {
     /// What a replicator is doing.
@@ -53,6 +53,21 @@ extension Replicator {
         public let error: LoveseatError?
 
         static let initial = Status(activity: .stopped, progress: .none, error: nil)
+
+        /// A passive peer whose connection is being made.
+        package static let connecting = Status(activity: .connecting, progress: .none, error: nil)
+
+        /// A passive peer whose connection has ended.
+        package func stopped(_ error: LoveseatError?) -> Status {
+            Status(activity: .stopped, progress: progress, error: error)
+        }
+    }
+}
+
+extension Replicator.Status {
+    /// A connected passive peer's.
+    package init(isBusy: Bool, _ progress: ReplicationProgress) {
+        self.init(activity: isBusy ? .busy : .idle, progress: Replicator.Progress(progress), error: nil)
     }
 }
 

@@ -3,6 +3,7 @@ import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 import NIOCore
+import NIOPosix
 import NIOWebSocket
 
 /// A WebSocket connection that carries BLIP frames, one in each binary message (blip.md §2).
@@ -37,6 +38,26 @@ final class WebSocketChannel: MessageChannel {
             handler,
         ])
         return WebSocketChannel(channel: channel, mailbox: mailbox, handler: bound)
+    }
+
+    /// WebSocket frames, without a handshake, on a connected socket that it takes over.
+    static func adopting(_ descriptor: Int32, isClient: Bool, heartbeat: Double) async throws
+        -> WebSocketChannel
+    {
+        let installed = NIOLockedValueBox<WebSocketChannel?>(nil)
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let webSocket = try install(on: channel, isClient: isClient, heartbeat: heartbeat)
+                    installed.withLockedValue { $0 = webSocket }
+                }
+            }
+            .withConnectedSocket(descriptor).get()
+        guard let webSocket = installed.withLockedValue({ $0 }) else {
+            try await channel.close()
+            throw LoveseatError(.webSocketAbnormalClose, "the connection ended before it began")
+        }
+        return webSocket
     }
 
     /// Takes the word that there is room from whatever thread to the event loop.

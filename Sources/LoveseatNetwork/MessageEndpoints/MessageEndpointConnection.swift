@@ -1,0 +1,119 @@
+import LoveseatCore
+import LoveseatModel
+private import Synchronization
+
+/// A connection over the app's transport, with callbacks.
+public protocol MessageEndpointConnection: AnyObject, Sendable {
+    /// Connects. Call the completion once, with true or with an error; from then on give what arrives to the connection.
+    func open(
+        connection: any ReplicatorConnection,
+        completion: @escaping @Sendable (Bool, MessagingError?) -> Void
+    )
+    /// Disconnects, because replication is done or failed. Call the completion once.
+    func close(error: (any Error)?, completion: @escaping @Sendable () -> Void)
+    /// Sends a message. Call the completion once, when it can take another.
+    func send(message: Message, completion: @escaping @Sendable (Bool, MessagingError?) -> Void)
+}
+
+/// Where a ``MessageEndpointConnection`` gives what happens to it.
+public protocol ReplicatorConnection: Sendable {
+    /// The connection was closed by the other side or, with an error, broke.
+    func close(error: MessagingError?)
+    /// Something arrived.
+    func receive(message: Message)
+}
+
+/// Makes connections for a ``MessageEndpoint``.
+public protocol MessageEndpointDelegate: Sendable {
+    /// Makes a new connection, for each attempt another one.
+    func createConnection(endpoint: MessageEndpoint) -> any MessageEndpointConnection
+}
+
+/// Makes a transport of a connection with callbacks.
+final class CallbackTransport: MessageTransport, ReplicatorConnection {
+    /// Bytes that arrived and were not taken yet. Peers wait for each other long before; an app that delivers more does
+    /// not deliver what a peer sent.
+    private static let receiveLimit = 32 << 20
+
+    private let connection: any MessageEndpointConnection
+    private let mailbox = Mailbox(limit: receiveLimit) {}
+    private let waiting = Mutex<[[UInt8]]>([])
+    private let failure = Mutex<MessagingError?>(nil)
+    private let isClosed = Atomic(false)
+
+    init(_ connection: any MessageEndpointConnection) { self.connection = connection }
+
+    func open() async throws {
+        try await waitFor { self.connection.open(connection: self, completion: $0) }
+    }
+
+    func send(_ bytes: [UInt8]) async throws {
+        try await waitFor { self.connection.send(message: Message(bytes), completion: $0) }
+    }
+
+    func receive() async throws -> [UInt8]? {
+        if let first = waiting.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return first }
+        guard let arrived = try await mailbox.receive(), let first = arrived.first else {
+            if let error = failure.withLock({ $0 }) { throw error }
+            return nil
+        }
+        waiting.withLock { $0 = Array(arrived.dropFirst()) }
+        return first
+    }
+
+    /// Asks the app to close, once.
+    func close() async {
+        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        let error = failure.withLock { $0 }
+        await withCheckedContinuation { continuation in
+            let once = OnceWith<Void> { continuation.resume() }
+            connection.close(error: error) { once.run(()) }
+        }
+        mailbox.finish()
+    }
+
+    // MARK: The app's side
+
+    func close(error: MessagingError?) {
+        failure.withLock { $0 = $0 ?? error }
+        mailbox.finish()
+    }
+
+    func receive(message: Message) {
+        guard !mailbox.deliver([message.bytes]) else { return }
+        let overflow = LoveseatError(
+            .webSocketCloseUserPermanent,
+            "more than \(Self.receiveLimit) bytes arrived that the peer did not wait for"
+        )
+        close(error: MessagingError(error: overflow, isRecoverable: false))
+    }
+
+    private func waitFor(
+        _ start: @escaping (@escaping @Sendable (Bool, MessagingError?) -> Void) -> Void
+    ) async throws {
+        let error: MessagingError? = await withCheckedContinuation { continuation in
+            let once = OnceWith<MessagingError?> { continuation.resume(returning: $0) }
+            start { success, error in
+                let unknown = LoveseatError(
+                    .unexpectedError,
+                    "the connection says no more than that it failed"
+                )
+                once.run(success ? nil : error ?? MessagingError(error: unknown, isRecoverable: true))
+            }
+        }
+        if let error {
+            failure.withLock { $0 = $0 ?? error }
+            throw error
+        }
+    }
+}
+
+/// A completion that counts the first time only, whatever the app does.
+private final class OnceWith<Value: Sendable>: Sendable {
+    private let body: @Sendable (Value) -> Void
+    private let isDone = Atomic(false)
+    init(_ body: @escaping @Sendable (Value) -> Void) { self.body = body }
+    func run(_ value: Value) {
+        if !isDone.exchange(true, ordering: .acquiringAndReleasing) { body(value) }
+    }
+}

@@ -1,0 +1,166 @@
+import LoveseatCore
+public import LoveseatModel
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// A stream of bytes over a socket or a pair of pipes, for ``ProtocolType/byteStream``.
+public final class SocketTransport: MessageTransport {
+    private static let receiveLimit = 256 << 10
+
+    /// The socket was closed.
+    struct Gone: Error {}
+
+    private let channel: any Channel
+    private let mailbox: Mailbox
+
+    private init(channel: any Channel, mailbox: Mailbox) {
+        self.channel = channel
+        self.mailbox = mailbox
+    }
+
+    // MARK: Making one
+
+    /// Connects over TCP, without TLS.
+    ///
+    /// - Throws: ``LoveseatError``: that of the network.
+    public convenience init(host: String, port: UInt16) async throws(LoveseatError) {
+        try await self.init { try await $0.connect(host: host, port: Int(port)).get() }
+    }
+
+    /// Connects to a Unix-domain socket.
+    ///
+    /// - Throws: ``LoveseatError``: that of the operating system.
+    public convenience init(unixDomainSocketPath path: String) async throws(LoveseatError) {
+        try await self.init { try await $0.connect(unixDomainSocketPath: path).get() }
+    }
+
+    /// Takes over a connected socket, and closes it in the end.
+    ///
+    /// - Throws: ``LoveseatError``: if it is none.
+    public convenience init(adopting descriptor: Int32) async throws(LoveseatError) {
+        try await self.init { try await $0.withConnectedSocket(descriptor).get() }
+    }
+
+    /// Takes over two pipes, such as a child process's output and input, and closes them in the end.
+    ///
+    /// - Throws: ``LoveseatError``: if they are none.
+    public init(input: Int32, output: Int32) async throws(LoveseatError) {
+        let parts = Parts()
+        do {
+            channel = try await NIOPipeBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .channelInitializer { parts.install(on: $0) }
+                .takingOwnershipOfDescriptors(input: input, output: output).get()
+            mailbox = parts.mailbox
+        } catch { throw LoveseatError(network: error) }
+    }
+
+    private init(_ connect: (ClientBootstrap) async throws -> any Channel) async throws(LoveseatError) {
+        let parts = Parts()
+        do {
+            channel = try await connect(
+                ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                    .channelInitializer { parts.install(on: $0) }
+            )
+            mailbox = parts.mailbox
+        } catch { throw LoveseatError(network: error) }
+    }
+
+    /// Two ends of a Unix-domain socket pair.
+    ///
+    /// - Throws: ``LoveseatError``: if the operating system has no more.
+    public static func pair() async throws(LoveseatError) -> (SocketTransport, SocketTransport) {
+        let (one, other) = try await pairOfDescriptors()
+        return (try await SocketTransport(adopting: one), try await SocketTransport(adopting: other))
+    }
+
+    static func pairOfDescriptors() async throws(LoveseatError) -> (Int32, Int32) {
+        var descriptors: [Int32] = [0, 0]
+        #if canImport(Darwin)
+        let type = SOCK_STREAM
+        #else
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        #endif
+        guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else {
+            throw LoveseatError(
+                .init(Int(errno), domain: .posix),
+                "no pair of sockets: \(String(cString: strerror(errno)))"
+            )
+        }
+        return (descriptors[0], descriptors[1])
+    }
+
+    // MARK: Using it
+
+    /// Sends bytes, and returns when it can take more.
+    public func send(_ bytes: [UInt8]) async throws {
+        do { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get() } catch { throw Gone() }
+    }
+
+    /// What has arrived; nil when the other side closed.
+    public func receive() async throws -> [UInt8]? {
+        guard let pieces = try await mailbox.receive() else { return nil }
+        return pieces.count == 1 ? pieces[0] : Array(pieces.joined())
+    }
+
+    /// Closes it.
+    public func close() async {
+        mailbox.finish()
+        try? await channel.close().get()
+    }
+
+    /// What is needed before there is a channel.
+    private final class Parts: Sendable {
+        let mailbox: Mailbox
+        private let relay = NIOLockedValueBox<(any Channel)?>(nil)
+
+        init() {
+            let relay = relay
+            mailbox = Mailbox(limit: SocketTransport.receiveLimit) {
+                let channel = relay.withLockedValue { $0 }
+                channel?.eventLoop.execute { channel?.read() }
+            }
+        }
+
+        func install(on channel: any Channel) -> EventLoopFuture<Void> {
+            relay.withLockedValue { $0 = channel }
+            return channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(Collector(mailbox))
+            }
+        }
+    }
+
+    /// Puts what arrives into the mailbox, and reads no more while that is full.
+    private final class Collector: ChannelDuplexHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundIn = ByteBuffer
+
+        private let mailbox: Mailbox
+        init(_ mailbox: Mailbox) { self.mailbox = mailbox }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            mailbox.deliver([Array(unwrapInboundIn(data).readableBytesView)])
+        }
+
+        /// A full mailbox asks again when it was emptied.
+        func read(context: ChannelHandlerContext) { if !mailbox.isFull { context.read() } }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            mailbox.finish()
+            context.fireChannelInactive()
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            mailbox.finish(LoveseatError(network: error))
+            context.close(promise: nil)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import NIOConcurrencyHelpers
+
+/// Carries BLIP frames over an app's transport (blip.md §13).
+enum TransportChannel {
+    static func make(
+        _ transport: any MessageTransport,
+        _ type: ProtocolType,
+        isActive: Bool,
+        heartbeat: Double
+    ) async throws -> any MessageChannel {
+        switch type {
+        case .messageStream: WholeMessages(transport)
+        case .byteStream: try await FramedBytes.make(transport, isActive: isActive, heartbeat: heartbeat)
+        }
+    }
+}
+
+/// One transport message is one BLIP frame, with nothing around it.
+private final class WholeMessages: MessageChannel {
+    private let transport: any MessageTransport
+    private let failure = NIOLockedValueBox<LoveseatError?>(nil)
+
+    init(_ transport: any MessageTransport) { self.transport = transport }
+
+    func send(_ messages: [[UInt8]]) async throws {
+        do { for message in messages { try await transport.send(message) } } catch {
+            let error = LoveseatError(transport: error)
+            failure.withLockedValue { $0 = $0 ?? error }
+            // Whoever receives hears why.
+            await transport.close()
+            throw error
+        }
+    }
+
+    func receive() async throws -> [[UInt8]]? {
+        do {
+            if let message = try await transport.receive() {
+                guard message.count <= WebSocketHandler.largestMessage else {
+                    throw LoveseatError(
+                        .webSocketProtocolError,
+                        "the peer sent a message of \(message.count) bytes"
+                    )
+                }
+                return [message]
+            }
+        } catch {
+            throw failure.withLockedValue { $0 } ?? LoveseatError(transport: error)
+        }
+        if let error = failure.withLockedValue({ $0 }) { throw error }
+        return nil
+    }
+
+    func close(code: Int, reason: String) async { await transport.close() }
+}
+
+/// WebSocket frames in a stream of bytes, the active peer's masked: the WebSocket handlers do it, at one end of a pair of
+/// sockets whose other end is joined to the transport.
+private final class FramedBytes: MessageChannel {
+    private let webSocket: WebSocketChannel
+    private let failure: NIOLockedValueBox<LoveseatError?>
+
+    private init(_ webSocket: WebSocketChannel, _ failure: NIOLockedValueBox<LoveseatError?>) {
+        self.webSocket = webSocket
+        self.failure = failure
+    }
+
+    static func make(
+        _ transport: any MessageTransport,
+        isActive: Bool,
+        heartbeat: Double
+    ) async throws -> FramedBytes {
+        let (near, far) = try await SocketTransport.pairOfDescriptors()
+        let channel = try await WebSocketChannel.adopting(near, isClient: isActive, heartbeat: heartbeat)
+        let joint = try await SocketTransport(adopting: far)
+        let failure = NIOLockedValueBox<LoveseatError?>(nil)
+        join(joint, transport, failure)
+        return FramedBytes(channel, failure)
+    }
+
+    /// Passes bytes on in both directions until one side ends, and ends the other.
+    private static func join(
+        _ joint: SocketTransport,
+        _ transport: any MessageTransport,
+        _ failure: NIOLockedValueBox<LoveseatError?>
+    ) {
+        Task {
+            do { while let bytes = try await joint.receive() { try await transport.send(bytes) } } catch {
+                note(error, failure)
+            }
+            await transport.close()
+        }
+        Task {
+            do { while let bytes = try await transport.receive() { try await joint.send(bytes) } } catch {
+                note(error, failure)
+            }
+            await joint.close()
+        }
+    }
+
+    /// An error of the pair's is no more than the other side's end.
+    private static func note(_ error: any Error, _ failure: NIOLockedValueBox<LoveseatError?>) {
+        guard !(error is SocketTransport.Gone) else { return }
+        failure.withLockedValue { $0 = $0 ?? LoveseatError(transport: error) }
+    }
+
+    func send(_ messages: [[UInt8]]) async throws { try await webSocket.send(messages) }
+
+    func receive() async throws -> [[UInt8]]? {
+        do { return try await webSocket.receive() } catch {
+            throw failure.withLockedValue { $0 } ?? error
+        }
+    }
+
+    func close(code: Int, reason: String) async { await webSocket.close(code: code, reason: reason) }
+}

@@ -1,0 +1,334 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatTesting
+import NIOConcurrencyHelpers
+import Testing
+
+/// Replication over transports that the app supplies (blip.md §13, replication.md §22).
+struct MessageEndpointTests {
+    private let scratch: Scratch
+    private let near: Database
+    private let far: Database
+
+    init() throws {
+        scratch = try Scratch()
+        near = try scratch.database("near")
+        far = try scratch.database("far")
+    }
+
+    private func fill(_ count: Int = 300) throws {
+        for database in [near, far] {
+            let collection = try database.defaultCollection()
+            try database.inBatch {
+                for number in 0..<count {
+                    try collection.save(
+                        Document(id: "\(database.name)\(number)", ["n": JSONValue(number)])
+                    )
+                }
+            }
+            let content = (0..<200_000).map {
+                UInt8(truncatingIfNeeded: $0 &* 31 &+ database.name.utf8.count)
+            }
+            let blob = try database.saveBlob(content, contentType: "image/jpeg")
+            try collection.save(Document(id: "blob-\(database.name)", ["blob": blob.json]))
+        }
+    }
+
+    private func listener(_ type: ProtocolType) throws -> MessageEndpointListener {
+        MessageEndpointListener(
+            MessageEndpointListenerConfiguration(
+                collections: [try far.defaultCollection()],
+                protocolType: type
+            )
+        )
+    }
+
+    private func replicator(
+        _ endpoint: MessageEndpoint,
+        _ change: (inout ReplicatorConfiguration) -> Void = { _ in }
+    ) throws -> Replicator {
+        var configuration = ReplicatorConfiguration(
+            collections: [try near.defaultCollection()],
+            target: endpoint
+        )
+        configuration.maxAttempts = 1
+        change(&configuration)
+        return Replicator(configuration)
+    }
+
+    private func run(_ replicator: Replicator) async -> LoveseatError? {
+        replicator.start()
+        return await replicator.waitUntilStopped().error
+    }
+
+    private func expectEqual(at location: SourceLocation = #_sourceLocation) throws {
+        let (here, there) = (try near.defaultCollection().contents(), try far.defaultCollection().contents())
+        #expect(here == there && here.count > 600, sourceLocation: location)
+    }
+
+    // MARK: Transports of ours
+
+    @Test func `a pair of sockets carries push and pull with blobs`() async throws {
+        try fill()
+        let listener = try listener(.byteStream)
+        let endpoint = MessageEndpoint(uid: "pair", protocolType: .byteStream) {
+            let (one, other) = try await SocketTransport.pair()
+            listener.accept(other)
+            return one
+        }
+        #expect(await run(try replicator(endpoint)) == nil)
+        try expectEqual()
+        await listener.closeAll()
+    }
+
+    @Test(arguments: [ProtocolType.messageStream, .byteStream])
+    func `filters and resolvers work over any transport`(_ type: ProtocolType) async throws {
+        let link = LossyLink(seed: 1, lifetime: 1_000_000...1_000_000, cutsPieces: type == .byteStream)
+        let listener = try listener(type)
+        let endpoint = MessageEndpoint(uid: "link", protocolType: type) {
+            let (one, other) = link.connect()
+            listener.accept(other)
+            return one
+        }
+        for (database, value) in [(near, 1), (far, 2)] {
+            let collection = try database.defaultCollection()
+            try collection.save(Document(id: "both", ["n": JSONValue(value)]))
+            try collection.save(Document(id: "secret \(value)"))
+        }
+        var entry = CollectionConfiguration(collection: try near.defaultCollection())
+        entry.pushFilter = { document, _ in !document.id.hasPrefix("secret") }
+        entry.pullFilter = { document, _ in !document.id.hasPrefix("secret") }
+        entry.conflictResolver = ConflictResolver.custom { conflict in
+            var merged = Document(id: conflict.documentID)
+            let values = [conflict.localDocument, conflict.remoteDocument].map { $0?["n"]?.int ?? 0 }
+            merged["n"] = JSONValue(values.reduce(0, +))
+            return merged
+        }
+        let configuration = ReplicatorConfiguration(collections: [entry], target: endpoint)
+        _ = await run(Replicator(configuration))
+        #expect(try near.defaultCollection().document(id: "secret 2") == nil)
+        #expect(try far.defaultCollection().document(id: "secret 1") == nil)
+        for database in [near, far] {
+            #expect(try database.defaultCollection().document(id: "both")?["n"]?.int == 3)
+        }
+        await listener.closeAll()
+    }
+
+    @Test(arguments: [ProtocolType.messageStream, .byteStream])
+    func `a link that keeps breaking is connected anew until both have the same`(
+        _ type: ProtocolType
+    ) async throws {
+        try fill()
+        // A piece of a stream of bytes holds many messages.
+        let lifetime = type == .byteStream ? 5...15 : 100...300
+        let link = LossyLink(seed: 7, lifetime: lifetime, cutsPieces: type == .byteStream)
+        let listener = try listener(type)
+        let endpoint = MessageEndpoint(uid: "link", protocolType: type) {
+            let (one, other) = link.connect()
+            listener.accept(other)
+            return one
+        }
+        var error: LoveseatError?
+        for _ in 0..<200 {
+            error = await run(try replicator(endpoint))
+            guard error?.code == .webSocketCloseUserTransient || error?.code == .webSocketGoingAway else {
+                break
+            }
+        }
+        #expect(error == nil)
+        #expect(link.connections > 2)
+        try expectEqual()
+        await listener.closeAll()
+    }
+
+    @Test func `closing all connections stops both sides`() async throws {
+        let listener = try listener(.messageStream)
+        let link = LossyLink(seed: 1, lifetime: 1_000_000...1_000_000)
+        let endpoint = MessageEndpoint(uid: "link", protocolType: .messageStream) {
+            let (one, other) = link.connect()
+            listener.accept(other)
+            return one
+        }
+        let changes = listener.changes
+        let replicator = try replicator(endpoint) { $0.continuous = true }
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { break }
+        await listener.closeAll()
+        #expect(await replicator.waitUntilStopped().error?.code == .webSocketGoingAway)
+        var seen: [Replicator.ActivityLevel] = []
+        for await change in changes {
+            seen.append(change.status.activity)
+            if change.status.activity == .stopped { break }
+        }
+        #expect(seen.first == .connecting && seen.contains(.idle))
+    }
+
+    @Test func `closing the database ends what it serves over transports`() async throws {
+        let listener = try listener(.messageStream)
+        let link = LossyLink(seed: 1, lifetime: 1_000_000...1_000_000)
+        let endpoint = MessageEndpoint(uid: "link", protocolType: .messageStream) {
+            let (one, other) = link.connect()
+            listener.accept(other)
+            return one
+        }
+        let replicator = try replicator(endpoint) { $0.continuous = true }
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { break }
+        try await far.close()
+        #expect(await replicator.waitUntilStopped().error?.code == .webSocketGoingAway)
+    }
+
+    // MARK: Connections with callbacks, as Couchbase Lite has them
+
+    @Test(arguments: [ProtocolType.messageStream, .byteStream])
+    func `connections with callbacks replicate, and are closed once on each side`(
+        _ type: ProtocolType
+    ) async throws {
+        try fill()
+        let listener = try listener(type)
+        let app = PipeApp(listener)
+        let endpoint = MessageEndpoint(uid: "app", target: nil, protocolType: type, delegate: app)
+        #expect(await run(try replicator(endpoint)) == nil)
+        try expectEqual()
+        await listener.closeAll()
+        #expect(listener.connections.isEmpty)
+        #expect(app.ends.withLockedValue { $0.map(\.closings) } == [1, 1])
+    }
+
+    @Test(arguments: [PipeEnd.Stage.open, .send, .receive], [true, false])
+    func `an error in a callback is transient or final as the app says`(
+        _ stage: PipeEnd.Stage,
+        _ isRecoverable: Bool
+    ) async throws {
+        try fill()
+        let listener = try listener(.messageStream)
+        let app = PipeApp(listener, fails: stage, isRecoverable: isRecoverable)
+        let endpoint = MessageEndpoint(uid: "app", target: nil, protocolType: .messageStream, delegate: app)
+        let once = await run(try replicator(endpoint))
+        #expect(once?.code == (isRecoverable ? .webSocketCloseUserTransient : .webSocketCloseUserPermanent))
+        // A recoverable one is tried again, over a new connection; the app has mended it by then.
+        let retried = await run(
+            try replicator(endpoint) {
+                $0.maxAttempts = 3
+                $0.maxAttemptWaitTime = 1
+            }
+        )
+        let made = app.ends.withLockedValue { $0.count }
+        if isRecoverable {
+            #expect(retried == nil)
+            try expectEqual()
+            #expect(made >= 4)
+        } else {
+            #expect(retried?.code == .webSocketCloseUserPermanent)
+        }
+        await listener.closeAll()
+    }
+
+    @Test func `an endpoint needs a uid`() async throws {
+        let endpoint = MessageEndpoint(uid: "", protocolType: .messageStream) {
+            try await SocketTransport.pair().0
+        }
+        #expect(await run(try replicator(endpoint))?.code == .invalidParameter)
+    }
+}
+
+/// An app whose connections are two ends of a pipe in memory, with callbacks.
+private final class PipeApp: MessageEndpointDelegate {
+    let ends = NIOLockedValueBox<[PipeEnd]>([])
+    private let listener: MessageEndpointListener
+    private let failure: (stage: PipeEnd.Stage, isRecoverable: Bool)?
+
+    init(_ listener: MessageEndpointListener, fails stage: PipeEnd.Stage? = nil, isRecoverable: Bool = true) {
+        self.listener = listener
+        failure = stage.map { ($0, isRecoverable) }
+    }
+
+    func createConnection(endpoint: MessageEndpoint) -> any MessageEndpointConnection {
+        // A recoverable error is gone the third time.
+        let isMended = failure?.isRecoverable == true && ends.withLockedValue { $0.count } >= 4
+        let failure = isMended ? nil : failure
+        let (near, far) = (PipeEnd(failure), PipeEnd(nil))
+        near.other.withLockedValue { $0 = far }
+        far.other.withLockedValue { $0 = near }
+        ends.withLockedValue { $0 += [near, far] }
+        listener.accept(connection: far)
+        return near
+    }
+}
+
+/// One end, which can be told to fail.
+final class PipeEnd: MessageEndpointConnection {
+    enum Stage: Sendable { case open, send, receive }
+    struct Failure: Error {}
+
+    let other = NIOLockedValueBox<PipeEnd?>(nil)
+    private let failure: (stage: Stage, isRecoverable: Bool)?
+    private struct State {
+        var connection: (any ReplicatorConnection)?
+        var early: [Message] = []
+        var closings = 0
+        var received = 0
+        var hasEnded = false
+    }
+    private let state = NIOLockedValueBox(State())
+
+    var closings: Int { state.withLockedValue { $0.closings } }
+
+    init(_ failure: (stage: Stage, isRecoverable: Bool)?) { self.failure = failure }
+
+    private func error(at stage: Stage) -> MessagingError? {
+        guard let failure, failure.stage == stage else { return nil }
+        return MessagingError(error: Failure(), isRecoverable: failure.isRecoverable)
+    }
+
+    func open(
+        connection: any ReplicatorConnection,
+        completion: @escaping @Sendable (Bool, MessagingError?) -> Void
+    ) {
+        if let error = error(at: .open) {
+            completion(false, error)
+            other.withLockedValue { $0 }?.end(nil)
+            return
+        }
+        let (early, hasEnded) = state.withLockedValue { state in
+            state.connection = connection
+            defer { state.early = [] }
+            return (state.early, state.hasEnded)
+        }
+        completion(true, nil)
+        for message in early { connection.receive(message: message) }
+        if hasEnded { connection.close(error: nil) }
+    }
+
+    func send(message: Message, completion: @escaping @Sendable (Bool, MessagingError?) -> Void) {
+        if let error = error(at: .send) { return completion(false, error) }
+        other.withLockedValue { $0 }?.arrive(message)
+        completion(true, nil)
+    }
+
+    func close(error: (any Error)?, completion: @escaping @Sendable () -> Void) {
+        state.withLockedValue { $0.closings += 1 }
+        other.withLockedValue { $0 }?.end(nil)
+        completion()
+    }
+
+    private func arrive(_ message: Message) {
+        let (connection, received) = state.withLockedValue { state in
+            if state.connection == nil { state.early.append(message) }
+            state.received += 1
+            return (state.connection, state.received)
+        }
+        if received == 3, let error = error(at: .receive) { return end(error) }
+        connection?.receive(message: message)
+    }
+
+    private func end(_ error: MessagingError?) {
+        let connection = state.withLockedValue { state in
+            state.hasEnded = true
+            return state.connection
+        }
+        connection?.close(error: error)
+    }
+}
