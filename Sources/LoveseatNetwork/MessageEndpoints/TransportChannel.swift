@@ -22,6 +22,7 @@ enum TransportChannel {
 private final class WholeMessages: MessageChannel {
     private let transport: any MessageTransport
     private let failure = NIOLockedValueBox<LoveseatError?>(nil)
+    private let hasEnded = NIOLockedValueBox(false)
 
     init(_ transport: any MessageTransport) { self.transport = transport }
 
@@ -30,7 +31,7 @@ private final class WholeMessages: MessageChannel {
             let error = LoveseatError(transport: error)
             failure.withLockedValue { $0 = $0 ?? error }
             // Whoever receives hears why.
-            await transport.close()
+            await end()
             throw error
         }
     }
@@ -47,13 +48,24 @@ private final class WholeMessages: MessageChannel {
                 return [message]
             }
         } catch {
-            throw failure.withLockedValue { $0 } ?? LoveseatError(transport: error)
+            let error = LoveseatError(transport: error)
+            failure.withLockedValue { $0 = $0 ?? error }
         }
+        await end()
         if let error = failure.withLockedValue({ $0 }) { throw error }
         return nil
     }
 
-    func close(code: Int, reason: String) async { await transport.close() }
+    func close(code: Int, reason: String) async { await end() }
+
+    /// Closes the transport, once.
+    private func end() async {
+        let isFirst = hasEnded.withLockedValue { hasEnded in
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        if isFirst { await transport.close() }
+    }
 }
 
 /// WebSocket frames in a stream of bytes, the active peer's masked: the WebSocket handlers do it, at one end of a pair of
