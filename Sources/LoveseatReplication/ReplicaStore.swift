@@ -27,6 +27,10 @@ package enum StoreRequest: Hashable, Sendable {
     case follow(collection: Int, documentID: String, revision: RevisionID, peer: RevisionID)
     case readRevisions(collection: Int, [RevisionRequest])
     case insert(collection: Int, [IncomingRevision])
+    /// Documents that the peer was sent and may not have any more.
+    case readRevocations(collection: Int)
+    /// The peer was told of them.
+    case forgetGrants(collection: Int, [String])
     case markSynced(collection: Int, [DocumentRevision])
     case listConflicts(collection: Int)
     /// Which received revisions the app's filter lets in (replication.md §9.4, step 8).

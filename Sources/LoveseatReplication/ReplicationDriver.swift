@@ -102,6 +102,9 @@ package actor ReplicationDriver {
         }
     }
 
+    /// What the peer may have changed.
+    package func accessChanged() { perform(peer.accessChanged()) }
+
     /// Ends the replication in good order.
     package func stop() { perform(peer.stop()) }
 

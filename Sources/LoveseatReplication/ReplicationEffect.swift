@@ -38,6 +38,7 @@ package enum ReplyContinuation: Hashable, Sendable {
     case subscribe(collection: Int)
     case proposals(collection: Int, list: Int)
     case changes(collection: Int, list: Int)
+    case revocations(collection: Int, [String])
     case revision(collection: Int, key: Int)
     case blob(collection: Int, BlobHandle)
 
@@ -55,6 +56,7 @@ package enum StoreContinuation: Hashable, Sendable {
     case bound(request: UInt64)
     case boundDefault
     case changesRead(collection: Int)
+    case revocationsRead(collection: Int)
     case changesJudged(collection: Int, list: Int)
     case proposalsJudged(collection: Int, list: Int)
     case compared(collection: Int, key: Int)
@@ -94,8 +96,10 @@ package struct ReplicationProgress: Hashable, Sendable {
     package var completed: UInt64 = 0
     /// Units of work known.
     package var total: UInt64 = 0
-    /// Documents pushed or pulled.
+    /// Documents pushed and pulled.
     package var documents: UInt64 = 0
+    /// Those of them that were pushed.
+    package var documentsPushed: UInt64 = 0
     /// Those that went as deltas.
     package var deltas = DeltaStatistics()
 

@@ -45,6 +45,7 @@ package final class ReplicationPeer {
     }
     package func timerFired(_ timer: ReplicationTimer) -> [Action] { run { $0.timerFired(timer) } }
     package func localChange(_ collection: Int) -> [Action] { run { $0.localChange(collection) } }
+    package func accessChanged() -> [Action] { run { $0.accessChanged() } }
     package func resolved(_ collection: Int, documentID: String, _ error: LoveseatError?) -> [Action] {
         run { $0.resolved(collection, documentID: documentID, error) }
     }

@@ -164,6 +164,9 @@ extension ReplicationSession {
             }
         case .proposals(let index, let list), .changes(let index, let list):
             collections[index].push?.listAnswered(list, answer, &effects)
+        case .revocations(let index, let ids):
+            guard case .success = answer else { return }
+            effects.append(.store(.forgetGrants(collection: index, ids), then: .nothing))
         case .revision(let index, let key): collections[index].push?.revisionAnswered(key, answer, &effects)
         case .blob(let index, let handle):
             guard case .failure(let error) = answer else { return }
@@ -192,6 +195,7 @@ extension ReplicationSession {
                 isEcho: echoes.contains,
                 &effects
             )
+        case (.revocationsRead(let index), .changes(let changes, _, _)): announceRevoked(changes, index)
         case (.changesJudged(let index, let list), .changeVerdicts(let verdicts)):
             collections[index].pull.changesJudged(list, verdicts, &effects)
             collections[index].mayHaveMoreToPush = plan != nil

@@ -196,8 +196,31 @@ extension ReplicationSession {
                 sendsDeltas: usesDeltas,
                 tuning: tuning
             )
+            findRevoked(index)
             collections[index].push?.pump(&effects)
         } catch { refuse(message, number, error) }
+    }
+
+    /// Looks for documents that the peer has and may not have any more, if it wants to hear of them.
+    mutating func findRevoked(_ index: Int) {
+        guard case .passive(let plan) = role, plan.restrictsAccess,
+            collections[index].push?.subscription?.wantsRevocations == true
+        else { return }
+        effects.append(
+            .store(.readRevocations(collection: index), then: .revocationsRead(collection: index))
+        )
+    }
+
+    /// Tells the peer to give documents up (replication.md §B.1).
+    mutating func announceRevoked(_ changes: [LocalChange], _ index: Int) {
+        guard let push = collections[index].push else { return }
+        for start in stride(from: 0, to: changes.count, by: tuning.changesPerMessage) {
+            let list = Array(changes[start..<min(start + tuning.changesPerMessage, changes.count)])
+            let message = push.listMessage("changes", body: ChangesMessage.revocations(list), isEmpty: false)
+            effects.append(
+                .send(message, then: .revocations(collection: index, list.map(\.documentID)))
+            )
+        }
     }
 
     // MARK: Checkpoints
@@ -273,6 +296,7 @@ extension ReplicationSession {
             }
         case (.boundDefault, .bound(let bound)):
             guard bound.first?.exists == true else {
+                if case .passive(let plan) = role, plan.restrictsAccess { return refuseDefault() }
                 return fail(LoveseatError(.notOpen, "the collection is gone"))
             }
             makeCollections([.default])
@@ -301,6 +325,16 @@ extension ReplicationSession {
             }
             effects.append(.reply(Message(body: Array(proof.text.utf8)), to: request))
         default: break
+        }
+    }
+
+    /// A peer of the 2.x form may not have the only collection that it knows.
+    private mutating func refuseDefault() {
+        let waiting = deferred
+        deferred = []
+        hasCollections = nil
+        for (number, message) in waiting {
+            refuse(message, number, ReplyError("HTTP", 403, "you may not have the default collection"))
         }
     }
 

@@ -46,6 +46,8 @@ package struct PassivePlan: Hashable, Sendable {
     /// Peers may pull and keep checkpoints, and push nothing.
     package var isReadOnly = false
     package var usesDeltas = false
+    /// Whether documents may be taken away from the peer.
+    package var restrictsAccess = false
 
     package init(collections: [CollectionName]) { self.collections = collections }
 }
@@ -218,6 +220,14 @@ package struct ReplicationSession: Sendable {
         }
     }
 
+    /// What the peer may have changed.
+    package mutating func accessChanged() -> [ReplicationEffect] {
+        event { session in
+            guard session.phase == .running else { return }
+            for index in session.collections.indices { session.findRevoked(index) }
+        }
+    }
+
     /// The app resolved a conflict, or could not.
     package mutating func resolved(_ index: Int, documentID: String, _ error: LoveseatError?)
         -> [ReplicationEffect]
@@ -357,6 +367,7 @@ package struct ReplicationSession: Sendable {
     private mutating func report(isBusy: Bool) {
         var progress = ReplicationProgress()
         for collection in collections {
+            progress.documentsPushed += collection.push?.progress.documents ?? 0
             for part in [collection.pull.progress, collection.push?.progress ?? DirectionProgress()] {
                 progress.completed += min(part.completed, part.total)
                 progress.total += part.total

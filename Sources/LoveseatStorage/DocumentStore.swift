@@ -164,7 +164,7 @@ package final class DocumentStore: Sendable {
     private static func prepare(_ writer: any DatabaseWriter, options: Options) throws {
         try writer.writeWithoutTransaction { db in
             let version = try checkFormat(db)
-            guard version == 0 else { return }
+            guard version == 0 else { return try migrate(db, from: version) }
             let uuid = { BlobDigest(sha1: options.newUUID() + [0, 0, 0, 0]).hexadecimalText.prefix(32) }
             try db.inTransaction {
                 try db.execute(sql: Schema.shared)
@@ -186,6 +186,16 @@ package final class DocumentStore: Sendable {
                 try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
                 return .commit
             }
+        }
+    }
+
+    /// Brings an older format up to date, all or nothing.
+    private static func migrate(_ db: Database, from version: Int32) throws {
+        guard version < Schema.version else { return }
+        try db.inTransaction {
+            if version < 2 { try db.execute(sql: Schema.grants) }
+            try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
+            return .commit
         }
     }
 

@@ -5,7 +5,7 @@ enum Schema {
     /// `lvst`: what tells a database of ours from any other SQLite file.
     static let applicationID: Int32 = 0x6C76_7374
     /// The version this code writes.
-    static let version: Int32 = 1
+    static let version: Int32 = 2
 
     static let shared = """
         CREATE TABLE info (
@@ -33,6 +33,16 @@ enum Schema {
             revision INTEGER NOT NULL,
             body TEXT NOT NULL
         );
+        """ + grants
+
+    /// Since version 2.
+    static let grants = """
+        CREATE TABLE grants (
+            peer TEXT NOT NULL,
+            collection INTEGER NOT NULL,
+            doc_id TEXT NOT NULL,
+            PRIMARY KEY (peer, collection, doc_id)
+        ) WITHOUT ROWID;
         """
 
     /// One table a collection. `body` is last, so that the columns before it are read without it.

@@ -76,7 +76,7 @@ final class CommandLineFolder: Sendable {
         // It was said before the URLs.
         let said = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
         let pin = try #require(said.split(separator: "pin ").last?.prefix { $0 != "\n" })
-        return SecureServer(server: server, pin: String(pin))
+        return SecureServer(server: server, pin: String(pin), errors: errors)
     }
 
     private func serve(_ database: String, _ arguments: [String], environment: [String: String]) throws
@@ -97,6 +97,18 @@ final class CommandLineFolder: Sendable {
     struct SecureServer {
         let server: Server
         let pin: String
+        let errors: Pipe
+
+        /// Waits until it says something on standard error.
+        func awaitLine(_ isMeant: (String) -> Bool) throws -> String {
+            var said = ""
+            while !isMeant(said) {
+                let piece = errors.fileHandleForReading.availableData
+                try #require(!piece.isEmpty, "it ended without saying so")
+                said += String(decoding: piece, as: UTF8.self)
+            }
+            return said
+        }
 
         var url: String { server.url }
         func interrupt() -> Int32 { server.interrupt() }

@@ -61,6 +61,29 @@ struct SecureSyncTests {
         #expect(server.interrupt() == 0)
     }
 
+    @Test func `an access file says what a peer may do, and is read again at a hangup`() throws {
+        try folder.run("put", "a", "mine", "{\"owner\":\"ana\"}")
+        try folder.run("put", "a", "theirs", "{\"owner\":\"bob\"}")
+        try folder.run("create", "b")
+        try folder.write("{\"ana\":{\"*\":{\"access\":\"write\",\"if\":\"owner = ana\"}}}", to: "access.json")
+        let server = try folder.serveSecurely(
+            "a",
+            ["--user", "ana", "--access", "access.json"],
+            environment: environment
+        )
+        let arguments = ["sync", "b", server.url, "--user", "ana", "--pin", server.pin]
+        #expect(try folder.run(arguments, environment: environment).status == 0)
+        #expect(try folder.run("ls", "b").lines == ["mine"])
+        try folder.write("{\"*\":{\"*\":{\"access\":\"read\",\"if\":\"public\"}}}", to: "access.json")
+        kill(server.server.process.processIdentifier, SIGHUP)
+        _ = try server.awaitLine { $0.contains("as the file says") }
+        #expect(try folder.run(arguments, environment: environment).status == 0)
+        #expect(try folder.run("ls", "b").lines == [])
+        try folder.write("{\"ana\":\"everything\"}", to: "wrong.json")
+        #expect(try run("serve", "a", "--access", "wrong.json").status == 64)
+        #expect(server.interrupt() == 0)
+    }
+
     @Test func `lists that name nothing are wrong usage`() throws {
         try folder.run("create", "b")
         for option in ["--doc-ids", "--channels"] {

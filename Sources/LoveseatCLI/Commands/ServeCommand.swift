@@ -38,6 +38,15 @@ struct Serve: AsyncParsableCommand {
     )
     var clientCA: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "A JSON file that says what each peer, by its user name or its certificate's common name, may do: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. Read again at SIGHUP."
+        )
+    )
+    var access: String?
+    @Flag(help: "Do not print a line when a peer comes, is done, or goes.")
+    var quiet = false
+
     @OptionGroup var logging: LogOptions
 
     func validate() throws {
@@ -49,13 +58,16 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
-    private func configuration(_ database: Database) throws -> URLEndpointListenerConfiguration {
+    private func configuration(_ database: Database, _ policy: AccessPolicy?) throws
+        -> URLEndpointListenerConfiguration
+    {
         var configuration = URLEndpointListenerConfiguration(
             collections: try database.collections(named: collections.collectionNames)
         )
         configuration.port = port
         configuration.networkInterface = interface
         configuration.readOnly = readOnly
+        configuration.accessPolicy = policy
         configuration.enableDeltaSync = delta
         configuration.disableTLS = noTls
         if !noTls { configuration.tlsIdentity = try Identities.identity(tls) }
@@ -77,7 +89,11 @@ struct Serve: AsyncParsableCommand {
     func run() async throws {
         try logging.begin()
         let database = try argument.open(keepsDeltaBases: delta)
-        let listener = URLEndpointListener(try configuration(database))
+        let accessFile = try access.map(AccessFile.init)
+        let listener = URLEndpointListener(try configuration(database, accessFile?.policy))
+        if let accessFile { Self.reload(accessFile, for: listener) }
+        let lines = quiet ? nil : listener.peerChanges
+        let printing = Task { if let lines { await PeerLines.print(lines) } }
         let (interrupts, continuation) = AsyncStream<Void>.makeStream()
         Signals.onInterrupt { continuation.yield() }
         try await listener.start()
@@ -88,6 +104,19 @@ struct Serve: AsyncParsableCommand {
         try Output.standard.flush()
         for await _ in interrupts { break }
         try await database.close()
+        printing.cancel()
+    }
+}
+
+extension Serve {
+    private static func reload(_ file: AccessFile, for listener: URLEndpointListener) {
+        Signals.onHangup {
+            do {
+                try file.reload()
+                Task { await listener.accessChanged() }
+                Output.remark("loveseat: access is as the file says now")
+            } catch { Output.remark("loveseat: \(error)") }
+        }
     }
 }
 

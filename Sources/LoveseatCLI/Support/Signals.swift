@@ -8,14 +8,19 @@ enum Signals {
 
     /// Calls a closure at SIGINT or SIGTERM, each time.
     static func onInterrupt(_ body: @escaping @Sendable () -> Void) {
-        for number in [SIGINT, SIGTERM] {
-            signal(number, SIG_IGN)
-            sources.withLock { sources in
-                let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-                source.setEventHandler(handler: body)
-                source.resume()
-                sources.append(source)
-            }
+        for number in [SIGINT, SIGTERM] { on(number, body) }
+    }
+
+    /// Calls a closure at SIGHUP, each time.
+    static func onHangup(_ body: @escaping @Sendable () -> Void) { on(SIGHUP, body) }
+
+    private static func on(_ number: Int32, _ body: @escaping @Sendable () -> Void) {
+        signal(number, SIG_IGN)
+        sources.withLock { sources in
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler(handler: body)
+            source.resume()
+            sources.append(source)
         }
     }
 

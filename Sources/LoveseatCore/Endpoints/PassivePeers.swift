@@ -9,6 +9,7 @@ package final class PassivePeers: Sendable {
     private let collections: [Collection]
     private let isReadOnly: Bool
     private let usesDeltas: Bool
+    private let policy: AccessPolicy?
     private let state = Mutex(State())
 
     private struct State {
@@ -18,7 +19,14 @@ package final class PassivePeers: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    package init(database: Database, collections: [Collection], isReadOnly: Bool, usesDeltas: Bool) {
+    package init(
+        database: Database,
+        collections: [Collection],
+        isReadOnly: Bool,
+        usesDeltas: Bool,
+        policy: AccessPolicy? = nil
+    ) {
+        self.policy = policy
         self.database = database
         self.collections = collections
         self.isReadOnly = isReadOnly
@@ -44,13 +52,15 @@ package final class PassivePeers: Sendable {
         var plan = PassivePlan(collections: collections.map(\.handle.name))
         plan.isReadOnly = isReadOnly
         plan.usesDeltas = usesDeltas
+        plan.restrictsAccess = policy != nil
+        let access = policy.map { PeerAccess(peer: connection.peer, policy: $0) }
         let number = state.withLock { state in
             state.nextNumber += 1
             return state.nextNumber
         }
         let conversation = Conversation(
             session: ReplicationSession(passive: plan),
-            replica: StoreReplica(store: store, nowMilliseconds: { ExpirationTimer.now }),
+            replica: StoreReplica(store: store, access: access, nowMilliseconds: { ExpirationTimer.now }),
             store: store,
             collections: collections.map(\.handle),
             channel: connection.channel,
@@ -79,6 +89,13 @@ package final class PassivePeers: Sendable {
         }
         for waiter in waiters { waiter.resume() }
         return failure
+    }
+
+    /// The policy's answers have changed. Peers that are connected are told of what they may not have any more.
+    package func accessChanged() async {
+        for conversation in state.withLock({ $0.conversations.values.map(\.conversation) }) {
+            await conversation.accessChanged()
+        }
     }
 
     /// Says goodbye to every peer, takes no more, and returns when none is left.

@@ -37,6 +37,7 @@ extension StoreReplica {
         for (change, record) in candidates {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
+            guard mayRead(record, in: collection) else { continue }
             read.keep(record, of: collection)
             found.append(change)
         }
@@ -109,9 +110,10 @@ extension StoreReplica {
         let limit = ReplicationTuning().ancestorsNamed
         let verdicts: [ChangeVerdict] = try store.readRows { view in
             try changes.map { change in
-                guard let record = try view.record(change.documentID, in: collection) else {
-                    return .wanted(ancestors: [])
-                }
+                // What the peer may not read is not there for it; to write it is refused when it comes.
+                guard let record = try view.record(change.documentID, in: collection),
+                    mayRead(record, in: collection)
+                else { return .wanted(ancestors: []) }
                 let tree = record.revision == change.revision ? nil : try record.tree()
                 if tree?.contains(change.revision) ?? true {
                     let lostHere = tree.map { !$0.isKnownToFollow(change.revision) } ?? false
@@ -158,9 +160,9 @@ extension StoreReplica {
         .proposalVerdicts(
             try store.readRows { view in
                 try proposals.map { proposal in
-                    guard let record = try view.record(proposal.documentID, in: collection) else {
-                        return .wanted
-                    }
+                    guard let record = try view.record(proposal.documentID, in: collection),
+                        mayRead(record, in: collection)
+                    else { return .wanted }
                     if record.revision == proposal.revision { return .alreadyHere }
                     if record.revision == proposal.serverRevision { return .wanted }
                     if proposal.serverRevision == nil, record.isDeleted { return .wanted }

@@ -10,6 +10,8 @@ package final class StoreReplica: ReplicaStore {
     /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
     let remote: Int?
     let rules: [CollectionRules]
+    /// What the peer may do; nil if nobody restricts it.
+    let access: PeerAccess?
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     var read = RecentRecords()
     /// What the peer announced over this connection although it lost here. To be believed also when older marks are not.
@@ -28,6 +30,7 @@ package final class StoreReplica: ReplicaStore {
         nowMilliseconds: @escaping () -> Int64
     ) {
         self.rules = rules
+        access = nil
         self.store = store
         self.collections = collections
         self.checkpointIDs = checkpointIDs
@@ -36,8 +39,13 @@ package final class StoreReplica: ReplicaStore {
     }
 
     /// For the passive side, which learns from its peer which collections to serve.
-    package init(store: DocumentStore, nowMilliseconds: @escaping () -> Int64) {
+    package init(
+        store: DocumentStore,
+        access: PeerAccess? = nil,
+        nowMilliseconds: @escaping () -> Int64
+    ) {
         self.store = store
+        self.access = access
         self.nowMilliseconds = nowMilliseconds
         (collections, checkpointIDs, remote, rules) = ([], [], nil, [])
     }
@@ -77,9 +85,14 @@ package final class StoreReplica: ReplicaStore {
             }
             return .done
         case .readRevisions(let index, let requests):
-            return .revisions(
-                try store.readRows { view in try requests.map { try read($0, in: collections[index], view) } }
-            )
+            let found = try store.readRows { view in
+                try requests.map { try read($0, in: collections[index], view) }
+            }
+            return .revisions(try granting(found, requests, in: collections[index]))
+        case .readRevocations(let index): return try readRevocations(collections[index])
+        case .forgetGrants(let index, let ids):
+            try forgetGrants(ids, in: collections[index])
+            return .done
         case .insert(let index, let revisions): return try insert(revisions, in: collections[index])
         case .markSynced(let index, let revisions):
             try mark(revisions, in: collections[index])
@@ -96,7 +109,8 @@ package final class StoreReplica: ReplicaStore {
             return .expanded(RevisionMessage.expand(delta, base: body))
         case .holdBlobs(let digests):
             for digest in digests { store.blobs.pin(digest) }
-            return .missingBlobs(digests.filter { !store.blobs.contains($0) })
+            // Who may not have a blob proves by sending it that it is the peer's own.
+            return .missingBlobs(digests.filter { !isHere($0) })
         case .releaseBlobs(let digests):
             for digest in digests { store.blobs.unpin(digest) }
             return .done
@@ -117,17 +131,22 @@ package final class StoreReplica: ReplicaStore {
         case .suspendBlob(let handle):
             writers.removeValue(forKey: handle)?.writer.suspend()
             return .done
-        case .blobLength(let digest): return .blobLength(store.blobs.length(digest))
+        case .blobLength(let digest): return .blobLength(isHere(digest) ? store.blobs.length(digest) : nil)
         case .readBlob(let digest, let offset, let count):
             return .blobBytes(try store.blobs.read(digest, from: offset, count: count))
         case .proveBlob(let digest, let nonce):
-            guard store.blobs.contains(digest) else { return .proof(nil) }
+            guard isHere(digest) else { return .proof(nil) }
             return .proof(try store.blobs.hash(digest, prefix: [UInt8(nonce.count)] + nonce))
         }
     }
 
+    /// Whether there is a blob, as far as the peer may know.
+    private func isHere(_ digest: BlobDigest) -> Bool {
+        store.blobs.contains(digest) && access?.mayHave(digest) ?? true
+    }
+
     private func begin(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws -> BlobStart {
-        if store.blobs.contains(digest) { return .here }
+        if isHere(digest) { return .here }
         if writers.values.contains(where: { $0.digest == digest }) { return .underWay }
         let writer = try store.blobs.writer(receiving: digest, resumes: resumes)
         writers[handle] = (digest, writer)
@@ -135,7 +154,9 @@ package final class StoreReplica: ReplicaStore {
     }
 
     private func bind(_ names: [CollectionName], _ ids: [String]) throws -> StoreAnswer {
-        let handles = names.map { store.collection($0) }
+        let handles = names.map { name in
+            access.map { $0.access(to: name) > .none } ?? true ? store.collection(name) : nil
+        }
         collections = handles.compactMap { $0 }
         return .bound(
             try zip(handles, ids).map { handle, id in
@@ -204,8 +225,10 @@ package final class StoreReplica: ReplicaStore {
     private func insert(_ revisions: [IncomingRevision], in collection: CollectionHandle) throws
         -> StoreAnswer
     {
+        let refusals = try refusals(of: revisions, in: collection)
         let results: [InsertResult] = try store.write { transaction in
-            try revisions.map { revision in
+            try zip(revisions, refusals).map { revision, refusal in
+                if let refusal { return .failed(refusal) }
                 var incoming = IncomingRecord(
                     documentID: revision.documentID,
                     history: revision.history,

@@ -48,6 +48,9 @@ package final class Conversation: Sendable {
     /// Ends it in good order, without waiting long for the peer.
     package func stop() async { await driver.stop() }
 
+    /// What the peer may have changed.
+    package func accessChanged() async { await driver.accessChanged() }
+
     /// Any number of commits until the driver gets to it are one message to it.
     private func noteChange(in collection: CollectionName) {
         let isFirst = changed.withLock { changed in

@@ -1,6 +1,6 @@
 public import Foundation
 import Logging
-import LoveseatCore
+public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel
 import LoveseatReplication
@@ -25,6 +25,7 @@ public final class URLEndpointListener: Sendable {
 
     /// What it was made with.
     public let config: URLEndpointListenerConfiguration
+    private let board = PeerBoard()
     private let running = NIOLockedValueBox<Running?>(nil)
 
     private struct Running: Sendable {
@@ -78,7 +79,8 @@ public final class URLEndpointListener: Sendable {
             database: database,
             collections: config.collections,
             isReadOnly: config.readOnly,
-            usesDeltas: config.enableDeltaSync
+            usesDeltas: config.enableDeltaSync,
+            policy: config.accessPolicy
         )
         try database.adopt(self)
         do {
@@ -99,6 +101,13 @@ public final class URLEndpointListener: Sendable {
             throw LoveseatError(network: error)
         }
     }
+
+    /// Tells the listener that its access policy answers otherwise now. Every answer is asked for anew anyhow; this takes
+    /// documents away from the peers that are connected. What they may have now they get when it changes next.
+    public func accessChanged() async { await running.withLockedValue { $0?.peers }?.accessChanged() }
+
+    /// What happens to each peer from now on: when it connects, transfers something, waits, and is gone.
+    public var peerChanges: Feed<ListenerPeer> { board.changes }
 
     /// Stops listening, says goodbye to every peer (they see WebSocket code 1001), and waits for them to go.
     public func stop() async {
@@ -145,6 +154,7 @@ public final class URLEndpointListener: Sendable {
             patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
         )
         let gatekeeper = Gatekeeper(config.authenticator)
+        let board = board
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -168,7 +178,9 @@ public final class URLEndpointListener: Sendable {
                             let peer = channel.remoteAddress?.description ?? "a peer"
                             Task.detached {
                                 LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
-                                await peers.serve(connection)
+                                let entry = board.add(connection.peer)
+                                let error = await peers.serve(connection) { entry.note($0) }
+                                entry.end(error)
                                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
                             }
                         },

@@ -26,6 +26,8 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var identityStore: (any IdentityStore)?
     /// Decides who may connect; nil lets everybody.
     public var authenticator: (any ListenerAuthenticator)?
+    /// Decides what each peer may do; nil lets all who may connect do everything.
+    public var accessPolicy: AccessPolicy?
     /// Whether peers may only pull.
     public var readOnly = defaultReadOnly
     /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how. For what peers pull,

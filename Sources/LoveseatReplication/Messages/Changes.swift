@@ -52,6 +52,17 @@ enum ChangesMessage {
         )
     }
 
+    /// Entries that take documents away: flag 2 (replication.md §B.1).
+    static func revocations(_ changes: [LocalChange]) -> [UInt8] {
+        json(
+            changes.map { change in
+                .array([
+                    JSONValue(change.sequence), .string(change.documentID), .string(change.revision.text), 2,
+                ])
+            }
+        )
+    }
+
     static func json(_ items: [JSONValue]) -> [UInt8] { JSONText(canonical: .array(items)).bytes }
 
     /// An answer: for each entry 0, a status, or the revisions that could be ancestors; trailing zeros left out.

@@ -65,6 +65,8 @@ struct Subscription: Hashable, Sendable {
     var batch = 200
     var activeOnly = false
     var sendsReplacements = false
+    /// Whether the peer wants to hear of documents that it may not have any more.
+    var wantsRevocations = false
     var documentIDs: Set<String>?
 
     init(_ message: Message) throws(ReplyError) {
@@ -79,6 +81,7 @@ struct Subscription: Hashable, Sendable {
         batch = min(max(message.properties.int("batch") ?? 200, 10), 1_000)
         activeOnly = message.properties.bool("activeOnly")
         sendsReplacements = message.properties.bool("sendReplacementRevs")
+        wantsRevocations = message.properties.bool("revocations")
         guard !message.body.isEmpty else { return }
         guard let body = try? JSONElement(parsing: message.body) else {
             throw ReplyError("HTTP", 400, "Invalid JSON body")

@@ -60,6 +60,7 @@ enum CollectionTable {
         guard let handle = catalog.collections.removeValue(forKey: name) else { return }
         catalog.lastSequence[handle.number] = nil
         try db.execute(sql: "DROP TABLE \"\(handle.table)\"")
+        try db.execute(sql: "DELETE FROM grants WHERE collection = ?", arguments: [handle.number])
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
     }
 }

@@ -1,0 +1,106 @@
+import Foundation
+import Loveseat
+import Synchronization
+
+/// The policy of `serve --access`: a JSON file that says what each peer may do, read again at SIGHUP.
+///
+/// ```json
+/// { "ana": "write",
+///   "bob": { "travel.sights": "read",
+///            "travel.notes": { "access": "write", "if": "owner = \"bob\"", "otherwise": "read" } },
+///   "*": "none" }
+/// ```
+final class AccessFile: Sendable {
+    private struct Rule {
+        let access: DocumentAccess
+        let condition: FilterExpression?
+        let otherwise: DocumentAccess
+
+        /// The most that it gives for some document.
+        var most: DocumentAccess { max(access, otherwise) }
+    }
+
+    private typealias Rules = [String: [String: Rule]]
+
+    private let path: String
+    private let rules: Mutex<Rules>
+
+    init(_ path: String) throws {
+        self.path = path
+        rules = Mutex(try Self.read(path))
+    }
+
+    /// Reads the file again; a mistake in it leaves the rules as they were.
+    func reload() throws {
+        let read = try Self.read(path)
+        rules.withLock { $0 = read }
+    }
+
+    var policy: AccessPolicy {
+        AccessPolicy { [self] peer, collection, document in
+            let name = peer.username ?? peer.certificates.first?.commonName ?? ""
+            let rule = rules.withLock { rules -> Rule? in
+                let own = rules[name] ?? rules["*"]
+                return own?[collection.fullName] ?? own?["*"]
+            }
+            guard let rule else { return .none }
+            guard let document, let condition = rule.condition else {
+                return document == nil ? rule.most : rule.access
+            }
+            return condition.matches(document) ? rule.access : rule.otherwise
+        }
+    }
+
+    // MARK: Reading
+
+    private static func read(_ path: String) throws -> Rules {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw LoveseatError(.cantOpenFile, "cannot read the access file \(path)")
+        }
+        let json = try JSONValue(parsing: String(decoding: data, as: UTF8.self))
+        guard case .object(let peers) = json else { throw mistake(path, "it is no object") }
+        var rules: Rules = [:]
+        for (peer, value) in peers {
+            guard case .object(let collections) = value else {
+                rules[peer] = ["*": try rule(value, path)]
+                continue
+            }
+            var own: [String: Rule] = [:]
+            for (name, rule) in collections {
+                own[name == "*" ? name : try name.collectionName.fullName] = try Self.rule(rule, path)
+            }
+            rules[peer] = own
+        }
+        return rules
+    }
+
+    private static func rule(_ value: JSONValue, _ path: String) throws -> Rule {
+        guard case .object(let fields) = value else {
+            return Rule(access: try access(value, path), condition: nil, otherwise: .none)
+        }
+        if let unknown = fields.keys.first(where: { !["access", "if", "otherwise"].contains($0) }) {
+            throw mistake(path, "there is no \"\(unknown)\" in a rule")
+        }
+        guard let text = fields["if"]?.string, let condition = FilterExpression(text) else {
+            throw mistake(path, "a rule's \"if\" is a condition such as 'owner = \"bob\"'")
+        }
+        return Rule(
+            access: try access(fields["access"] ?? .null, path),
+            condition: condition,
+            otherwise: try fields["otherwise"].map { try access($0, path) } ?? .none
+        )
+    }
+
+    private static func access(_ value: JSONValue, _ path: String) throws -> DocumentAccess {
+        switch value.string {
+        case "none": .none
+        case "read": .read
+        case "write": .write
+        default: throw mistake(path, "access is \"none\", \"read\" or \"write\", not \(value)")
+        }
+    }
+
+    private static func mistake(_ path: String, _ what: String) -> LoveseatError {
+        LoveseatError(.invalidParameter, "the access file \(path): \(what)")
+    }
+}

@@ -1,0 +1,39 @@
+import Loveseat
+
+/// A line on standard error whenever a peer of `serve` comes, gets something done, or goes.
+enum PeerLines {
+    /// Prints until the task is cancelled.
+    static func print(_ changes: Feed<ListenerPeer>) async {
+        var last: [Int: String] = [:]
+        for await peer in changes {
+            // What it does in between is for --verbose.
+            guard peer.status.activity != .busy else { continue }
+            let line = text(peer)
+            if peer.status.activity == .stopped {
+                last[peer.number] = nil
+            } else if last.updateValue(line, forKey: peer.number) == line {
+                continue
+            }
+            Output.remark("loveseat: \(line)")
+        }
+    }
+
+    private static func text(_ peer: ListenerPeer) -> String {
+        let identity = peer.identity
+        let name = identity.username ?? identity.certificates.first?.commonName
+        let who = [name, identity.address.isEmpty ? nil : identity.address].compactMap { $0 }
+            .joined(separator: "@")
+        let lag = peer.status.progress.total - peer.status.progress.completed
+        let what =
+            switch peer.status.activity {
+            case .connecting: "connected"
+            case .stopped: "gone"
+            default: lag == 0 ? "up to date" : "\(lag) bytes behind"
+            }
+        // That the peer has left is said already.
+        let error = peer.status.error?.code == .webSocketGoingAway ? nil : peer.status.error
+        let why = error.map { ": \($0.message)" } ?? ""
+        return
+            "peer \(peer.number) \(who) · \(what) · \(peer.documentsSent) sent, \(peer.documentsReceived) received\(why)"
+    }
+}

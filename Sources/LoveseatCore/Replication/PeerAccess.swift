@@ -1,0 +1,140 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// What one connected peer may do, by a listener's policy.
+package final class PeerAccess {
+    private let peer: PeerIdentity
+    private let policy: AccessPolicy
+    /// Blobs of the documents that were sent over this connection, which alone are given out. Bounded: the oldest go first.
+    private var blobs: Set<BlobDigest> = []
+    private var order: [BlobDigest] = []
+    private static let mostBlobs = 100_000
+
+    package init(peer: PeerIdentity, policy: AccessPolicy) {
+        self.peer = peer
+        self.policy = policy
+    }
+
+    /// Under which name it is remembered what the peer was sent.
+    var name: String {
+        peer.username.map { "user:\($0)" }
+            ?? peer.certificates.first.map { "certificate:" + Base64.encode(Hashing.sha256($0.derBytes)) }
+            ?? "address:\(peer.address)"
+    }
+
+    func access(to collection: CollectionName) -> DocumentAccess { policy.decide(peer, collection, nil) }
+
+    func access(to candidate: FilterCandidate, in collection: CollectionName) -> DocumentAccess {
+        let document = Document(
+            id: candidate.documentID,
+            revisionID: candidate.revision,
+            sequence: 0,
+            body: candidate.body
+        )
+        return min(access(to: collection), policy.decide(peer, collection, document))
+    }
+
+    /// The blobs of a document go with it.
+    func give(_ body: JSONText) {
+        for reference in BlobReference.all(in: body) where blobs.insert(reference.digest).inserted {
+            order.append(reference.digest)
+        }
+        guard order.count > Self.mostBlobs else { return }
+        for digest in order.prefix(Self.mostBlobs / 2) { blobs.remove(digest) }
+        order.removeFirst(Self.mostBlobs / 2)
+    }
+
+    func mayHave(_ digest: BlobDigest) -> Bool { blobs.contains(digest) }
+}
+
+extension StoreReplica {
+    /// Whether the peer may read a document as it is now.
+    func mayRead(_ record: DocumentRecord, in collection: CollectionHandle) -> Bool {
+        access.map { $0.access(to: FilterCandidate(record), in: collection.name) >= .read } ?? true
+    }
+
+    /// What may go out of what was read; it is remembered that the peer has it.
+    func granting(
+        _ found: [OutgoingRevision],
+        _ requests: [RevisionRequest],
+        in collection: CollectionHandle
+    ) throws -> [OutgoingRevision] {
+        guard let access else { return found }
+        let granted = zip(requests, found).map { request, revision -> OutgoingRevision in
+            guard case .found(let content) = revision else { return revision }
+            let candidate = FilterCandidate(
+                documentID: request.documentID,
+                revision: content.revision,
+                isDeleted: content.isDeleted,
+                body: content.body
+            )
+            guard access.access(to: candidate, in: collection.name) >= .read else { return .missing }
+            access.give(content.body)
+            return revision
+        }
+        let ids = zip(requests, granted).compactMap { request, revision -> String? in
+            if case .found = revision { request.documentID } else { nil }
+        }
+        if !ids.isEmpty { try store.write { try $0.grant(ids, in: collection, to: access.name) } }
+        return granted
+    }
+
+    /// Why the peer may not write these revisions; nil for those that it may.
+    func refusals(of revisions: [IncomingRevision], in collection: CollectionHandle) throws
+        -> [LoveseatError?]
+    {
+        guard let access else { return revisions.map { _ in nil } }
+        let records = try store.readRows { view in
+            try revisions.map { try view.record($0.documentID, in: collection) }
+        }
+        let refusals = zip(revisions, records).map { revision, record -> LoveseatError? in
+            let candidate = FilterCandidate(
+                documentID: revision.documentID,
+                revision: revision.history[0],
+                isDeleted: revision.isDeleted,
+                body: revision.body
+            )
+            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by.
+            let current = record.map { access.access(to: FilterCandidate($0), in: collection.name) }
+            let next =
+                revision.isDeleted && current != nil
+                ? .write : access.access(to: candidate, in: collection.name)
+            guard min(current ?? .write, next) < .write else { return nil }
+            return LoveseatError(.httpForbidden, "you may not write \"\(revision.documentID)\"")
+        }
+        let written = zip(revisions, refusals).compactMap { $1 == nil ? $0.documentID : nil }
+        if !written.isEmpty { try store.write { try $0.grant(written, in: collection, to: access.name) } }
+        return refusals
+    }
+
+    /// Documents that the peer was sent and may not read any more.
+    func readRevocations(_ collection: CollectionHandle) throws -> StoreAnswer {
+        guard let access else { return .changes([], through: 0, hasMore: false) }
+        let (records, last) = try store.readRows { view in
+            (
+                try view.grants(in: collection, to: access.name).compactMap {
+                    try view.record($0, in: collection)
+                },
+                try view.lastSequence(collection)
+            )
+        }
+        let revoked = records.filter { !$0.isDeleted && !mayRead($0, in: collection) }
+            .map { record in
+                LocalChange(
+                    sequence: last,
+                    documentID: record.id,
+                    revision: record.revision,
+                    isDeleted: false,
+                    bodySize: 0,
+                    remoteAncestor: nil
+                )
+            }
+        return .changes(revoked, through: last, hasMore: false)
+    }
+
+    func forgetGrants(_ ids: [String], in collection: CollectionHandle) throws {
+        guard let access else { return }
+        try store.write { try $0.revoke(ids, in: collection, from: access.name) }
+    }
+}

@@ -1,0 +1,101 @@
+public import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import NIOConcurrencyHelpers
+
+/// A peer of a listener, at a moment.
+public struct ListenerPeer: Sendable {
+    /// Tells it from the listener's other peers.
+    public let number: Int
+    /// Who it is.
+    public let identity: PeerIdentity
+    /// What it is doing: ``Replicator/ActivityLevel/stopped`` when it is gone.
+    public let status: Replicator.Status
+    /// Documents that it was sent over this connection.
+    public let documentsSent: UInt64
+    /// Documents that came from it over this connection.
+    public let documentsReceived: UInt64
+}
+
+/// Keeps what the listener's peers are doing, for those who watch.
+final class PeerBoard: Sendable {
+    private struct State {
+        var nextNumber = 0
+        var feeds: [Int: FeedBuffer<ListenerPeer>] = [:]
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    var changes: Feed<ListenerPeer> {
+        let buffer = FeedBuffer<ListenerPeer>(limit: 256 << 10, cost: { _ in 512 }, merge: { $0 = $1 })
+        let number = state.withLockedValue { state in
+            state.nextNumber += 1
+            state.feeds[state.nextNumber] = buffer
+            return state.nextNumber
+        }
+        return Feed(buffer) { [weak self] in
+            self?.state.withLockedValue { _ = $0.feeds.removeValue(forKey: number) }
+        }
+    }
+
+    func add(_ identity: PeerIdentity) -> Entry {
+        let number = state.withLockedValue { state in
+            state.nextNumber += 1
+            return state.nextNumber
+        }
+        let entry = Entry(number: number, identity: identity) { [weak self] peer in
+            guard let feeds = self?.state.withLockedValue({ Array($0.feeds.values) }) else { return }
+            for feed in feeds { feed.push(peer) }
+        }
+        entry.tell()
+        return entry
+    }
+
+    /// One peer's line.
+    final class Entry: Sendable {
+        private struct Line {
+            var status = Replicator.Status.connecting
+            var sent: UInt64 = 0
+            var received: UInt64 = 0
+        }
+
+        private let number: Int
+        private let identity: PeerIdentity
+        private let push: @Sendable (ListenerPeer) -> Void
+        private let line = NIOLockedValueBox(Line())
+
+        init(number: Int, identity: PeerIdentity, push: @escaping @Sendable (ListenerPeer) -> Void) {
+            self.number = number
+            self.identity = identity
+            self.push = push
+        }
+
+        func note(_ report: ReplicationReport) {
+            guard case .activity(let isBusy, let progress) = report else { return }
+            line.withLockedValue { line in
+                line.status = Replicator.Status(isBusy: isBusy, progress)
+                line.sent = progress.documentsPushed
+                line.received = progress.documents - progress.documentsPushed
+            }
+            tell()
+        }
+
+        func end(_ error: LoveseatError?) {
+            line.withLockedValue { $0.status = $0.status.stopped(error) }
+            tell()
+        }
+
+        func tell() {
+            let line = line.withLockedValue { $0 }
+            push(
+                ListenerPeer(
+                    number: number,
+                    identity: identity,
+                    status: line.status,
+                    documentsSent: line.sent,
+                    documentsReceived: line.received
+                )
+            )
+        }
+    }
+}

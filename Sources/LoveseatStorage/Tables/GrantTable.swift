@@ -1,0 +1,32 @@
+import GRDB
+
+/// Which documents peers were sent while a policy decides what they may have.
+extension ReadTransaction {
+    package func grants(in collection: CollectionHandle, to peer: String) throws -> [String] {
+        try String.fetchAll(
+            database,
+            sql: "SELECT doc_id FROM grants WHERE peer = ? AND collection = ? ORDER BY doc_id",
+            arguments: [peer, collection.number]
+        )
+    }
+}
+
+extension WriteTransaction {
+    package func grant(_ ids: [String], in collection: CollectionHandle, to peer: String) throws {
+        for id in ids {
+            try database.execute(
+                sql: "INSERT OR IGNORE INTO grants (peer, collection, doc_id) VALUES (?, ?, ?)",
+                arguments: [peer, collection.number, id]
+            )
+        }
+    }
+
+    package func revoke(_ ids: [String], in collection: CollectionHandle, from peer: String) throws {
+        for id in ids {
+            try database.execute(
+                sql: "DELETE FROM grants WHERE peer = ? AND collection = ? AND doc_id = ?",
+                arguments: [peer, collection.number, id]
+            )
+        }
+    }
+}

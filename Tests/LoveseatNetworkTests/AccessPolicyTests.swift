@@ -1,0 +1,219 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatReplication
+import LoveseatTesting
+import NIOConcurrencyHelpers
+import Testing
+
+/// What a listener's policy lets each peer do, in both directions.
+struct AccessPolicyTests {
+    private let scratch: Scratch
+    private let near: Database
+    private let far: Database
+    private let rules = NIOLockedValueBox<[String: DocumentAccess]>([:])
+
+    init() throws {
+        scratch = try Scratch()
+        near = try scratch.database("near")
+        far = try scratch.database("far")
+    }
+
+    /// Documents have an `owner`, who may write them; `rules` has what others may do with them.
+    private func serve() async throws -> URLEndpointListener {
+        var configuration = URLEndpointListenerConfiguration(
+            collections: [try far.defaultCollection(), try far.createCollection(name: "hidden")]
+        )
+        configuration.networkInterface = "127.0.0.1"
+        configuration.disableTLS = true
+        configuration.authenticator = ListenerPasswordAuthenticator { $0 == $1 }
+        let rules = rules
+        configuration.accessPolicy = AccessPolicy { peer, collection, document in
+            if collection.name == "hidden" { return peer.username == "ana" ? .write : .none }
+            guard let document else { return .write }
+            if document["owner"]?.string == peer.username { return .write }
+            return rules.withLockedValue { $0[document.id] } ?? .none
+        }
+        let listener = URLEndpointListener(configuration)
+        try await listener.start()
+        return listener
+    }
+
+    private func replicator(
+        _ listener: URLEndpointListener,
+        _ user: String = "bob",
+        _ change: (inout ReplicatorConfiguration) -> Void = { _ in }
+    ) throws -> Replicator {
+        var configuration = ReplicatorConfiguration(
+            collections: [try near.defaultCollection()],
+            target: URLEndpoint(try #require(listener.urls?.first))
+        )
+        configuration.authenticator = BasicAuthenticator(username: user, password: user)
+        configuration.maxAttempts = 1
+        change(&configuration)
+        return Replicator(configuration)
+    }
+
+    private func save(_ database: Database, _ id: String, owner: String) throws {
+        try database.defaultCollection().save(Document(id: id, ["owner": .string(owner)]))
+    }
+
+    private func ids(_ database: Database) throws -> Set<String> {
+        Set(try database.defaultCollection().contents().keys)
+    }
+
+    @Test func `a peer pulls what it may read, and nothing else`() async throws {
+        for (id, owner) in [("mine", "bob"), ("public", "ana"), ("secret", "ana")] {
+            try save(far, id, owner: owner)
+        }
+        rules.withLockedValue { $0 = ["public": .read] }
+        let listener = try await serve()
+        let replicator = try replicator(listener)
+        replicator.start()
+        #expect(await replicator.waitUntilStopped().error == nil)
+        #expect(try ids(near) == ["mine", "public"])
+        await listener.stop()
+    }
+
+    @Test func `what a peer may not write is refused for each document, and the rest is taken`() async throws
+    {
+        try save(far, "public", owner: "ana")
+        try save(far, "secret", owner: "ana")
+        rules.withLockedValue { $0 = ["public": .read] }
+        let listener = try await serve()
+        let first = try replicator(listener)
+        first.start()
+        _ = await first.waitUntilStopped()
+        // An edit of what it may read only, a guess at what it may not see, another's name, and its own.
+        try save(near, "public", owner: "bob")
+        try save(near, "secret", owner: "bob")
+        try save(near, "forged", owner: "ana")
+        try save(near, "mine", owner: "bob")
+        let before = try far.defaultCollection().contents()
+        let second = try replicator(listener) { $0.replicatorType = .push }
+        let events = second.documentReplications
+        second.start()
+        var errors: [String: LoveseatError.Code?] = [:]
+        for await event in events {
+            for document in event.documents { errors[document.id] = .some(document.error?.code) }
+        }
+        #expect(await second.waitUntilStopped().error == nil)
+        #expect(
+            errors == [
+                "public": .httpForbidden, "secret": .httpForbidden, "forged": .httpForbidden, "mine": nil,
+            ]
+        )
+        var after = try far.defaultCollection().contents()
+        #expect(after.removeValue(forKey: "mine") != nil)
+        #expect(after == before)
+        await listener.stop()
+    }
+
+    @Test func `a collection without access is not there`() async throws {
+        let listener = try await serve()
+        let hidden = try near.createCollection(name: "hidden")
+        for (user, code) in [("bob", LoveseatError.Code.httpNotFound), ("ana", nil)] {
+            var configuration = try replicator(listener, user).config
+            configuration = ReplicatorConfiguration(collections: [hidden], target: configuration.target)
+            configuration.authenticator = BasicAuthenticator(username: user, password: user)
+            let replicator = Replicator(configuration)
+            replicator.start()
+            #expect(await replicator.waitUntilStopped().error?.code == code)
+        }
+        await listener.stop()
+    }
+
+    @Test func `access that ends takes documents away from a connected peer`() async throws {
+        try save(far, "shared", owner: "ana")
+        try save(far, "kept", owner: "bob")
+        rules.withLockedValue { $0 = ["shared": .read] }
+        let listener = try await serve()
+        let replicator = try replicator(listener) { $0.continuous = true }
+        let events = replicator.documentReplications
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { break }
+        #expect(try ids(near) == ["shared", "kept"])
+        rules.withLockedValue { $0 = [:] }
+        await listener.accessChanged()
+        wait: for await event in events {
+            for document in event.documents where document.flags.contains(.accessRemoved) {
+                #expect(document.id == "shared")
+                break wait
+            }
+        }
+        #expect(try ids(near) == ["kept"])
+        // Nothing that happens to it afterwards is seen.
+        try save(far, "shared", owner: "ana")
+        try save(far, "news", owner: "bob")
+        let collection = try near.defaultCollection()
+        while try collection.document(id: "news") == nil { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(try ids(near) == ["kept", "news"])
+        replicator.stop()
+        await replicator.waitUntilStopped()
+        await listener.stop()
+    }
+
+    @Test func `access that ended while a peer was away is told when it comes back, once`() async throws {
+        try save(far, "shared", owner: "ana")
+        rules.withLockedValue { $0 = ["shared": .read] }
+        let first = try await serve()
+        let before = try replicator(first)
+        before.start()
+        _ = await before.waitUntilStopped()
+        #expect(try ids(near) == ["shared"])
+        await first.stop()
+        rules.withLockedValue { $0 = [:] }
+        // Another listener, as after a restart; another peer that never had it hears nothing of it.
+        let second = try await serve()
+        let stranger = try scratch.database("stranger")
+        for (database, user, expected) in [(stranger, "eve", 0), (near, "bob", 1), (near, "bob", 0)] {
+            var configuration = ReplicatorConfiguration(
+                collections: [try database.defaultCollection()],
+                target: URLEndpoint(try #require(second.urls?.first))
+            )
+            configuration.authenticator = BasicAuthenticator(username: user, password: user)
+            let replicator = Replicator(configuration)
+            let events = replicator.documentReplications
+            replicator.start()
+            var told = 0
+            for await event in events { told += event.documents.count }
+            #expect(await replicator.waitUntilStopped().error == nil)
+            #expect(told == expected)
+        }
+        #expect(try ids(near).isEmpty)
+        await second.stop()
+    }
+
+    @Test func `a blob is given only with a document, and its digest opens nothing`() throws {
+        let blob = try far.saveBlob(Array("a photo".utf8), contentType: "image/jpeg")
+        try far.defaultCollection().save(Document(id: "secret", ["owner": "ana", "photo": blob.json]))
+        try far.defaultCollection().save(Document(id: "mine", ["owner": "bob"]))
+        let policy = AccessPolicy { peer, _, document in
+            document == nil || document?["owner"]?.string == peer.username ? .write : .none
+        }
+        for (user, isGiven) in [("bob", false), ("ana", true)] {
+            let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
+            let replica = StoreReplica(store: try far.store, access: access, nowMilliseconds: { 0 })
+            _ = replica.perform(.bindCollections([.default], checkpoints: [""]))
+            guard
+                case .changes(let changes, _, _) = replica.perform(
+                    .readChanges(collection: 0, ChangeQuery(since: 0, limit: 10))
+                )
+            else { throw LoveseatError(.assertionFailed, "no changes") }
+            let requests = changes.map {
+                RevisionRequest(documentID: $0.documentID, revision: $0.revision, known: [], maxHistory: 20)
+            }
+            #expect(replica.perform(.blobLength(blob.digest)) == .blobLength(nil))
+            _ = replica.perform(.readRevisions(collection: 0, requests))
+            #expect(replica.perform(.blobLength(blob.digest)) == .blobLength(isGiven ? 7 : nil))
+            // Who pushes a document that refers to it has to send it.
+            #expect(replica.perform(.holdBlobs([blob.digest])) == .missingBlobs(isGiven ? [] : [blob.digest]))
+            _ = replica.perform(.releaseBlobs([blob.digest]))
+            guard case .proof(let proof) = replica.perform(.proveBlob(blob.digest, nonce: [1])) else {
+                return
+            }
+            #expect((proof != nil) == isGiven)
+        }
+    }
+}
