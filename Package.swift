@@ -82,6 +82,7 @@ let package = Package(
             dependencies: [
                 "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatIdentity",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -109,10 +110,11 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
         .executableTarget(
             name: "LoveseatCLI",
             dependencies: [
-                "Loveseat", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "CQREncode", "Loveseat", .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict

@@ -5,6 +5,7 @@ set -euo pipefail
 missing=()
 [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
 [ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev)
+[ -e /usr/include/qrencode.h ] || missing+=(libqrencode-dev)
 for package in "$@"; do
     dpkg -s "$package" > /dev/null 2>&1 || missing+=("$package")
 done

@@ -43,7 +43,7 @@ struct LoveseatCommand: AsyncParsableCommand {
                 name: "Peers",
                 subcommands: [
                     Serve.self, Push.self, Pull.self, Sync.self, Pending.self, Conflicts.self, Why.self,
-                    Identity.self,
+                    Identity.self, Pair.self,
                 ]
             ),
         ]

@@ -80,7 +80,7 @@ struct SecureSyncTests {
         #expect(try folder.run(arguments, environment: environment).status == 0)
         #expect(try folder.run("ls", "b").lines == [])
         try folder.write("{\"ana\":\"everything\"}", to: "wrong.json")
-        #expect(try run("serve", "a", "--access", "wrong.json").status == 64)
+        #expect(try run("serve", "b", "--access", "wrong.json").status == 64)
         #expect(server.interrupt() == 0)
     }
 
@@ -89,5 +89,43 @@ struct SecureSyncTests {
         for option in ["--doc-ids", "--channels"] {
             #expect(try run("push", "b", "ws://127.0.0.1:1/b", option, ",,").status == 64)
         }
+    }
+}
+
+/// Pairing on the command line, each machine with its own identities.
+struct PairCommandTests {
+    @Test func `a code that is shown on one machine pairs another`() throws {
+        let folder = try CommandLineFolder()
+        try folder.run("put", "a", "d", "{\"n\":1}")
+        let one = ["LOVESEAT_IDENTITIES": folder.path + "/one"]
+        let other = ["LOVESEAT_IDENTITIES": folder.path + "/other"]
+        let (show, output, errors) = try folder.start(
+            ["pair", "show", "a", "--interface", "127.0.0.1"],
+            environment: one
+        )
+        var said = ""
+        while said.split(separator: "\n").count < 2 {
+            let piece = output.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "pair show ended by itself")
+            said += String(decoding: piece, as: UTF8.self)
+        }
+        let words = said.split { $0.isWhitespace }.map(String.init)
+        #expect(words[1].utf8.count == 6)
+        #expect(try folder.run("pair", "use", "b", words[1], words[2], environment: other).status == 0)
+        show.waitUntilExit()
+        #expect(show.terminationStatus == 0)
+        let drawn = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        #expect(drawn.contains("█▀") && drawn.contains("paired with Loveseat"))
+        #expect(try folder.run("pair", "use", "b", words[0], environment: other).status != 0)
+        let port = try #require(URL(string: words[2])?.port)
+        let server = try folder.serveSecurely("a", ["--paired", "--port", "\(port)"], environment: one)
+        #expect(try folder.run("sync", "b", "--paired", environment: other).status == 0)
+        #expect(try folder.run("get", "b", "d").status == 0)
+        #expect(try folder.run("sync", "b", "--paired", environment: one).status == 77)
+        #expect(server.interrupt() == 0)
+        let listed = try folder.run("pair", "list", "a").output.prefix(64)
+        #expect(try folder.run("pair", "forget", "a", String(listed)).status == 0)
+        #expect(try folder.run("pair", "list", "a").output.isEmpty)
+        #expect(try folder.run("pair", "forget", "a", String(listed)).status == 66)
     }
 }

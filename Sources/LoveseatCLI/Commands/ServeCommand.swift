@@ -38,6 +38,8 @@ struct Serve: AsyncParsableCommand {
     )
     var clientCA: String?
 
+    @Flag(help: "Let in the peers that the database was paired with (loveseat pair).")
+    var paired = false
     @Option(
         help: ArgumentHelp(
             "A JSON file that says what each peer, by its user name or its certificate's common name, may do: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. Read again at SIGHUP."
@@ -50,11 +52,11 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var logging: LogOptions
 
     func validate() throws {
-        guard clientCA == nil || credentials.user == nil else {
-            throw ValidationError("Use either --client-ca or --user.")
+        guard [clientCA != nil, credentials.user != nil, paired].count(where: { $0 }) <= 1 else {
+            throw ValidationError("Use one of --client-ca, --user and --paired.")
         }
-        guard clientCA == nil || !noTls else {
-            throw ValidationError("Certificates are shown in TLS: leave out --no-tls or --client-ca.")
+        guard clientCA == nil && !paired || !noTls else {
+            throw ValidationError("Certificates are shown in TLS: leave out --no-tls.")
         }
     }
 
@@ -71,6 +73,7 @@ struct Serve: AsyncParsableCommand {
         configuration.enableDeltaSync = delta
         configuration.disableTLS = noTls
         if !noTls { configuration.tlsIdentity = try Identities.identity(tls) }
+        if paired { configuration.authenticator = ListenerPairingAuthenticator(database: database) }
         if let clientCA {
             configuration.authenticator = ListenerCertificateAuthenticator(
                 rootCertificates: try Identities.certificates(clientCA)

@@ -8,6 +8,8 @@ struct PeerOptions: ParsableArguments {
     var url: String?
     @Option(help: "Another database of this machine, in place of a URL.")
     var localDb: String?
+    @Flag(help: "The peer that the database was paired with; its URL need not be named.")
+    var paired = false
     @OptionGroup var credentials: Credentials
     @OptionGroup var trust: TrustOptions
     @Option(help: "The ID of a session with a gateway.")
@@ -32,8 +34,8 @@ struct PeerOptions: ParsableArguments {
     var filters: [String] = []
 
     func validate() throws {
-        guard (url == nil) != (localDb == nil) else {
-            throw ValidationError("Name the peer: either a URL or --local-db.")
+        guard (url == nil) != (localDb == nil) || (paired && localDb == nil) else {
+            throw ValidationError("Name the peer: either a URL, --local-db, or --paired.")
         }
         guard [session, credentials.user, trust.identity].count(where: { $0 != nil }) <= 1 else {
             throw ValidationError("Use one of --session, --user and --identity.")
@@ -55,6 +57,19 @@ struct PeerOptions: ParsableArguments {
             throw LoveseatError(.invalidURL, "\(url ?? "") is no URL: use wss://host:port/database")
         }
         return URLEndpoint(url)
+    }
+
+    /// The peer that was paired with, by its URL if there are several.
+    private func pairedPeer(of database: Database) throws -> PairedPeer {
+        let peers = try database.pairedPeers().filter { !$0.urls.isEmpty }
+        let named = peers.filter { peer in url.map { peer.urls.contains($0) } ?? true }
+        guard let peer = named.first ?? (peers.count == 1 ? peers.first : nil), named.count <= 1 else {
+            throw LoveseatError(
+                .notFound,
+                "\(peers.count) paired peers can be meant: `loveseat pair list` shows them, name the URL"
+            )
+        }
+        return peer
     }
 
     private func authenticator() throws -> (any Authenticator)? {
@@ -111,11 +126,18 @@ struct PeerOptions: ParsableArguments {
             entry.pullFilter = filter
             return entry
         }
-        var configuration = ReplicatorConfiguration(collections: entries, target: try endpoint())
+        let peer = paired ? try pairedPeer(of: database) : nil
+        var configuration = ReplicatorConfiguration(
+            collections: entries,
+            target: try url == nil ? peer?.endpoint ?? endpoint() : endpoint()
+        )
         configuration.replicatorType = type
         configuration.authenticator = authenticator
         configuration.headers = try headerFields()
         try trust.apply(to: &configuration)
+        if let peer {
+            configuration.trust(peer, identity: try Identities.identity(trust.identity ?? "anonymous"))
+        }
         return configuration
     }
 }

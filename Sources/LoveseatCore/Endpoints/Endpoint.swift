@@ -59,6 +59,8 @@ extension PeerEndpoint {
 /// What a replicator's configuration says about the connection.
 package struct ConnectionOptions: Sendable {
     package var authenticator: (any Authenticator)?
+    /// A user name and password beside a client certificate.
+    package var credentials: BasicAuthenticator?
     package var headers: [String: String] = [:]
     /// Seconds without a word from the peer after which it is asked for one.
     package var heartbeat: Double = 300

@@ -9,7 +9,13 @@ final class Gatekeeper: Sendable {
     private let authenticator: (any ListenerAuthenticator)?
     private let brake = NIOLockedValueBox(AttemptBrake())
 
-    init(_ authenticator: (any ListenerAuthenticator)?) { self.authenticator = authenticator }
+    /// The fingerprint of the listener's certificate, which proofs of pairing are about.
+    private let fingerprint: String
+
+    init(_ authenticator: (any ListenerAuthenticator)?, fingerprint: String?) {
+        self.authenticator = authenticator
+        self.fingerprint = fingerprint ?? ""
+    }
 
     /// Who the client is.
     func admit(
@@ -17,20 +23,32 @@ final class Gatekeeper: Sendable {
         address: String,
         certificates: [TLSCertificate]
     ) async throws(UpgradeJudge.Refusal) -> PeerIdentity {
-        guard let passwords = authenticator as? ListenerPasswordAuthenticator else {
+        let credentials = headers.first(name: "Authorization").flatMap { UpgradeHeaders.credentials($0) }
+        switch authenticator {
+        case let passwords as ListenerPasswordAuthenticator:
+            guard let (username, password) = credentials else { throw .unauthorized }
+            try await judge(address) { await passwords.accepts(username, password) }
+            return PeerIdentity(username: username, certificates: certificates, address: address)
+        case let pairing as ListenerPairingAuthenticator:
+            // Who shows no certificate, and who asks only who we are, guesses nothing.
+            guard !certificates.isEmpty else { throw .unauthorized }
+            try await judge(address) {
+                await pairing.admits(certificates, credentials: credentials, listener: fingerprint)
+            }
+            return PeerIdentity(certificates: certificates, address: address)
+        default:
             // Certificates were judged in the TLS handshake.
             return PeerIdentity(certificates: certificates, address: address)
         }
-        guard let header = headers.first(name: "Authorization"),
-            let (username, password) = UpgradeHeaders.credentials(header)
-        else { throw .unauthorized }
+    }
+
+    private func judge(_ address: String, _ isGood: () async -> Bool) async throws(UpgradeJudge.Refusal) {
         try await waitForTurn(address)
-        guard await passwords.accepts(username, password) else {
+        guard await isGood() else {
             brake.withLockedValue { $0.failed(address, now: Self.now) }
             throw .unauthorized
         }
         brake.withLockedValue { $0.succeeded(address) }
-        return PeerIdentity(username: username, certificates: certificates, address: address)
     }
 
     private func waitForTurn(_ address: String) async throws(UpgradeJudge.Refusal) {

@@ -133,7 +133,8 @@ struct WebSocketClient: Sendable {
         var headers = HTTPHeaders()
         headers.add(name: "Host", value: address.hostHeader)
         headers.add(name: "User-Agent", value: "Loveseat")
-        if let basic = options.authenticator as? BasicAuthenticator, sendsCredentials {
+        let basic = options.credentials ?? options.authenticator as? BasicAuthenticator
+        if let basic, sendsCredentials {
             headers.add(name: "Authorization", value: UpgradeHeaders.basic(basic.username, basic.password))
         }
         var cookies = [options.cookies?.load().header(address, now: Self.now)].compactMap { $0 }

@@ -84,7 +84,7 @@ public final class URLEndpointListener: Sendable {
         )
         try database.adopt(self)
         do {
-            let channel = try await bind(peers, try identity.map(makeTLS), databaseName: database.name)
+            let channel = try await bind(peers, identity, databaseName: database.name)
             let port = UInt16(channel.localAddress?.port ?? 0)
             let urls = try ListenerAddresses.urls(
                 networkInterface: config.networkInterface,
@@ -127,33 +127,39 @@ public final class URLEndpointListener: Sendable {
             if let identity = config.tlsIdentity { return identity }
             return try TLSIdentity.anonymousIdentity(in: config.identityStore ?? TLSIdentity.standardStore)
         }
-        guard !(config.authenticator is ListenerCertificateAuthenticator) else {
+        let authenticator = config.authenticator
+        if authenticator is ListenerCertificateAuthenticator || authenticator is ListenerPairingAuthenticator
+        {
             throw LoveseatError(
                 .invalidParameter,
-                "certificates are shown in TLS handshakes: do not disable TLS with a ListenerCertificateAuthenticator"
+                "certificates are shown in TLS handshakes: do not disable TLS with an authenticator that asks for them"
             )
         }
         return nil
     }
 
     private func makeTLS(_ identity: TLSIdentity) throws(LoveseatError) -> ListenerTLS {
-        let certificates = config.authenticator as? ListenerCertificateAuthenticator
-        return try ListenerTLS(
-            identity: identity,
-            clients: certificates.map { .required($0.accepts) } ?? .notAsked
-        )
+        let clients: ListenerTLS.ClientCertificates =
+            switch config.authenticator {
+            case let certificates as ListenerCertificateAuthenticator: .required(certificates.accepts)
+            case is ListenerPairingAuthenticator: .noted
+            default: .notAsked
+            }
+        return try ListenerTLS(identity: identity, clients: clients)
     }
 
     private func bind(
         _ peers: PassivePeers,
-        _ tls: ListenerTLS?,
+        _ identity: TLSIdentity?,
         databaseName: String
     ) async throws -> any Channel {
+        let tls = try identity.map(makeTLS)
+        let fingerprint = identity?.certs.first?.fingerprint
         let halfOpen = HalfOpenConnections(
             limit: Self.mostHalfOpen,
             patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
         )
-        let gatekeeper = Gatekeeper(config.authenticator)
+        let gatekeeper = Gatekeeper(config.authenticator, fingerprint: fingerprint)
         let board = board
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)

@@ -1,0 +1,141 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+struct Pair: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make two databases trust each other, by a code that one shows and the other uses once.",
+        discussion: """
+            EXAMPLE
+              loveseat pair show trips --port 55990       on the one machine: shows a QR code and six digits
+              loveseat pair use copy 123456 wss://192.168.1.7:55990/trips     on the other
+              loveseat serve trips --port 55990 --paired
+              loveseat sync copy --paired
+            """,
+        subcommands: [PairShow.self, PairUse.self, PairList.self, PairForget.self]
+    )
+}
+
+struct PairShow: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show a code, and wait until another machine has used it.",
+        discussion:
+            "Prints the code's text and its digits on standard output, and the QR code on standard error."
+    )
+    @OptionGroup var argument: DatabaseArgument
+    @Option(help: "The port; 0 for a free one. Serve at the same one later.")
+    var port: UInt16 = 0
+    @Option(help: "The network interface or address to listen on; all if it is not named.")
+    var interface: String?
+    @Option(help: "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12.")
+    var tls = "anonymous"
+    @Option(help: "Seconds for which the code is good.")
+    var seconds = ListenerPairingAuthenticator.defaultValidity
+    @OptionGroup var logging: LogOptions
+
+    func validate() throws {
+        guard (1...86_400).contains(seconds) else { throw ValidationError("--seconds is 1 to 86400.") }
+    }
+
+    func run() async throws {
+        try logging.begin()
+        let database = try argument.open()
+        let pairing = ListenerPairingAuthenticator(database: database)
+        let listener = URLEndpointListener(try configuration(database, pairing))
+        try await listener.start()
+        let (code, paired) = try pairing.makeCode(for: listener, validFor: seconds)
+        for line in try QRCode.lines(code.text) { Output.remark(line) }
+        try Output.standard.line(code.text)
+        try Output.standard.line("\(code.digits ?? "") \(code.urls.first?.absoluteString ?? "")")
+        try Output.standard.flush()
+        let waiting = Task {
+            var peer: PairedPeer?
+            for await found in paired { peer = found }
+            return peer
+        }
+        Signals.onInterrupt { waiting.cancel() }
+        let peer = await waiting.value
+        try await database.close()
+        guard let peer else {
+            throw LoveseatError(
+                .timeout,
+                "nobody used the code within \(Int(seconds)) seconds, or it was guessed at"
+            )
+        }
+        Output.remark("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
+    }
+
+    private func configuration(
+        _ database: Database,
+        _ pairing: ListenerPairingAuthenticator
+    ) throws -> URLEndpointListenerConfiguration {
+        var configuration = URLEndpointListenerConfiguration(collections: try database.collections(named: []))
+        configuration.port = port
+        configuration.networkInterface = interface
+        configuration.tlsIdentity = try Identities.identity(tls)
+        configuration.authenticator = pairing
+        return configuration
+    }
+}
+
+struct PairUse: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "use",
+        abstract: "Use a code that another machine shows: its text, or its six digits with a URL."
+    )
+    @OptionGroup var argument: DatabaseArgument
+    @Argument(help: "The text of the QR code, or the six digits.") var code: String
+    @Argument(help: "With digits: the URL that was shown with them.") var url: String?
+    @Option(help: "The identity to show to that peer from now on: anonymous, a label, or files.")
+    var identity = "anonymous"
+
+    func run() async throws {
+        let database = try argument.create()
+        let identity = try Identities.identity(identity)
+        let peer = try await pairingCode().pair(with: database, identity: identity)
+        try await database.close()
+        Output.remark("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
+    }
+
+    private func pairingCode() throws -> PairingCode {
+        guard let url else { return try PairingCode(text: code) }
+        guard let parsed = URL(string: url) else {
+            throw LoveseatError(.invalidURL, "\(url) is no URL: use wss://host:port/database")
+        }
+        return try PairingCode(digits: code, url: parsed)
+    }
+}
+
+struct PairList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the peers that a database was paired with: fingerprint, name and URLs."
+    )
+    @OptionGroup var argument: DatabaseArgument
+    func run() async throws {
+        let database = try argument.read()
+        for peer in try database.pairedPeers() {
+            try Output.standard.line(([peer.fingerprint, peer.name] + peer.urls).joined(separator: "\t"))
+        }
+        try await database.close()
+        try Output.standard.flush()
+    }
+}
+
+struct PairForget: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forget",
+        abstract: "Trust a peer no more."
+    )
+    @OptionGroup var argument: DatabaseArgument
+    @Argument(help: "The fingerprint of its certificate.") var fingerprint: String
+    func run() async throws {
+        let database = try argument.open()
+        guard try database.pairedPeers().contains(where: { $0.fingerprint == fingerprint }) else {
+            throw LoveseatError(.notFound, "there is no paired peer \(fingerprint)")
+        }
+        try database.removePairedPeer(fingerprint: fingerprint)
+        try await database.close()
+    }
+}

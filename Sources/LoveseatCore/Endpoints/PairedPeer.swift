@@ -1,0 +1,77 @@
+public import LoveseatModel
+import LoveseatStorage
+
+/// A peer that was paired with: each side knows the other's certificate.
+public struct PairedPeer: Hashable, Sendable {
+    /// The common name of the peer's certificate.
+    public let name: String
+    /// The SHA-256 fingerprint of the peer's certificate, in hexadecimal.
+    public let fingerprint: String
+    /// The URLs at which it listens; empty for a peer that connects to us.
+    public let urls: [String]
+
+    /// Makes one of its parts.
+    public init(name: String, fingerprint: String, urls: [String]) {
+        self.name = name
+        self.fingerprint = fingerprint
+        self.urls = urls
+    }
+}
+
+extension Database {
+    private static let pairings = "paired_peers"
+
+    /// The peers that this database was paired with, by fingerprint.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
+    public func pairedPeers() throws(LoveseatError) -> [PairedPeer] {
+        let store = try store
+        return try DocumentStore.wrapping {
+            try store.readRows { Self.peers(in: try $0.info(Self.pairings)) }
+        }
+    }
+
+    /// Remembers a peer, in place of what was known of the same certificate.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
+    public func addPairedPeer(_ peer: PairedPeer) throws(LoveseatError) {
+        try changePairings { $0.filter { $0.fingerprint != peer.fingerprint } + [peer] }
+    }
+
+    /// Forgets a peer, by its certificate's fingerprint. Listeners let it in no more when it connects the next time.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
+    public func removePairedPeer(fingerprint: String) throws(LoveseatError) {
+        try changePairings { $0.filter { $0.fingerprint != fingerprint } }
+    }
+
+    private func changePairings(_ change: ([PairedPeer]) -> [PairedPeer]) throws(LoveseatError) {
+        let store = try store
+        try DocumentStore.wrapping {
+            try store.write { transaction in
+                let peers = change(Self.peers(in: try transaction.info(Self.pairings)))
+                let json = peers.sorted { $0.fingerprint < $1.fingerprint }.map { peer -> JSONValue in
+                    [
+                        "name": .string(peer.name), "sha256": .string(peer.fingerprint),
+                        "urls": .array(peer.urls.map { .string($0) }),
+                    ]
+                }
+                try transaction.setInfo(Self.pairings, JSONValue.array(json).description)
+            }
+        }
+    }
+
+    private static func peers(in text: String?) -> [PairedPeer] {
+        guard let text, let json = try? JSONElement(parsing: Array(text.utf8)) else { return [] }
+        return json.items.compactMap { item in
+            guard let name = item["name"]?.string, let fingerprint = item["sha256"]?.string else {
+                return nil
+            }
+            return PairedPeer(
+                name: name,
+                fingerprint: fingerprint,
+                urls: item["urls"]?.items.compactMap(\.string) ?? []
+            )
+        }
+    }
+}

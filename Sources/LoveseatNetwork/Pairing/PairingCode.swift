@@ -1,0 +1,175 @@
+public import Foundation
+public import LoveseatCore
+public import LoveseatIdentity
+public import LoveseatModel
+import LoveseatReplication
+
+/// What one person shows and another scans or types, so that two databases trust each other from then on.
+///
+/// ```swift
+/// let code = try authenticator.makeCode(for: listener)        // show code.text as a QR code, or say code.digits
+/// let peer = try await PairingCode(text: scanned).pair(with: database, identity: identity)   // on the other device
+/// ```
+///
+/// It names the listener's URLs and pins its certificate, and has a secret that is good for one pairing within a short
+/// time. The six digits are the same secret in a form that one can say; who uses them types the URL too. Neither secret
+/// is ever sent: the client proves that it knows it, over both certificates (``PairingProof``).
+public struct PairingCode: Hashable, Sendable {
+    /// Where the listener is; several for several networks.
+    public let urls: [URL]
+    /// The fingerprint of the listener's certificate; nil for digits, which cannot hold it.
+    public let fingerprint: String?
+    let secret: String
+    /// The six digits that go with a code; nil for one that was scanned.
+    public let digits: String?
+
+    init(urls: [URL], fingerprint: String?, secret: String, digits: String?) {
+        self.urls = urls
+        self.fingerprint = fingerprint
+        self.secret = secret
+        self.digits = digits
+    }
+
+    private static let scheme = "loveseat-pair"
+    /// A QR code holds no more than that; nobody else needs to be listened to.
+    private static let longestText = 2_048
+
+    /// The text of a QR code.
+    public var text: String {
+        var parts = URLComponents()
+        parts.scheme = Self.scheme
+        parts.path = "1"
+        parts.queryItems =
+            urls.map { URLQueryItem(name: "u", value: $0.absoluteString) }
+            + [URLQueryItem(name: "p", value: fingerprint), URLQueryItem(name: "s", value: secret)]
+        return parts.string ?? ""
+    }
+
+    /// Reads the text of a QR code.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` if it is none of ours.
+    public init(text: String) throws(LoveseatError) {
+        func refuse(_ why: String) -> LoveseatError {
+            LoveseatError(.invalidParameter, "this is no pairing code: \(why)")
+        }
+        guard text.utf8.count <= Self.longestText, let parts = URLComponents(string: text),
+            parts.scheme == Self.scheme
+        else { throw refuse("it does not begin with \(Self.scheme):") }
+        guard parts.path == "1" else { throw refuse("a newer version made it") }
+        let items = parts.queryItems ?? []
+        let urls = items.filter { $0.name == "u" }.compactMap { $0.value.flatMap { URL(string: $0) } }
+        guard !urls.isEmpty, urls.allSatisfy({ $0.scheme == "wss" }) else {
+            throw refuse("it names no wss:// URL")
+        }
+        for url in urls { _ = try WebSocketAddress(url) }
+        guard let pin = items.first(where: { $0.name == "p" })?.value, pin.utf8.count == 64,
+            let secret = items.first(where: { $0.name == "s" })?.value, !secret.isEmpty
+        else { throw refuse("the certificate or the secret is missing") }
+        self.init(urls: urls, fingerprint: pin.lowercased(), secret: secret, digits: nil)
+    }
+
+    /// The code that digits stand for, with the URL that goes with them.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` unless there are six digits, and a `wss://` URL.
+    public init(digits: String, url: URL) throws(LoveseatError) {
+        let plain = digits.filter { $0 != " " && $0 != "-" }
+        guard plain.utf8.count == 6, plain.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw LoveseatError(.invalidParameter, "a pairing code has six digits")
+        }
+        guard url.scheme == "wss" else {
+            throw LoveseatError(.invalidURL, "pairing needs TLS: use a wss:// URL")
+        }
+        _ = try WebSocketAddress(url)
+        self.init(urls: [url], fingerprint: nil, secret: plain, digits: plain)
+    }
+
+    /// Pairs a database with the listener that showed this code: afterwards both know each other's certificates, and
+    /// ``PairedPeer/endpoint`` and ``ReplicatorConfiguration/trust(_:identity:)`` are all that a replicator needs.
+    ///
+    /// `identity`: what the database shows to that peer from now on.
+    ///
+    /// - Throws: ``LoveseatError``: `httpAuthRequired` if the code is wrong, used or expired; an error of the network, of
+    ///   TLS, or of the disk.
+    public func pair(with database: Database, identity: TLSIdentity) async throws(LoveseatError) -> PairedPeer
+    {
+        var failure = LoveseatError(.invalidParameter, "the pairing code names no URL")
+        for url in urls {
+            do throws(LoveseatError) { return try await pair(with: database, identity, at: url) } catch {
+                // Another of its addresses may be on a network of ours; a refusal is one everywhere.
+                failure = error
+                if error.code == .httpAuthRequired { break }
+            }
+        }
+        throw failure
+    }
+
+    private func pair(
+        with database: Database,
+        _ identity: TLSIdentity,
+        at url: URL
+    ) async throws(LoveseatError) -> PairedPeer {
+        do {
+            let address = try WebSocketAddress(url)
+            var options = ConnectionOptions()
+            options.pinnedServerFingerprint = fingerprint
+            options.acceptsOnlySelfSigned = fingerprint == nil
+            let certificate = try await certificate(of: address, options)
+            options.pinnedServerFingerprint = certificate.fingerprint
+            let proof = try PairingProof(
+                secret: secret,
+                nonce: PairingProof.newNonce(),
+                listener: certificate.fingerprint,
+                client: identity.certs.first?.fingerprint ?? ""
+            )
+            options.credentials = BasicAuthenticator(username: proof.username, password: proof.password)
+            options.authenticator = ClientCertificateAuthenticator(identity: identity)
+            let connection = try await WebSocketClient(options: options).connect(to: address)
+            await connection.channel.close(code: 1000, reason: "")
+            let peer = PairedPeer(
+                name: certificate.commonName ?? "",
+                fingerprint: certificate.fingerprint,
+                urls: urls.map(\.absoluteString)
+            )
+            try database.addPairedPeer(peer)
+            return peer
+        } catch let error as LoveseatError where error.code == .httpAuthRequired {
+            throw LoveseatError(
+                .httpAuthRequired,
+                "the pairing code is wrong, used already, or too old: ask for a new one"
+            )
+        } catch { throw LoveseatError(network: error) }
+    }
+
+    /// The listener's certificate, which the proof is about. It is asked without a proof, and refuses.
+    private func certificate(of address: WebSocketAddress, _ options: ConnectionOptions) async throws
+        -> TLSCertificate
+    {
+        let seen = SeenCertificate()
+        var options = options
+        options.sawServerCertificate = { seen.note($0) }
+        do {
+            let connection = try await WebSocketClient(options: options).connect(to: address)
+            await connection.channel.close(code: 1000, reason: "")
+            throw LoveseatError(
+                .invalidParameter,
+                "the listener lets in everybody: there is nothing to pair with"
+            )
+        } catch let error as LoveseatError where error.code == .httpAuthRequired {
+            guard let certificate = seen.certificate else { throw error }
+            return certificate
+        }
+    }
+}
+
+extension ReplicatorConfiguration {
+    /// Connects to a peer that was paired with: pins its certificate, and shows it the identity that it knows.
+    public mutating func trust(_ peer: PairedPeer, identity: TLSIdentity) {
+        pinnedServerFingerprint = peer.fingerprint
+        authenticator = ClientCertificateAuthenticator(identity: identity)
+    }
+}
+
+extension PairedPeer {
+    /// Where a replicator finds it first; nil for a peer that connects to us.
+    public var endpoint: URLEndpoint? { urls.first.flatMap { URL(string: $0) }.map { URLEndpoint(url: $0) } }
+}

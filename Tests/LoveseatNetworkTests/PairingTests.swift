@@ -1,0 +1,158 @@
+import Foundation
+import LoveseatCore
+import LoveseatIdentity
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatTesting
+import Testing
+
+/// Pairing two databases by a code, and what a code does not do.
+struct PairingTests {
+    private let scratch: Scratch
+    private let near: Database
+    private let far: Database
+    private let authenticator: ListenerPairingAuthenticator
+
+    init() throws {
+        scratch = try Scratch()
+        near = try scratch.database("near")
+        far = try scratch.database("far")
+        authenticator = ListenerPairingAuthenticator(database: far)
+        try far.defaultCollection().save(Document(id: "there"))
+    }
+
+    private func identity(_ name: String) throws -> TLSIdentity {
+        try TLSIdentity.createIdentity(
+            for: [.serverAuth, .clientAuth],
+            attributes: [certAttrCommonName: name],
+            label: nil
+        )
+    }
+
+    private func serve(_ identity: TLSIdentity) async throws -> URLEndpointListener {
+        var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
+        configuration.networkInterface = "127.0.0.1"
+        configuration.tlsIdentity = identity
+        configuration.authenticator = authenticator
+        let listener = URLEndpointListener(configuration)
+        try await listener.start()
+        return listener
+    }
+
+    private func sync(_ peer: PairedPeer, as identity: TLSIdentity) async throws -> LoveseatError? {
+        var configuration = ReplicatorConfiguration(
+            collections: [try near.defaultCollection()],
+            target: try #require(peer.endpoint)
+        )
+        configuration.trust(peer, identity: identity)
+        configuration.maxAttempts = 1
+        let replicator = Replicator(configuration)
+        replicator.start()
+        return await replicator.waitUntilStopped().error
+    }
+
+    private func error(_ code: PairingCode, as identity: TLSIdentity) async -> LoveseatError.Code? {
+        do throws(LoveseatError) {
+            _ = try await code.pair(with: near, identity: identity)
+            return nil
+        } catch { return error.code }
+    }
+
+    @Test(arguments: [false, true])
+    func `a code makes both sides know each other, and mutual TLS is all from then on`(
+        _ usesDigits: Bool
+    ) async throws {
+        let (ours, theirs) = (try identity("phone"), try identity("kiosk"))
+        let listener = try await serve(theirs)
+        let (shown, paired) = try authenticator.makeCode(for: listener)
+        let code =
+            usesDigits
+            ? try PairingCode(digits: shown.digits ?? "", url: try #require(listener.urls?.first))
+            : try PairingCode(text: shown.text)
+        let peer = try await code.pair(with: near, identity: ours)
+        #expect(peer.fingerprint == theirs.certs[0].fingerprint && peer.name == "kiosk")
+        var joined: [PairedPeer] = []
+        for await peer in paired { joined.append(peer) }
+        #expect(joined.map(\.fingerprint) == [ours.certs[0].fingerprint])
+        #expect(try near.pairedPeers() == [peer])
+        #expect(try far.pairedPeers() == joined)
+        #expect(try await sync(peer, as: ours) == nil)
+        #expect(try near.defaultCollection().document(id: "there") != nil)
+        // Others are kept out, and so is a peer that is forgotten.
+        #expect(try await sync(peer, as: try identity("stranger"))?.code == .httpAuthRequired)
+        try far.removePairedPeer(fingerprint: ours.certs[0].fingerprint)
+        #expect(try await sync(peer, as: ours)?.code == .httpAuthRequired)
+        await listener.stop()
+    }
+
+    @Test func `a code is good once, for a while, and until another one`() async throws {
+        let listener = try await serve(try identity("kiosk"))
+        let (first, _) = try authenticator.makeCode(for: listener)
+        let (second, paired) = try authenticator.makeCode(for: listener)
+        #expect(await error(first, as: try identity("one")) == .httpAuthRequired)
+        #expect(await error(second, as: try identity("two")) == nil)
+        for await _ in paired {}
+        #expect(await error(second, as: try identity("three")) == .httpAuthRequired)
+        let (brief, void) = try authenticator.makeCode(for: listener, validFor: 0.05)
+        for await _ in void {}
+        #expect(await error(brief, as: try identity("four")) == .httpAuthRequired)
+        #expect(try far.pairedPeers().map(\.name) == ["two"])
+        await listener.stop()
+    }
+
+    @Test func `after five wrong guesses the right code is void too`() async throws {
+        let listener = try await serve(try identity("kiosk"))
+        let (code, paired) = try authenticator.makeCode(for: listener)
+        let guess = code.digits == "000000" ? "111111" : "000000"
+        let wrong = try PairingCode(digits: guess, url: try #require(listener.urls?.first))
+        let client = try identity("eve")
+        for _ in 0..<5 { #expect(await error(wrong, as: client) != nil) }
+        for await peer in paired { Issue.record("\(peer) was let in") }
+        #expect(await error(code, as: client) != nil)
+        #expect(try far.pairedPeers().isEmpty)
+        await listener.stop()
+    }
+
+    @Test func `a listener in the middle cannot pass a proof on`() async throws {
+        // Eve has the text of the code but not the kiosk's key: the pin keeps the phone from talking to her.
+        let listener = try await serve(try identity("kiosk"))
+        let (code, _) = try authenticator.makeCode(for: listener)
+        let impostor = try scratch.database("impostor")
+        let hers = ListenerPairingAuthenticator(database: impostor)
+        var configuration = URLEndpointListenerConfiguration(collections: [try impostor.defaultCollection()])
+        configuration.networkInterface = "127.0.0.1"
+        configuration.tlsIdentity = try identity("kiosk")
+        configuration.authenticator = hers
+        let second = URLEndpointListener(configuration)
+        try await second.start()
+        let kiosk = try #require(listener.urls?.first).absoluteString
+        let eve = try #require(second.urls?.first).absoluteString
+        let redirected = try PairingCode(text: code.text.replacing(kiosk, with: eve))
+        #expect(redirected.urls.map(\.absoluteString) == [eve])
+        #expect(await error(redirected, as: try identity("phone")) == .tlsCertUnknownRoot)
+        #expect(try near.pairedPeers().isEmpty)
+        await second.stop()
+        await listener.stop()
+    }
+
+    @Test func `what is no code is refused, and so is a listener without TLS`() async throws {
+        for text in [
+            "", "hello", "loveseat-pair:2?u=wss://a/b&p=x&s=y", "loveseat-pair:1?u=ws://a/b&s=y",
+            "loveseat-pair:1?p=\(String(repeating: "a", count: 64))&s=x",
+            String(repeating: "x", count: 5_000),
+        ] {
+            #expect(throws: LoveseatError.self) { try PairingCode(text: text) }
+        }
+        let url = try #require(URL(string: "wss://127.0.0.1:1/db"))
+        for digits in ["12345", "1234567", "abcdef", ""] {
+            #expect(throws: LoveseatError.self) { try PairingCode(digits: digits, url: url) }
+        }
+        #expect(try PairingCode(digits: "123 456", url: url).digits == "123456")
+        var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
+        configuration.disableTLS = true
+        configuration.authenticator = authenticator
+        await #expect(throws: LoveseatError.self) { try await URLEndpointListener(configuration).start() }
+        let idle = URLEndpointListener(configuration)
+        #expect(throws: LoveseatError.self) { try authenticator.makeCode(for: idle) }
+    }
+}
