@@ -42,7 +42,8 @@ struct LoveseatCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Peers",
                 subcommands: [
-                    Serve.self, Push.self, Pull.self, Sync.self, Pending.self, Conflicts.self, Why.self,
+                    Serve.self, ServeStdio.self, Push.self, Pull.self, Sync.self, Pending.self,
+                    Conflicts.self, Why.self,
                     Identity.self, Pair.self,
                 ]
             ),

@@ -129,3 +129,24 @@ struct PairCommandTests {
         #expect(try folder.run("pair", "forget", "a", String(listed)).status == 66)
     }
 }
+
+/// A peer at the other end of a child process's standard input and output.
+struct StandardStreamTests {
+    @Test func `a child process carries the replication, and ends with it`() throws {
+        let folder = try CommandLineFolder()
+        let lines = (0..<500).map { "{\"_id\":\"a\($0)\",\"n\":\($0)}" }
+        try folder.write(lines.joined(separator: "\n"), to: "a.jsonl")
+        try folder.run("import", "a", "a.jsonl")
+        try folder.run("put", "b", "d", "{\"n\":1}")
+        let program = try CommandLineFolder.program.path
+        let done = try folder.run("sync", "a", "exec:'\(program)' serve-stdio b", "--json")
+        #expect(done.status == 0)
+        #expect(done.output.contains("\"pushed\":500") && done.output.contains("\"pulled\":1"))
+        #expect(try folder.run("export", "a").output == folder.run("export", "b").output)
+        // A child that cannot serve, and one that is no peer.
+        let missing = try folder.run("sync", "a", "exec:'\(program)' serve-stdio nowhere")
+        #expect(missing.status == 69 && missing.errors.contains("nowhere"))
+        #expect(try folder.run("sync", "a", "exec:echo hello").status != 0)
+        #expect(try folder.run("serve-stdio", "b").status != 0)
+    }
+}

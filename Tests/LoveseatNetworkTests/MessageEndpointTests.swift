@@ -4,6 +4,8 @@ import LoveseatModel
 import LoveseatNetwork
 import LoveseatTesting
 import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
 import Testing
 
 /// Replication over transports that the app supplies (blip.md §13, replication.md §22).
@@ -81,6 +83,33 @@ struct MessageEndpointTests {
         #expect(await run(try replicator(endpoint)) == nil)
         try expectEqual()
         await listener.closeAll()
+    }
+
+    @Test func `a stream of bytes over TCP carries push and pull with blobs`() async throws {
+        try fill()
+        let listener = try listener(.byteStream)
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                }
+            }
+        let port = UInt16(server.channel.localAddress?.port ?? 0)
+        let accepting = Task {
+            try await server.executeThenClose { clients in
+                for try await client in clients { listener.accept(AcceptedStream(client)) }
+            }
+        }
+        let endpoint = MessageEndpoint(uid: "tcp", protocolType: .byteStream) {
+            try await SocketTransport(host: "127.0.0.1", port: port)
+        }
+        #expect(await run(try replicator(endpoint)) == nil)
+        try expectEqual()
+        accepting.cancel()
+        await listener.closeAll()
+        // Nobody listens there any more.
+        _ = await accepting.result
+        #expect(await run(try replicator(endpoint))?.code == .init(Int(ECONNREFUSED), domain: .posix))
     }
 
     @Test(arguments: [ProtocolType.messageStream, .byteStream])
@@ -231,6 +260,37 @@ struct MessageEndpointTests {
             try await SocketTransport.pair().0
         }
         #expect(await run(try replicator(endpoint))?.code == .invalidParameter)
+    }
+}
+
+/// A transport of an app's own, in its three methods.
+private final class AcceptedStream: MessageTransport {
+    private let incoming: Mailbox
+    private let outgoing: AsyncStream<ByteBuffer>.Continuation
+
+    init(_ channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>) {
+        let (stream, continuation) = AsyncStream<ByteBuffer>.makeStream()
+        let mailbox = Mailbox(limit: 1 << 20) {}
+        (incoming, outgoing) = (mailbox, continuation)
+        Task {
+            try await channel.executeThenClose { inbound, outbound in
+                async let writing: Void = {
+                    for await bytes in stream { try await outbound.write(bytes) }
+                    outbound.finish()
+                }()
+                for try await bytes in inbound { mailbox.deliver([Array(bytes.readableBytesView)]) }
+                mailbox.finish()
+                continuation.finish()
+                try await writing
+            }
+        }
+    }
+
+    func send(_ bytes: [UInt8]) async throws { outgoing.yield(ByteBuffer(bytes: bytes)) }
+    func receive() async throws -> [UInt8]? { try await incoming.receive().map { Array($0.joined()) } }
+    func close() async {
+        outgoing.finish()
+        incoming.finish()
     }
 }
 

@@ -4,7 +4,10 @@ import Loveseat
 
 /// Which peer, and which documents are meant.
 struct PeerOptions: ParsableArguments {
-    @Argument(help: "The peer: wss://host:port/database, or ws:// in the clear.")
+    @Argument(
+        help:
+            "The peer: wss://host:port/database, ws:// in the clear, or exec:'ssh host loveseat serve-stdio DB'."
+    )
     var url: String?
     @Option(help: "Another database of this machine, in place of a URL.")
     var localDb: String?
@@ -52,6 +55,13 @@ struct PeerOptions: ParsableArguments {
             var other = DatabaseArgument()
             other.database = localDb
             return DatabaseEndpoint(database: try other.open())
+        }
+        if let url,
+            let command = url.range(of: "exec:", options: .anchored).map({ String(url[$0.upperBound...]) })
+        {
+            return MessageEndpoint(uid: url, protocolType: .byteStream) {
+                try await ProcessTransport(command: command)
+            }
         }
         guard let url = url.flatMap({ URL(string: $0) }) else {
             throw LoveseatError(.invalidURL, "\(url ?? "") is no URL: use wss://host:port/database")
