@@ -1,4 +1,4 @@
-package import LoveseatBLIP
+import LoveseatBLIP
 package import LoveseatModel
 
 /// Runs one ``ReplicationPeer`` against a real channel and a real database. Decides nothing.
@@ -52,9 +52,11 @@ package actor ReplicationDriver {
         store: sending any ReplicaStore,
         channel: any MessageChannel,
         executor: any SerialExecutor,
-        limits: BLIPLimits = BLIPLimits(),
+        compressionLevel: Int,
         hooks: Hooks
     ) {
+        var limits = BLIPLimits()
+        limits.compressionLevel = compressionLevel
         peer = ReplicationPeer(session: session, limits: limits)
         self.store = store
         self.channel = channel

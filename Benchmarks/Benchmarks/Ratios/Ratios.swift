@@ -11,6 +11,9 @@ let benchmarks: @Sendable () -> Void = {
     add("insert", ["bulk insert"]) { [try LocalRows.bulkInsert(100_000)] }
     add("get", ["get", "save"]) { try LocalRows.getAndSave(100_000) }
     add("sync", ["push", "pull"]) { try await PeerRows.pushAndPull(100_000) }
+    add("tls", ["push, TLS", "pull, TLS", "push, not compressed", "pull, not compressed"]) {
+        try await PeerRows.secured(50_000)
+    }
     add("delta", ["push", "bytes saved"]) { try await PeerRows.deltas(20_000) }
     add("flat", ["last tenth", "memory growth, MB", "no-op, ms"]) { try await PeerRows.flatness(count) }
     add("latency", ["save to visible, ms"]) { [try await PeerRows.latency(500)] }

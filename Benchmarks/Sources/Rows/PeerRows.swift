@@ -8,12 +8,12 @@ public struct PeerRows {
     let url: URL
 
     /// Starts the other process, which serves an empty database, or `database` if that is named.
-    init(scratch: Scratch, database: String = "far", usesDeltas: Bool = false) throws {
+    init(scratch: Scratch, database: String = "far", _ options: [String] = []) throws {
         self.scratch = scratch
         peer = Process()
         let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         peer.executableURL = own.deletingLastPathComponent().appending(path: "BenchmarkPeer")
-        peer.arguments = [scratch.path, database] + (usesDeltas ? ["delta"] : [])
+        peer.arguments = [scratch.path, database] + options
         let output = Pipe()
         peer.standardOutput = output
         try peer.run()
@@ -38,6 +38,7 @@ public struct PeerRows {
         var configuration = ReplicatorConfiguration(collections: [collection], target: URLEndpoint(url: url))
         configuration.replicatorType = type
         configuration.maxAttempts = 1
+        configuration.acceptOnlySelfSignedServerCertificate = true
         return configuration
     }
 
@@ -76,19 +77,47 @@ public struct PeerRows {
         return Double(count) / time
     }
 
-    public static func pushAndPull(_ count: Int) async throws -> [Row] {
-        let raw = try (0..<3).map { _ in try rawInsertRate(count) }.median
+    /// Seconds to push documents to an empty peer, and to pull them from it into an empty database.
+    private static func times(_ count: Int, _ options: [String] = []) async throws -> (push: Double, pull: Double) {
         let scratch = try Scratch()
         let near = try scratch.database("near")
         try fill(try near.defaultCollection(), count)
-        let peer = try PeerRows(scratch: scratch)
-        let pushed = try await run(peer.configuration(try near.defaultCollection(), .push))
+        let peer = try PeerRows(scratch: scratch, options)
+        var pushing = peer.configuration(try near.defaultCollection(), .push)
         let third = try scratch.database("third")
-        let pulled = try await run(peer.configuration(try third.defaultCollection(), .pull))
+        var pulling = peer.configuration(try third.defaultCollection(), .pull)
+        if options.contains("raw") { (pushing.compressionLevel, pulling.compressionLevel) = (0, 0) }
+        let pushed = try await run(pushing)
+        let pulled = try await run(pulling)
         peer.end()
         guard try third.defaultCollection().count == count else { fatalError("not everything arrived") }
         try await near.close()
         try await third.close()
+        return (pushed, pulled)
+    }
+
+    /// TLS against clear connections, and no compression against compression; each pair takes turns three times.
+    public static func secured(_ count: Int) async throws -> [Row] {
+        var all: [String: [(push: Double, pull: Double)]] = [:]
+        for _ in 0..<3 {
+            for option in ["clear", "tls", "raw"] { all[option, default: []].append(try await times(count, [option])) }
+        }
+        func rates(_ option: String) -> (push: Double, pull: Double) {
+            let times = all[option] ?? []
+            return (Double(count) / times.map(\.push).median, Double(count) / times.map(\.pull).median)
+        }
+        let (clear, tls, raw) = (rates("clear"), rates("tls"), rates("raw"))
+        return [
+            .ratio("push with TLS against without", tls.push, of: clear.push, unit: "documents/s", floor: 0.8),
+            .ratio("pull with TLS against without", tls.pull, of: clear.pull, unit: "documents/s", floor: 0.8),
+            .ratio("push without compression against with", raw.push, of: clear.push, unit: "documents/s", floor: 1),
+            .ratio("pull without compression against with", raw.pull, of: clear.pull, unit: "documents/s", floor: 1),
+        ]
+    }
+
+    public static func pushAndPull(_ count: Int) async throws -> [Row] {
+        let raw = try (0..<3).map { _ in try rawInsertRate(count) }.median
+        let (pushed, pulled) = try await times(count)
         return [
             .ratio("push, \(count) documents", Double(count) / pushed, of: raw, unit: "documents/s", floor: 0.3),
             .ratio("pull, \(count) documents", Double(count) / pulled, of: raw, unit: "documents/s", floor: 0.3),
@@ -102,7 +131,7 @@ public struct PeerRows {
             let near = try scratch.database("near")
             let collection = try near.defaultCollection()
             try fill(collection, count)
-            let peer = try PeerRows(scratch: scratch, usesDeltas: usesDeltas)
+            let peer = try PeerRows(scratch: scratch, usesDeltas ? ["delta"] : [])
             var configuration = peer.configuration(collection, .push)
             configuration.enableDeltaSync = usesDeltas
             _ = try await run(configuration)

@@ -22,7 +22,8 @@ public struct DatabaseEndpoint: PeerEndpoint {
             database: database,
             collections: collections,
             isReadOnly: false,
-            usesDeltas: false
+            usesDeltas: false,
+            compressionLevel: 0
         )
         let service = LocalService(peers: peers, database: database)
         try database.adopt(service)

@@ -9,6 +9,7 @@ package final class PassivePeers: Sendable {
     private let collections: [Collection]
     private let isReadOnly: Bool
     private let usesDeltas: Bool
+    private let compressionLevel: Int
     private let policy: AccessPolicy?
     private let state = Mutex(State())
 
@@ -24,8 +25,10 @@ package final class PassivePeers: Sendable {
         collections: [Collection],
         isReadOnly: Bool,
         usesDeltas: Bool,
+        compressionLevel: Int,
         policy: AccessPolicy? = nil
     ) {
+        self.compressionLevel = compressionLevel
         self.policy = policy
         self.database = database
         self.collections = collections
@@ -64,6 +67,7 @@ package final class PassivePeers: Sendable {
             store: store,
             collections: collections.map(\.handle),
             channel: connection.channel,
+            compressionLevel: compressionLevel,
             // Only an active puller takes conflicts in.
             resolve: { _ in nil },
             report: { [weak self] event in

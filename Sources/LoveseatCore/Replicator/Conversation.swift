@@ -18,6 +18,7 @@ package final class Conversation: Sendable {
         store: DocumentStore,
         collections: [CollectionHandle],
         channel: any MessageChannel,
+        compressionLevel: Int,
         resolve: @escaping @Sendable (ConflictNotice) async -> LoveseatError?,
         report: @escaping @Sendable (ReplicationReport) -> Void
     ) {
@@ -28,6 +29,7 @@ package final class Conversation: Sendable {
             store: replica,
             channel: channel,
             executor: QueueExecutor(label: "loveseat.replication"),
+            compressionLevel: compressionLevel,
             hooks: ReplicationDriver.Hooks(
                 resolve: resolve,
                 report: report,

@@ -164,6 +164,8 @@ extension Replicator {
             store: setup.store,
             collections: setup.handles,
             channel: channel,
+            // Within a process nothing is saved by it.
+            compressionLevel: config.target is DatabaseEndpoint ? 0 : config.compressionLevel,
             resolve: { await worker.resolve($0) },
             report: { [weak self] in self?.heard($0, events, setup) }
         )

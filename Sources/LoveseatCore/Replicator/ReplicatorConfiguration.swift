@@ -35,6 +35,9 @@ public struct ReplicatorConfiguration: Sendable {
     /// 60 seconds.
     public static let defaultConflictResolverTimeout = 60.0
 
+    /// 1: fast.
+    public static let defaultCompressionLevel = 1
+
     /// Where the peer is.
     public let target: any Endpoint
     /// The collections to replicate, each once, of one database.
@@ -75,6 +78,9 @@ public struct ReplicatorConfiguration: Sendable {
     public var enableDeltaSync = defaultEnableDeltaSync
     /// Seconds after which a conflict resolver is given up; its conflict stays for the next start. 0 for the default.
     public var conflictResolverTimeout = defaultConflictResolverTimeout
+
+    /// How hard to compress what is sent: 0 not at all, 9 hardest. On a fast network 0 saves a quarter of the processor's time.
+    public var compressionLevel = defaultCompressionLevel
 
     private var chosenAttempts: UInt?
 
@@ -121,6 +127,12 @@ public struct ReplicatorConfiguration: Sendable {
         return digits
     }
 
+    package static func checkCompression(_ level: Int) throws(LoveseatError) {
+        guard (0...9).contains(level) else {
+            throw LoveseatError(.invalidParameter, "compressionLevel is 0 to 9, not \(level)")
+        }
+    }
+
     /// Says what cannot work.
     func validate() throws(LoveseatError) {
         guard let first = collections.first else {
@@ -140,6 +152,7 @@ public struct ReplicatorConfiguration: Sendable {
                 throw LoveseatError(.invalidParameter, "\(name) must be 0 or more seconds, not \(value)")
             }
         }
+        try Self.checkCompression(compressionLevel)
         try proxy?.validate()
         _ = try pinnedFingerprint()
         for (name, value) in headers ?? [:] {

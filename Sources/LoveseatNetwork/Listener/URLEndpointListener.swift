@@ -66,6 +66,7 @@ public final class URLEndpointListener: Sendable {
     ///   does not exist, `notOpen`.
     public func start() async throws(LoveseatError) {
         guard running.withLockedValue({ $0 == nil }) else { return }
+        try ReplicatorConfiguration.checkCompression(config.compressionLevel)
         guard let database = config.collections.first?.database,
             config.collections.allSatisfy({ $0.database === database })
         else {
@@ -80,6 +81,7 @@ public final class URLEndpointListener: Sendable {
             collections: config.collections,
             isReadOnly: config.readOnly,
             usesDeltas: config.enableDeltaSync,
+            compressionLevel: config.compressionLevel,
             policy: config.accessPolicy
         )
         try database.adopt(self)

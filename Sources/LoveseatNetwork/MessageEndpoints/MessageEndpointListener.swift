@@ -76,7 +76,8 @@ public final class MessageEndpointListener: Sendable {
                     database: database,
                     collections: config.collections,
                     isReadOnly: config.readOnly,
-                    usesDeltas: config.enableDeltaSync
+                    usesDeltas: config.enableDeltaSync,
+                    compressionLevel: ReplicatorConfiguration.defaultCompressionLevel
                 ) : nil
         }
     }

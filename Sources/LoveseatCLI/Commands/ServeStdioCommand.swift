@@ -1,0 +1,42 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+struct ServeStdio: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve-stdio",
+        abstract: "Let the one peer replicate that is at the other end of standard input and output.",
+        discussion: "EXAMPLE: loveseat sync trips exec:'ssh host loveseat serve-stdio trips'"
+    )
+    @OptionGroup var argument: DatabaseArgument
+    @Option(help: "The collections to serve, with commas in between; all if none is named.")
+    var collections = ""
+    @Flag(help: "Let the peer pull only.")
+    var readOnly = false
+    @Flag(help: "Send and take only the difference where the peer has an earlier revision.")
+    var delta = false
+    @OptionGroup var logging: LogOptions
+
+    func run() async throws {
+        try logging.begin()
+        let database = try argument.open(keepsDeltaBases: delta)
+        var configuration = MessageEndpointListenerConfiguration(
+            collections: try database.collections(named: collections.collectionNames),
+            protocolType: .byteStream
+        )
+        configuration.readOnly = readOnly
+        configuration.enableDeltaSync = delta
+        let listener = MessageEndpointListener(configuration)
+        let changes = listener.changes
+        listener.accept(try await SocketTransport(input: dup(0), output: dup(1)))
+        Signals.onInterrupt { Task { await listener.closeAll() } }
+        var last: Replicator.Status?
+        for await change in changes {
+            last = change.status
+            if change.status.activity == .stopped { break }
+        }
+        try await database.close()
+        // That the peer has left is how this ends.
+        if let error = last?.error, error.code != .webSocketGoingAway { throw error }
+    }
+}

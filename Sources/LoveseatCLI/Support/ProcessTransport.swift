@@ -1,0 +1,47 @@
+import Foundation
+import Loveseat
+
+/// A child process whose standard input and output lead to a peer, such as `ssh host loveseat serve-stdio DB`.
+final class ProcessTransport: MessageTransport {
+    private let process: ChildProcess
+    private let pipes: SocketTransport
+
+    /// Starts a command in a shell. What it says on standard error is shown.
+    init(command: String) async throws {
+        let (input, output) = (Pipe(), Pipe())
+        let child = Process()
+        child.executableURL = URL(filePath: "/bin/sh")
+        child.arguments = ["-c", command]
+        child.standardInput = input
+        child.standardOutput = output
+        try child.run()
+        process = ChildProcess(child)
+        // Foundation closes its own descriptors when the pipes are let go.
+        pipes = try await SocketTransport(
+            input: dup(output.fileHandleForReading.fileDescriptor),
+            output: dup(input.fileHandleForWriting.fileDescriptor)
+        )
+    }
+
+    func send(_ bytes: [UInt8]) async throws { try await pipes.send(bytes) }
+    func receive() async throws -> [UInt8]? { try await pipes.receive() }
+
+    /// Closes the pipes, after which the child ends by itself; one that does not is ended.
+    func close() async {
+        await pipes.close()
+        process.end()
+    }
+
+    /// A `Process`, of which only thread-safe calls are used.
+    private final class ChildProcess: @unchecked Sendable {
+        private static let patience = 5.0
+        private let process: Process
+        init(_ process: Process) { self.process = process }
+
+        func end() {
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { [self] in
+                if process.isRunning { process.terminate() }
+            }
+        }
+    }
+}
