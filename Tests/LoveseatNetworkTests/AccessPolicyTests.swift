@@ -26,6 +26,7 @@ struct AccessPolicyTests {
             collections: [try far.defaultCollection(), try far.createCollection(name: "hidden")]
         )
         configuration.networkInterface = "127.0.0.1"
+        configuration.handshakeSeconds = 600
         configuration.disableTLS = true
         configuration.authenticator = ListenerPasswordAuthenticator { $0 == $1 }
         let rules = rules

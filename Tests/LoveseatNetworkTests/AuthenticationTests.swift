@@ -19,6 +19,7 @@ struct AuthenticationTests {
     private func serve(_ authenticator: any ListenerAuthenticator) async throws -> URLEndpointListener {
         var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
         configuration.networkInterface = "127.0.0.1"
+        configuration.handshakeSeconds = 600
         configuration.disableTLS = true
         configuration.authenticator = authenticator
         let listener = URLEndpointListener(configuration)

@@ -32,6 +32,7 @@ struct PairingTests {
     private func serve(_ identity: TLSIdentity) async throws -> URLEndpointListener {
         var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
         configuration.networkInterface = "127.0.0.1"
+        configuration.handshakeSeconds = 600
         configuration.tlsIdentity = identity
         configuration.authenticator = authenticator
         let listener = URLEndpointListener(configuration)
@@ -121,6 +122,7 @@ struct PairingTests {
         let hers = ListenerPairingAuthenticator(database: impostor)
         var configuration = URLEndpointListenerConfiguration(collections: [try impostor.defaultCollection()])
         configuration.networkInterface = "127.0.0.1"
+        configuration.handshakeSeconds = 600
         configuration.tlsIdentity = try identity("kiosk")
         configuration.authenticator = hers
         let second = URLEndpointListener(configuration)

@@ -25,6 +25,7 @@ struct ProxyTests {
     private func serve(disablesTLS: Bool) async throws -> URLEndpointListener {
         var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
         configuration.networkInterface = "127.0.0.1"
+        configuration.handshakeSeconds = 600
         configuration.disableTLS = disablesTLS
         configuration.identityStore = FileIdentityStore(
             folder: URL(filePath: scratch.path).appending(path: "identities")

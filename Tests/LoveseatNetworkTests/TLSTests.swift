@@ -45,6 +45,7 @@ struct TLSTests {
     ) async throws -> URLEndpointListener {
         var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
         configuration.networkInterface = "127.0.0.1"
+        configuration.handshakeSeconds = 600
         configuration.identityStore = store
         change(&configuration)
         let listener = URLEndpointListener(configuration)

@@ -62,16 +62,19 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = try DocumentStore.open(folder: folder)
         let lock = try #require(
-            (3..<1_024).first {
-                let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
-                return path == "\(folder)/lock"
-            }
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+                .first {
+                    let path = try? FileManager.default.destinationOfSymbolicLink(
+                        atPath: "/proc/self/fd/\($0)"
+                    )
+                    return path == "\(folder)/lock"
+                }
         )
         // As one has between its fork and its exec.
         let child = Process()
         child.executableURL = URL(filePath: "/bin/sleep")
         child.arguments = ["60"]
-        child.standardInput = FileHandle(fileDescriptor: Int32(lock), closeOnDealloc: false)
+        child.standardInput = FileHandle(fileDescriptor: lock, closeOnDealloc: false)
         try child.run()
         defer { child.terminate() }
         #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: folder) }

@@ -67,7 +67,7 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
         let admission = context.eventLoop.makePromise(of: Result<PeerIdentity, UpgradeJudge.Refusal>.self)
         let certificates = shown?.all ?? []
         let address = context.remoteAddress?.ipAddress ?? ""
-        Task { [gatekeeper] in
+        Task(executorPreference: HandshakeExecutor.shared) { [gatekeeper] in
             do throws(UpgradeJudge.Refusal) {
                 let peer = try await gatekeeper.admit(
                     head.headers,

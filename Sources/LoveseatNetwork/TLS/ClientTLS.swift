@@ -50,7 +50,7 @@ final class ClientTLS: Sendable {
         rules.pin = options.pinnedServerCertificate?.fingerprint ?? options.pinnedServerFingerprint
         rules.onlySelfSigned = options.acceptsOnlySelfSigned
         rules.roots = options.rootCertificates
-        Task { [rules] in
+        Task(executorPreference: HandshakeExecutor.shared) { [self, rules] in
             let failure = await CertificateTrust.judge(server: chain, host: host, rules)
             verdict.withLockedValue { $0 = failure }
             answer.succeed(failure == nil ? .certificateVerified : .failed)

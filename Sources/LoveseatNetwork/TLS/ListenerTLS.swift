@@ -45,7 +45,7 @@ struct ListenerTLS: Sendable {
             let clients = clients
             let handler = NIOSSLServerHandler(context: context) { chain, answer in
                 let chain = chain.compactMap { try? TLSCertificate(der: $0.toDERBytes()) }
-                Task {
+                Task(executorPreference: HandshakeExecutor.shared) {
                     if case .required(let isGood) = clients, await !isGood(chain) {
                         return answer.succeed(.failed)
                     }
