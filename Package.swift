@@ -179,7 +179,7 @@ let package = Package(
         .testTarget(
             name: "LoveseatCLITests",
             dependencies: [
-                "LoveseatCLI",
+                "LoveseatBLIP", "LoveseatCLI",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -1,9 +1,9 @@
 /// The bounds of a connection.
 package struct BLIPLimits: Hashable, Sendable {
     /// The longest message that is put together in memory, in bytes. Longer bodies must be taken in pieces.
-    package var largestMessage = 64 << 20
+    package var largestMessage = 24 << 20
     /// The bytes of all unfinished incoming messages together.
-    package var incomingBytes = 128 << 20
+    package var incomingBytes = 32 << 20
     /// What one frame may inflate to.
     package var inflatedFrame = 24 << 20
     /// 0 never compresses, 9 compresses hardest.

@@ -38,7 +38,7 @@ package struct ReplicationTuning: Hashable, Sendable {
     /// Unanswered lists that a peer may leave with us before it is a mistake of its own.
     package var listsAccepted = 64
     /// Bytes of received revisions that are not stored yet before it is a mistake of the peer's.
-    package var receivedBytes = 64 << 20
+    package var receivedBytes = 24 << 20
     /// Bodies at least this long, in bytes, travel compressed.
     package var compressionThreshold = 100
     /// How many documents more, or

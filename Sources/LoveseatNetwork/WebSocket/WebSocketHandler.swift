@@ -15,6 +15,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     /// The largest message that is accepted, in bytes.
     static let largestMessage = 1 << 20
     private static let closingSeconds: Int64 = 5
+    /// What a peer may still say after we have said goodbye, in bytes: about what was on its way.
+    private static let mostAfterClose = 4 << 20
 
     private let mailbox: Mailbox
     private let isClient: Bool
@@ -24,6 +26,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var heldRead = false
     private var hasHeard = false
     private var sentClose = false
+    private var bytesAfterClose = 0
     private var timer: Scheduled<Void>?
     private var closing: Scheduled<Void>?
     private var context: ChannelHandlerContext?
@@ -50,11 +53,11 @@ final class WebSocketHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         hasHeard = true
+        if sentClose, frame.opcode != .connectionClose { return ignore(frame, context) }
         switch frame.opcode {
         case .binary, .continuation: receive(frame)
         case .text: fail(1003, "text messages are no BLIP")
-        case .ping:
-            if !sentClose { write(.pong, Array(frame.unmaskedData.readableBytesView)) }
+        case .ping: write(.pong, Array(frame.unmaskedData.readableBytesView))
         case .pong: break
         case .connectionClose: receiveClose(frame.unmaskedData)
         default: fail(1002, "unknown frame")
@@ -75,6 +78,12 @@ final class WebSocketHandler: ChannelDuplexHandler {
         guard heldRead, let context else { return }
         heldRead = false
         context.read()
+    }
+
+    /// Nobody waits for it any more.
+    private func ignore(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
+        bytesAfterClose += frame.data.readableBytes
+        if bytesAfterClose > Self.mostAfterClose { context.close(promise: nil) }
     }
 
     private func receive(_ frame: WebSocketFrame) {

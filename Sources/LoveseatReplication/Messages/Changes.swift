@@ -33,8 +33,12 @@ enum ChangesMessage {
         }
     }
 
+    /// In bytes. A list of 200 changes, the most that anybody is asked for, has less than 100 kB.
+    private static let longestList = 4 << 20
+
     /// The items of a JSON array; `null` counts as an empty one.
     static func list(_ body: [UInt8]) throws(ReplyError) -> [JSONElement] {
+        guard body.count <= longestList else { throw ReplyError("BLIP", 413, "the list is too long") }
         guard let element = try? JSONElement(parsing: body), element.kind == .array || element.isNull else {
             throw ReplyError("BLIP", 400, "Invalid JSON body")
         }

@@ -1,0 +1,142 @@
+import Foundation
+import LoveseatBLIP
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A peer that says whatever it likes to a real `serve` process, over a socket of its own.
+final class HostilePeer {
+    private let socket: Int32
+    private var encoder = FrameEncoder(compressionLevel: 9)
+    private var number: UInt64 = 0
+
+    /// Connects and, unless told otherwise, opens a WebSocket.
+    init(port: UInt16, upgrades: Bool = true) throws {
+        socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(status == 0, "cannot connect")
+        var patience = timeval(tv_sec: 5, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(socket, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+        }
+        guard upgrades else { return }
+        send(
+            Array(
+                """
+                GET /a/_blipsync HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+                Sec-WebSocket-Protocol: BLIP_3+CBMobile_3\r\n\r\n
+                """.utf8
+            )
+        )
+        var head = ""
+        while !head.hasSuffix("\r\n\r\n") {
+            let byte = try #require(read(1)?.first)
+            head.unicodeScalars.append(Unicode.Scalar(byte))
+        }
+        try #require(head.hasPrefix("HTTP/1.1 101"))
+    }
+
+    deinit { close(socket) }
+
+    /// Sends bytes as they are; false when the other side takes no more.
+    @discardableResult
+    func send(_ bytes: [UInt8]) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    private func read(_ count: Int) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: count)
+        let got = recv(socket, &buffer, count, 0)
+        return got > 0 ? Array(buffer.prefix(got)) : nil
+    }
+
+    /// Sends a WebSocket frame; its mask is of zeros.
+    @discardableResult
+    func sendFrame(_ payload: [UInt8], opcode: UInt8 = 2, isFinal: Bool = true) -> Bool {
+        var bytes: [UInt8] = [opcode | (isFinal ? 0x80 : 0)]
+        switch payload.count {
+        case ...125: bytes.append(0x80 | UInt8(payload.count))
+        case ...0xFFFF: bytes += [0x80 | 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)]
+        default:
+            bytes += [0x80 | 127] + (0..<8).map { UInt8(truncatingIfNeeded: payload.count >> (56 - 8 * $0)) }
+        }
+        return send(bytes + [0, 0, 0, 0] + payload)
+    }
+
+    /// Sends a request in frames of 16 kB; false when the other side takes no more.
+    @discardableResult
+    func request(
+        _ properties: MessageProperties,
+        _ body: [UInt8] = [],
+        compressed: Bool = false,
+        ends: Bool = true
+    ) -> Bool {
+        number += 1
+        let head = properties.encoded
+        var message: [UInt8] = []
+        message.appendVarInt(UInt64(head.count))
+        message += head + body
+        var rest = message[...]
+        while !rest.isEmpty {
+            let chunk = rest.prefix(16_000)
+            rest = rest.dropFirst(chunk.count)
+            guard piece(chunk, compressed: compressed, isLast: rest.isEmpty && ends) else { return false }
+        }
+        return true
+    }
+
+    /// Sends one more frame of the last request.
+    @discardableResult
+    func piece(_ payload: ArraySlice<UInt8>, compressed: Bool = false, isLast: Bool) -> Bool {
+        var flags: FrameFlags = compressed ? [.compressed] : []
+        if !isLast { flags.insert(.moreComing) }
+        guard let frame = try? encoder.frame(number: number, type: .request, flags: flags, payload: payload)
+        else {
+            return false
+        }
+        return sendFrame(frame)
+    }
+
+    /// Whether the other side ends the connection within so many seconds, whatever it says before.
+    func isEnded(within seconds: Double = 5) -> Bool {
+        let deadline = Date().addingTimeInterval(seconds)
+        while Date() < deadline {
+            errno = 0
+            if read(64 << 10) == nil { return errno != EAGAIN && errno != EWOULDBLOCK }
+        }
+        return false
+    }
+
+    /// What has been said in the next frames until one holds a text.
+    func hears(_ text: String, within seconds: Double = 5) -> Bool {
+        let deadline = Date().addingTimeInterval(seconds)
+        var heard: [UInt8] = []
+        let wanted = Array(text.utf8)
+        while Date() < deadline, let bytes = read(64 << 10) {
+            heard += bytes
+            if heard.firstRange(of: wanted) != nil { return true }
+        }
+        return false
+    }
+}

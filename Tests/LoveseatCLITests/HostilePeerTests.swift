@@ -1,0 +1,171 @@
+import Foundation
+import LoveseatBLIP
+import Testing
+
+/// What peers that mean harm can do to a listener: nothing, within 5 seconds and 64 MB.
+struct HostilePeerTests {
+    private static let megabyte = [UInt8](repeating: 0x61, count: 1 << 20)
+
+    private struct Attack: Sendable {
+        let name: String
+        /// Whether the connection ends; else the answer says why not.
+        var ends = true
+        let body: @Sendable (HostilePeer) -> Bool
+    }
+
+    private static func getCollections(_ peer: HostilePeer) {
+        peer.request(
+            ["Profile": "getCollections"],
+            Array(#"{"checkpoint_ids":["x"],"collections":["_default._default"]}"#.utf8)
+        )
+    }
+
+    private static func revision(_ history: String, _ id: String = "evil", _ rev: String = "2-bb")
+        -> MessageProperties
+    {
+        ["Profile": "rev", "id": id, "rev": rev, "history": history, "collection": "0"]
+    }
+
+    private static let attacks: [Attack] = [
+        Attack(name: "a message without an end") { peer in
+            peer.request(["Profile": "rev"], [0x7B], ends: false)
+            let piece = megabyte.prefix(16_000)
+            for _ in 0..<20_000 where !peer.piece(piece, isLast: false) { return true }
+            return false
+        },
+        Attack(name: "many messages without ends") { peer in
+            for _ in 0..<20_000
+            where !peer.request(["Profile": "rev"], Array(megabyte.prefix(15_000)), ends: false) {
+                return true
+            }
+            return false
+        },
+        Attack(name: "properties longer than they may be") { peer in
+            var head: [UInt8] = []
+            head.appendVarInt(1 << 40)
+            var encoder = FrameEncoder(compressionLevel: 0)
+            let frame = try? encoder.frame(number: 1, type: .request, flags: [], payload: head[...])
+            return peer.sendFrame(frame ?? [])
+        },
+        Attack(name: "a frame that inflates a thousandfold, again and again") { peer in
+            let zeros = [UInt8](repeating: 0, count: 1 << 20)
+            peer.request(["Profile": "rev"], [0x7B], compressed: true, ends: false)
+            for _ in 0..<2_000 where !peer.piece(zeros[...], compressed: true, isLast: false) { return true }
+            return false
+        },
+        Attack(name: "a checksum that is wrong") { peer in
+            peer.sendFrame([1, 0, 0, 0, 0, 0, 0, 0])
+        },
+        Attack(name: "a WebSocket frame that says it is 8 EB long") { peer in
+            peer.send([0x82, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0])
+        },
+        Attack(name: "a WebSocket message of fragments without an end") { peer in
+            peer.sendFrame([0], isFinal: false)
+            for _ in 0..<20_000
+            where !peer.sendFrame(Array(megabyte.prefix(16_000)), opcode: 0, isFinal: false) {
+                return true
+            }
+            return false
+        },
+        Attack(name: "text") { $0.sendFrame(Array("hello".utf8), opcode: 1) },
+        Attack(name: "a million entries in one list", ends: false) { peer in
+            getCollections(peer)
+            let entry = #"["d","1-aa"],"#
+            let body = "[" + String(repeating: entry, count: 1_000_000).dropLast() + "]"
+            peer.request(
+                ["Profile": "proposeChanges", "collection": "0"],
+                Array(body.utf8),
+                compressed: true
+            )
+            return peer.hears("too long") || peer.isEnded()
+        },
+        Attack(name: "JSON a hundred thousand levels deep", ends: false) { peer in
+            getCollections(peer)
+            let deep = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
+            peer.request(revision("1-aa"), Array(#"{"a":\#(deep)}"#.utf8))
+            return peer.hears("deep") || peer.hears("Error-Code")
+        },
+        Attack(name: "a history that loops", ends: false) { peer in
+            getCollections(peer)
+            peer.request(revision("2-bb,1-aa,2-bb"), Array("{}".utf8))
+            return peer.hears("Error-Code")
+        },
+        Attack(name: "a history that climbs", ends: false) { peer in
+            getCollections(peer)
+            peer.request(revision("5-aa"), Array("{}".utf8))
+            return peer.hears("Error-Code")
+        },
+        Attack(name: "a document ID of a megabyte", ends: false) { peer in
+            getCollections(peer)
+            let id = String(repeating: "x", count: 90_000)
+            peer.request(revision("1-aa", id), Array("{}".utf8))
+            return peer.hears("Error-Code")
+        },
+        Attack(name: "a collection that was not agreed on", ends: false) { peer in
+            getCollections(peer)
+            peer.request(["Profile": "rev", "id": "d", "rev": "1-aa", "collection": "7"], Array("{}".utf8))
+            return peer.hears("out of range")
+        },
+        Attack(name: "ten thousand questions whose answers nobody reads") { peer in
+            getCollections(peer)
+            let properties: MessageProperties = [
+                "Profile": "getCheckpoint", "client": String(repeating: "c", count: 900), "collection": "0",
+            ]
+            for _ in 0..<10_000 where !peer.request(properties) { break }
+            return true
+        },
+        Attack(name: "acknowledgements of what was never sent") { peer in
+            getCollections(peer)
+            for number in 0..<200 as Range<UInt8> { peer.sendFrame([number & 0x7F, 0x05, 0xFF, 0xFF, 0x7F]) }
+            return true
+        },
+    ]
+
+    @Test func `nothing that a peer says costs more than 5 seconds and 64 MB, or harms the database`() throws
+    {
+        let folder = try CommandLineFolder()
+        for number in 0..<50 { try folder.run("put", "a", "d\(number)", "{\"n\":\(number)}") }
+        let before = try folder.run("export", "a").output
+        let server = try folder.serve("a", "--quiet")
+        let port = try #require(UInt16(server.port))
+        let process = server.process.processIdentifier
+        // A first good peer warms up what is allocated once.
+        try folder.run("create", "warm")
+        #expect(try folder.run("pull", "warm", server.url).status == 0)
+        for attack in Self.attacks {
+            try "5".write(toFile: "/proc/\(process)/clear_refs", atomically: false, encoding: .utf8)
+            let start = try Self.memory(process, "VmRSS")
+            let peer = try HostilePeer(port: port)
+            #expect(attack.body(peer), "\(attack.name): it goes on")
+            if attack.ends, attack.name.contains("nobody reads") == false, !attack.name.contains("never sent")
+            {
+                #expect(peer.isEnded(), "\(attack.name): the connection does not end")
+            }
+            let growth = try Self.memory(process, "VmHWM") - start
+            #expect(growth < 64, "\(attack.name): \(growth) MB")
+        }
+        for (name, text) in [
+            ("a header without an end", "GET / HTTP/1.1\r\nX: " + String(repeating: "x", count: 1 << 20)),
+            ("headers without an end", "GET / HTTP/1.1\r\n" + String(repeating: "X: y\r\n", count: 200_000)),
+            ("no HTTP", String(repeating: "\u{1}", count: 1 << 20)),
+        ] {
+            let peer = try HostilePeer(port: port, upgrades: false)
+            peer.send(Array(text.utf8))
+            #expect(peer.isEnded(), "\(name)")
+        }
+        // Another peer, meanwhile and afterwards, finds everything as it was.
+        try folder.run("create", "b")
+        #expect(try folder.run("pull", "b", server.url).status == 0)
+        #expect(try folder.run("export", "b").output == before)
+        #expect(server.interrupt() == 0)
+        #expect(try folder.run("check", "a").status == 0)
+        #expect(try folder.run("export", "a").output == before)
+    }
+
+    private static func memory(_ process: Int32, _ name: String) throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("\(name):") })
+        return try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) })
+            / 1_024
+    }
+}
