@@ -1,5 +1,6 @@
 import Foundation
 package import LoveseatModel
+import SwiftASN1
 import X509
 
 /// Decides whether a certificate chain is to be trusted (replication.md §18.1).
@@ -40,14 +41,31 @@ package enum CertificateTrust {
                 "the server's certificate is signed by an authority, and only self-signed ones are accepted: do not set acceptOnlySelfSignedServerCertificate"
             )
         }
-        let verifier = Verifier(rootCertificates: store(rules.roots)) {
-            RFC5280Policy()
-            ServerIdentityPolicy(
-                serverHostname: CertificateAttributes.addressBytes(host) == nil ? host : nil,
-                serverIP: CertificateAttributes.addressBytes(host) == nil ? nil : host
+        let isAddress = CertificateAttributes.addressBytes(host) != nil
+        let names = ServerIdentityPolicy(
+            serverHostname: isAddress ? nil : host,
+            serverIP: isAddress ? host : nil
+        )
+        let failures: [CertificateValidationResult.PolicyFailure]?
+        if let roots = rules.roots, roots.contains(leaf) {
+            // A certificate that is itself among the roots needs nobody to vouch for it, but it has to be for this host.
+            failures = await Self.failures(
+                of: [leaf],
+                Verifier(rootCertificates: store([leaf])) {
+                    TrustedLeafPolicy()
+                    names
+                }
+            )
+        } else {
+            failures = await Self.failures(
+                of: chain,
+                Verifier(rootCertificates: store(rules.roots)) {
+                    RFC5280Policy()
+                    names
+                }
             )
         }
-        guard let failures = await failures(of: chain, verifier) else { return nil }
+        guard let failures else { return nil }
         // No chain to a root came so far that its contents were looked at.
         guard failures.isEmpty else {
             return LoveseatError(
@@ -76,6 +94,18 @@ package enum CertificateTrust {
             .tlsClientCertRejected,
             "no authority that is trusted vouches for \(leaf.subject): \(reasons(failures))"
         )
+    }
+
+    /// Asks nothing of a certificate that is trusted as it is.
+    private struct TrustedLeafPolicy: VerifierPolicy {
+        let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [
+            .X509ExtensionID.basicConstraints, .X509ExtensionID.keyUsage, .X509ExtensionID.extendedKeyUsage,
+            .X509ExtensionID.nameConstraints,
+        ]
+
+        func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) async -> PolicyEvaluationResult {
+            .meetsPolicy
+        }
     }
 
     private static func expiry(_ leaf: TLSCertificate) -> LoveseatError? {

@@ -1,5 +1,6 @@
 import Foundation
 import LoveseatCore
+import LoveseatIdentity
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatTesting
@@ -15,8 +16,15 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    /// nginx on a port of its own, passing everything on to another.
-    private func nginx(idleSeconds: Int, to port: Int) async throws -> (process: Process, port: Int) {
+    /// nginx on a port of its own, passing everything on to another; with an identity it ends TLS.
+    private func nginx(idleSeconds: Int, to port: Int, _ identity: TLSIdentity? = nil) async throws -> (
+        process: Process, port: Int
+    ) {
+        let pem = "\(scratch.path)/nginx.pem"
+        if let identity {
+            try identity.pem(passphrase: nil).write(toFile: pem, atomically: true, encoding: .utf8)
+        }
+        let tls = "ssl_certificate \(pem); ssl_certificate_key \(pem); ssl_protocols TLSv1.2 TLSv1.3;"
         for _ in 0..<20 {
             let own = Int.random(in: 20_000..<60_000)
             let configuration = """
@@ -32,7 +40,8 @@ import Testing
                     uwsgi_temp_path \(scratch.path)/uwsgi;
                     scgi_temp_path \(scratch.path)/scgi;
                     server {
-                        listen 127.0.0.1:\(own);
+                        listen 127.0.0.1:\(own)\(identity == nil ? "" : " ssl");
+                        \(identity == nil ? "" : tls)
                         location / {
                             proxy_pass http://127.0.0.1:\(port);
                             proxy_http_version 1.1;
@@ -63,9 +72,15 @@ import Testing
         throw LoveseatError(.unexpectedError, "nginx does not start")
     }
 
-    @Test func `a heartbeat keeps a continuous sync alive through a proxy that closes what is idle`()
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `a heartbeat keeps a continuous sync alive through a proxy that closes what is idle`(
+        _ endsTLS: Bool
+    ) async throws {
+        let identity = try TLSIdentity.createIdentity(
+            for: .serverAuth,
+            attributes: [certAttrCommonName: "proxy", certAttrIPAddress: "127.0.0.1"],
+            label: nil
+        )
         let (near, far) = (try scratch.database("near"), try scratch.database("far"))
         let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
         var listening = URLEndpointListenerConfiguration(collections: [there])
@@ -73,7 +88,11 @@ import Testing
         listening.networkInterface = "127.0.0.1"
         let listener = URLEndpointListener(listening)
         try await listener.start()
-        let (process, port) = try await nginx(idleSeconds: 2, to: Int(try #require(listener.port)))
+        let (process, port) = try await nginx(
+            idleSeconds: 2,
+            to: Int(try #require(listener.port)),
+            endsTLS ? identity : nil
+        )
         defer {
             process.terminate()
             process.waitUntilExit()
@@ -83,10 +102,12 @@ import Testing
         try there.save(Document(id: "blob", ["blob": blob.json]))
         for number in 0..<2_000 { try here.save(Document(id: "d\(number)", ["n": JSONValue(number)])) }
 
-        let url = try #require(URL(string: "ws://127.0.0.1:\(port)/far"))
+        let url = try #require(URL(string: "\(endsTLS ? "wss" : "ws")://127.0.0.1:\(port)/far"))
         var configuration = ReplicatorConfiguration(collections: [here], target: URLEndpoint(url))
         configuration.continuous = true
         configuration.heartbeat = 0.5
+        // nginx shows the identity as one whose authority is the certificate itself.
+        configuration.rootCertificates = identity.certs
         let replicator = Replicator(configuration)
         let statuses = replicator.statuses
         replicator.start()
@@ -95,6 +116,7 @@ import Testing
             seen.append(status.activity)
             if status.activity == .idle { break }
         }
+        try #require(replicator.status.error == nil)
         #expect(try here.contents() == there.contents())
         // Far longer than the proxy lets a connection be idle.
         try await Task.sleep(for: .seconds(5))

@@ -149,6 +149,18 @@ struct TLSTests {
         await other.stop()
     }
 
+    @Test func `a self-signed certificate may be a root of its own, for the hosts that it names`()
+        async throws
+    {
+        for (address, code) in [("127.0.0.1", nil), ("192.0.2.1", LoveseatError.Code.tlsCertUntrusted)] {
+            let own = try identity("own", address: address)
+            let listener = try await serve { $0.tlsIdentity = own }
+            let result = try await sync(listener.urls?.first) { $0.rootCertificates = own.certs }
+            #expect(result.error?.code == code)
+            await listener.stop()
+        }
+    }
+
     @Test func `a self-signed certificate needs to be expected`() async throws {
         let listener = try await serve()
         let error = try await sync(listener.urls?.first).error

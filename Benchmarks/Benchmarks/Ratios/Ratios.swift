@@ -14,6 +14,8 @@ let benchmarks: @Sendable () -> Void = {
     add("tls", ["push, TLS", "pull, TLS", "push, not compressed", "pull, not compressed"]) {
         try await PeerRows.secured(50_000)
     }
+    add("crowd", ["MB a peer", "documents/s"]) { try await CrowdRows.crowd(200, documents: 20) }
+    add("siege", ["push"]) { try await CrowdRows.siege(50_000) }
     add("delta", ["push", "bytes saved"]) { try await PeerRows.deltas(20_000) }
     add("flat", ["last tenth", "memory growth, MB", "no-op, ms"]) { try await PeerRows.flatness(count) }
     add("latency", ["save to visible, ms"]) { [try await PeerRows.latency(500)] }

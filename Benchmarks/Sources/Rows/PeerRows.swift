@@ -34,7 +34,7 @@ public struct PeerRows {
         peer.waitUntilExit()
     }
 
-    private func configuration(_ collection: Collection, _ type: ReplicatorType) -> ReplicatorConfiguration {
+    func configuration(_ collection: Collection, _ type: ReplicatorType) -> ReplicatorConfiguration {
         var configuration = ReplicatorConfiguration(collections: [collection], target: URLEndpoint(url: url))
         configuration.replicatorType = type
         configuration.maxAttempts = 1
