@@ -106,7 +106,7 @@ let package = Package(
             name: "LoveseatTesting",
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
-                "LoveseatNetwork",
+                "LoveseatIdentity", "LoveseatNetwork",
             ],
             swiftSettings: strict
         ),

@@ -1,6 +1,9 @@
+import Foundation
 import LoveseatBLIP
 import LoveseatCore
+import LoveseatIdentity
 import LoveseatModel
+import LoveseatNetwork
 import LoveseatReplication
 import LoveseatStorage
 
@@ -31,7 +34,7 @@ public enum FuzzTargets {
                 try connection.receive(frame)
                 for event in connection.takeEvents() {
                     if case .request(let number, let message) = event, !message.noReply {
-                        try connection.reply(Message(body: message.body), to: number)
+                        try connection.reply(LoveseatBLIP.Message(body: message.body), to: number)
                     }
                 }
                 while try connection.nextFrame() != nil {}
@@ -75,6 +78,34 @@ public enum FuzzTargets {
         precondition((try? store.check()) == [], "the database is damaged")
     }
 
+    /// A certificate, as a peer shows it in a handshake, and whether it is to be trusted.
+    public static func certificate(_ bytes: [UInt8]) {
+        guard let certificate = try? TLSCertificate(der: bytes) else { return }
+        _ = (certificate.commonName, certificate.subject, certificate.issuer, certificate.isSelfSigned)
+        _ = (certificate.notValidBefore, certificate.notValidAfter, certificate.fingerprint)
+    }
+
+    /// A PKCS#12 container, and a PEM text with key and certificates.
+    public static func identity(_ bytes: [UInt8]) {
+        _ = try? TLSIdentity.importIdentity(withData: Data(bytes), password: "x", label: nil)
+        let text = String(decoding: bytes, as: UTF8.self)
+        _ = try? TLSIdentity.importIdentity(
+            withCertificates: text,
+            privateKey: text,
+            password: "x",
+            label: nil
+        )
+    }
+
+    /// The text of a pairing code, as a camera reads it.
+    public static func pairing(_ bytes: [UInt8]) {
+        guard let code = try? PairingCode(text: String(decoding: bytes, as: UTF8.self)) else { return }
+        guard let again = try? PairingCode(text: code.text) else {
+            preconditionFailure("a code's own text is no code")
+        }
+        precondition(again == code, "a code's text means another code")
+    }
+
     private static let profiles = [
         "getCollections", "getCheckpoint", "setCheckpoint", "subChanges", "changes", "proposeChanges", "rev",
         "norev",
@@ -82,7 +113,7 @@ public enum FuzzTargets {
     ]
 
     /// The first byte is the profile, the second how many lines of `name=value` follow; the rest is the body.
-    private static func message(_ piece: [UInt8]) -> Message? {
+    private static func message(_ piece: [UInt8]) -> LoveseatBLIP.Message? {
         guard piece.count >= 2 else { return nil }
         var properties: MessageProperties = ["Profile": profiles[Int(piece[0]) % profiles.count]]
         var rest = piece[2...]
@@ -101,7 +132,7 @@ public enum FuzzTargets {
             guard !name.utf8.contains(0), !value.utf8.contains(0) else { continue }
             properties[name] = value
         }
-        return Message(properties, body: Array(rest))
+        return LoveseatBLIP.Message(properties, body: Array(rest))
     }
 
     private static func pieces(of bytes: [UInt8]) -> [[UInt8]] {

@@ -36,6 +36,19 @@ struct FuzzTests {
         for _ in 0..<5_000 { FuzzTargets.blip(Self.pieces(&generator)) }
     }
 
+    @Test func `a pairing code survives any text`() {
+        var generator = SeededGenerator(seed: 10)
+        let pin = String(repeating: "a", count: 64)
+        let words = [
+            "loveseat-pair:1?", "u=wss://a:1/b", "&", "p=\(pin)", "s=x", "u=", "%", "wss:", "[", "é",
+        ]
+        for _ in 0..<3_000 {
+            let text = (0..<generator.int(1...8)).map { _ in generator.pick(words) }.joined()
+            FuzzTargets.pairing(Array(text.utf8))
+        }
+        FuzzTargets.pairing(Array("loveseat-pair:1?u=wss://a:1/b&p=\(pin)&s=x".utf8))
+    }
+
     @Test func `the scanner survives any text`() {
         var generator = SeededGenerator(seed: 9)
         let words = [

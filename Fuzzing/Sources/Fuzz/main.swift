@@ -11,12 +11,13 @@ private func runFuzzer(
 
 private let targets: [String: ([UInt8]) -> Void] = [
     "json": FuzzTargets.json, "blip": FuzzTargets.blip, "passive": FuzzTargets.passive,
+    "certificate": FuzzTargets.certificate, "identity": FuzzTargets.identity, "pairing": FuzzTargets.pairing,
 ]
 
 // Unsafe only in name: libFuzzer calls the target on the one thread that it was started on.
 nonisolated(unsafe) private let target = targets[ProcessInfo.processInfo.environment["FUZZ"] ?? ""]
 guard target != nil else {
-    print("say what to fuzz: FUZZ=json, FUZZ=blip or FUZZ=passive")
+    print("say what to fuzz: FUZZ=\(targets.keys.sorted().joined(separator: ", "))")
     exit(64)
 }
 // And libFuzzer takes the arguments by address and may rewrite them, before anything else runs.
