@@ -59,7 +59,7 @@ struct CertificateAttributes {
         } catch { throw LoveseatError(.crypto, "these attributes make no certificate: \(error)") }
         var names = list(certAttrHostname).map { GeneralName.dnsName($0) }
         for text in list(certAttrIPAddress) {
-            guard let bytes = Self.addressBytes(text) else {
+            guard let bytes = IPAddress.bytes(text) else {
                 throw LoveseatError(.crypto, "\"\(text)\" is no IP address")
             }
             names.append(.ipAddress(ASN1OctetString(contentBytes: bytes[...])))
@@ -70,14 +70,5 @@ struct CertificateAttributes {
         if let unknown = attributes.keys.sorted().first {
             throw LoveseatError(.crypto, "there is no certificate attribute \"\(unknown)\"")
         }
-    }
-
-    /// The bytes of an IPv4 or IPv6 address.
-    static func addressBytes(_ text: String) -> [UInt8]? {
-        var four = in_addr()
-        if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: four) { Array($0) } }
-        var six = in6_addr()
-        if inet_pton(AF_INET6, text, &six) == 1 { return withUnsafeBytes(of: six) { Array($0) } }
-        return nil
     }
 }

@@ -41,7 +41,7 @@ package enum CertificateTrust {
                 "the server's certificate is signed by an authority, and only self-signed ones are accepted: do not set acceptOnlySelfSignedServerCertificate"
             )
         }
-        let isAddress = CertificateAttributes.addressBytes(host) != nil
+        let isAddress = IPAddress.bytes(host) != nil
         let names = ServerIdentityPolicy(
             serverHostname: isAddress ? nil : host,
             serverIP: isAddress ? host : nil

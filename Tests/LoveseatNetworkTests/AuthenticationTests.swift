@@ -4,6 +4,7 @@ import LoveseatModel
 import LoveseatNetwork
 import LoveseatTesting
 import NIOConcurrencyHelpers
+import NIOCore
 import Testing
 
 /// What a listener tells those who may not connect.
@@ -93,6 +94,14 @@ struct AuthenticationTests {
         brake.succeeded("c")
         for _ in 0..<2 { brake.failed("c", now: 0) }
         #expect(brake.ask("c", now: 0) == .after(0))
+    }
+
+    @Test func `addresses of one IPv6 host are slowed down together, and IPv4 keeps its own form`() throws {
+        #expect(PeerAddress.network(of: "2001:db8:1:2::7") == PeerAddress.network(of: "2001:db8:1:2:ffff::1"))
+        #expect(PeerAddress.network(of: "2001:db8:1:2::7") != PeerAddress.network(of: "2001:db8:1:3::7"))
+        #expect(PeerAddress.network(of: "192.0.2.1") == "192.0.2.1")
+        #expect(PeerAddress(try SocketAddress(ipAddress: "::ffff:192.0.2.1", port: 1)).text == "192.0.2.1")
+        #expect(PeerAddress(nil).text == "")
     }
 
     @Test func `a million addresses cost bounded memory`() {

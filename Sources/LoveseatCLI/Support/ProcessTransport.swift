@@ -18,8 +18,8 @@ final class ProcessTransport: MessageTransport {
         process = ChildProcess(child)
         // Foundation closes its own descriptors when the pipes are let go.
         pipes = try await SocketTransport(
-            input: dup(output.fileHandleForReading.fileDescriptor),
-            output: dup(input.fileHandleForWriting.fileDescriptor)
+            input: fcntl(output.fileHandleForReading.fileDescriptor, F_DUPFD_CLOEXEC, 0),
+            output: fcntl(input.fileHandleForWriting.fileDescriptor, F_DUPFD_CLOEXEC, 0)
         )
     }
 

@@ -45,14 +45,14 @@ final class Gatekeeper: Sendable {
     private func judge(_ address: String, _ isGood: () async -> Bool) async throws(UpgradeJudge.Refusal) {
         try await waitForTurn(address)
         guard await isGood() else {
-            brake.withLockedValue { $0.failed(address, now: Self.now) }
+            brake.withLockedValue { $0.failed(PeerAddress.network(of: address), now: Self.now) }
             throw .unauthorized
         }
-        brake.withLockedValue { $0.succeeded(address) }
+        brake.withLockedValue { $0.succeeded(PeerAddress.network(of: address)) }
     }
 
     private func waitForTurn(_ address: String) async throws(UpgradeJudge.Refusal) {
-        switch brake.withLockedValue({ $0.ask(address, now: Self.now) }) {
+        switch brake.withLockedValue({ $0.ask(PeerAddress.network(of: address), now: Self.now) }) {
         case .after(0): break
         case .after(let seconds):
             // A client that gives up ends the connection; the attempt still takes its turn.

@@ -66,7 +66,7 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         let admission = context.eventLoop.makePromise(of: Result<PeerIdentity, UpgradeJudge.Refusal>.self)
         let certificates = shown?.all ?? []
-        let address = context.remoteAddress?.ipAddress ?? ""
+        let address = PeerAddress(context.remoteAddress).text
         Task(executorPreference: HandshakeExecutor.shared) { [gatekeeper] in
             do throws(UpgradeJudge.Refusal) {
                 let peer = try await gatekeeper.admit(

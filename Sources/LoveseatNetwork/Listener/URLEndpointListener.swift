@@ -87,20 +87,32 @@ public final class URLEndpointListener: Sendable {
         try database.adopt(self)
         do {
             let channel = try await bind(peers, identity, databaseName: database.name)
-            let port = UInt16(channel.localAddress?.port ?? 0)
-            let urls = try ListenerAddresses.urls(
-                networkInterface: config.networkInterface,
-                port: port,
-                isSecure: !config.disableTLS,
-                databaseName: database.name
-            )
-            LogDomain.listener.log(.info, "\(database.name): listening on port \(port)")
-            running.withLockedValue {
-                $0 = Running(channel: channel, peers: peers, port: port, urls: urls, identity: identity)
+            do { try run(channel, peers, identity, databaseName: database.name) } catch {
+                try? await channel.close().get()
+                throw error
             }
         } catch {
             database.release(self)
             throw LoveseatError(network: error)
+        }
+    }
+
+    private func run(
+        _ channel: any Channel,
+        _ peers: PassivePeers,
+        _ identity: TLSIdentity?,
+        databaseName: String
+    ) throws {
+        let port = UInt16(channel.localAddress?.port ?? 0)
+        let urls = try ListenerAddresses.urls(
+            networkInterface: config.networkInterface,
+            port: port,
+            isSecure: !config.disableTLS,
+            databaseName: databaseName
+        )
+        LogDomain.listener.log(.info, "\(databaseName): listening on port \(port)")
+        running.withLockedValue {
+            $0 = Running(channel: channel, peers: peers, port: port, urls: urls, identity: identity)
         }
     }
 

@@ -35,7 +35,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
 
     /// Makes a code for one peer. An older one is void from now on.
     ///
-    /// - Returns: the code, and a sequence that ends after the peer that used it, or empty when the code is void.
+    /// - Returns: the code, and a sequence of the peer that used it, which ends when the code is used or void.
     /// - Throws: ``LoveseatError``: `notOpen` unless the listener is running; `invalidParameter` if it has no TLS.
     public func makeCode(
         for listener: URLEndpointListener,
@@ -72,7 +72,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
             secret: secret,
             digits: digits
         )
-        return (code, Feed(buffer) { [weak self] in self?.withdraw(number) })
+        return (code, Feed(buffer) {})
     }
 
     private func withdraw(_ number: Int) {

@@ -1,0 +1,13 @@
+import Foundation
+
+/// Addresses as text and as bytes.
+package enum IPAddress {
+    /// The 4 bytes of an IPv4 address or the 16 of an IPv6 address; nil for other texts.
+    package static func bytes(_ text: String) -> [UInt8]? {
+        var four = in_addr()
+        if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: four) { Array($0) } }
+        var six = in6_addr()
+        if inet_pton(AF_INET6, text, &six) == 1 { return withUnsafeBytes(of: six) { Array($0) } }
+        return nil
+    }
+}

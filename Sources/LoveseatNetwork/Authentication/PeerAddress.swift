@@ -1,0 +1,20 @@
+import LoveseatIdentity
+package import NIOCore
+
+/// The address of a client, as policies and people know it.
+package struct PeerAddress: Hashable {
+    /// Without the port; an IPv4 address that came over an IPv6 socket in its own form.
+    package let text: String
+
+    package init(_ address: SocketAddress?) {
+        let text = address?.ipAddress ?? ""
+        let isMapped = text.hasPrefix("::ffff:") && text.contains(".")
+        self.text = isMapped ? String(text.dropFirst("::ffff:".count)) : text
+    }
+
+    /// Who is slowed down together: an IPv4 address, or the /64 network that one IPv6 host has to itself.
+    package static func network(of text: String) -> String {
+        guard let bytes = IPAddress.bytes(text), bytes.count == 16 else { return text }
+        return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")
+    }
+}
