@@ -118,6 +118,16 @@ final class HostilePeer {
         return sendFrame(frame)
     }
 
+    /// Answers a request of the other side's, whose requests count from 1.
+    @discardableResult
+    func answer(_ number: UInt64, _ body: [UInt8]) -> Bool {
+        let message = [0] + body
+        guard
+            let frame = try? encoder.frame(number: number, type: .response, flags: [], payload: message[...])
+        else { return false }
+        return sendFrame(frame)
+    }
+
     /// Whether the other side ends the connection within so many seconds, whatever it says before.
     func isEnded(within seconds: Double = 5) -> Bool {
         let deadline = Date().addingTimeInterval(seconds)

@@ -106,6 +106,14 @@ struct HostilePeerTests {
             peer.request(["Profile": "rev", "id": "d", "rev": "1-aa", "collection": "7"], Array("{}".utf8))
             return peer.hears("out of range")
         },
+        Attack(name: "a blob whose digest lies", ends: false) { peer in
+            getCollections(peer)
+            let blob = #"{"@type":"blob","digest":"sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=","length":4}"#
+            peer.request(revision("", "liar", "1-aa"), Array(#"{"photo":\#(blob)}"#.utf8))
+            guard peer.hears("getAttachment") else { return false }
+            peer.answer(1, Array("lies".utf8))
+            return peer.hears("Error-Code")
+        },
         Attack(name: "ten thousand questions whose answers nobody reads") { peer in
             getCollections(peer)
             let properties: MessageProperties = [
@@ -124,6 +132,19 @@ struct HostilePeerTests {
     @Test func `nothing that a peer says costs more than 5 seconds and 64 MB, or harms the database`() throws
     {
         let folder = try CommandLineFolder()
+        let photo = [UInt8](unsafeUninitializedCapacity: 20 << 20) { buffer, count in
+            var generator = SystemRandomNumberGenerator()
+            count = 20 << 20
+            for index in stride(from: 0, to: count, by: 8) {
+                withUnsafeBytes(of: generator.next()) { bytes in
+                    for offset in 0..<8 { buffer[index + offset] = bytes[offset] }
+                }
+            }
+        }
+        try Data(photo).write(to: URL(filePath: folder.path + "/photo"))
+        try folder.run("blob", "put", "a", "p", "photo", "photo")
+        let document = try folder.run("get", "a", "p").output
+        let digest = try #require(document.split(separator: "\"").first { $0.hasPrefix("sha1-") }).description
         for number in 0..<50 { try folder.run("put", "a", "d\(number)", "{\"n\":\(number)}") }
         let before = try folder.run("export", "a").output
         let server = try folder.serve("a", "--quiet")
@@ -132,7 +153,15 @@ struct HostilePeerTests {
         // A first good peer warms up what is allocated once.
         try folder.run("create", "warm")
         #expect(try folder.run("pull", "warm", server.url).status == 0)
-        for attack in Self.attacks {
+        let greedy = Attack(name: "two hundred copies of a large blob, never acknowledged", ends: false) {
+            peer in
+            Self.getCollections(peer)
+            for _ in 0..<200 {
+                peer.request(["Profile": "getAttachment", "digest": digest, "collection": "0"])
+            }
+            return peer.hears("no such words", within: 1) == false
+        }
+        for attack in Self.attacks + [greedy] {
             try "5".write(toFile: "/proc/\(process)/clear_refs", atomically: false, encoding: .utf8)
             let start = try Self.memory(process, "VmRSS")
             let peer = try HostilePeer(port: port)

@@ -106,12 +106,14 @@ struct PairCommandTests {
         var said = ""
         while said.split(separator: "\n").count < 2 {
             let piece = output.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "pair show ended by itself")
+            let why = { String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self) }
+            try #require(!piece.isEmpty, "pair show ended by itself: \(why())")
             said += String(decoding: piece, as: UTF8.self)
         }
         let words = said.split { $0.isWhitespace }.map(String.init)
         #expect(words[1].utf8.count == 6)
-        #expect(try folder.run("pair", "use", "b", words[1], words[2], environment: other).status == 0)
+        let used = try folder.run("pair", "use", "b", words[1], words[2], environment: other)
+        try #require(used.status == 0, "\(used.errors)")
         show.waitUntilExit()
         #expect(show.terminationStatus == 0)
         let drawn = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)

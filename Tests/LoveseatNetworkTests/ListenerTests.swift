@@ -155,6 +155,74 @@ struct ListenerTests {
         for channel in silent { channel.close(promise: nil) }
     }
 
+    @Test func `a peer that vanishes is noticed by its heartbeat, and let go`() async throws {
+        let listener = try await listener { $0.heartbeat = 0.3 }
+        let port = try #require(listener.port)
+        let changes = listener.peerChanges
+        let client = try await RawClient(port: port)
+        // It answers no ping, as one that lost its network.
+        async let heard = client.exchange(Self.upgrade)
+        var states: [Replicator.ActivityLevel] = []
+        for await peer in changes {
+            states.append(peer.status.activity)
+            if peer.status.activity == .stopped { break }
+        }
+        #expect(states.first == .connecting)
+        #expect(listener.status.connectionCount == 0)
+        #expect(try await heard.contains("101"))
+        await #expect(throws: LoveseatError.self) { try await self.listener { $0.heartbeat = 0 } }
+        await listener.stop()
+    }
+
+    @Test func `several listeners serve one database while it replicates elsewhere`() async throws {
+        let third = try scratch.database("third")
+        try third.defaultCollection().save(Document(id: "third"))
+        try near.defaultCollection().save(Document(id: "near"))
+        let (one, other) = (try await listener(), try await listener { $0.readOnly = true })
+        #expect(one.port != other.port)
+        var configuration = ReplicatorConfiguration(
+            collections: [try far.defaultCollection()],
+            target: DatabaseEndpoint(database: third)
+        )
+        configuration.continuous = true
+        let elsewhere = Replicator(configuration)
+        elsewhere.start()
+        for await status in elsewhere.statuses where status.activity == .idle { break }
+        #expect(await sync(try self.configuration(one)).error == nil)
+        var pulling = try self.configuration(other)
+        pulling.replicatorType = .pull
+        #expect(await sync(pulling).error == nil)
+        let collection = try third.defaultCollection()
+        while try collection.document(id: "near") == nil { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(try near.defaultCollection().document(id: "third") != nil)
+        // Closing the database ends all of them.
+        try await far.close()
+        #expect(one.port == nil && other.urls == nil)
+        #expect(await elsewhere.waitUntilStopped().activity == .stopped)
+    }
+
+    @Test func `a stopped listener starts again on its port, and a read-only one still keeps checkpoints`()
+        async throws
+    {
+        try far.defaultCollection().save(Document(id: "d"))
+        let first = try await listener { $0.readOnly = true }
+        let port = try #require(first.port)
+        var configuration = try configuration(first)
+        configuration.replicatorType = .pull
+        #expect(await sync(configuration).progress.documents == 1)
+        await first.stop()
+        #expect(first.status.connectionCount == 0 && first.status.activeConnectionCount == 0)
+        let second = try await listener {
+            $0.readOnly = true
+            $0.port = port
+        }
+        #expect(second.port == port)
+        #expect(await sync(configuration).progress.documents == 0)
+        try await second.start()
+        #expect(second.port == port)
+        await second.stop()
+    }
+
     @Test func `the client says which connection failed and how`() async throws {
         let collection = try near.defaultCollection()
         func error(_ url: String) async throws -> LoveseatError? {

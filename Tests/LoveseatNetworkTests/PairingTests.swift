@@ -79,6 +79,10 @@ struct PairingTests {
         #expect(try far.pairedPeers() == joined)
         #expect(try await sync(peer, as: ours) == nil)
         #expect(try near.defaultCollection().document(id: "there") != nil)
+        // A peer that is known uses a new code up all the same.
+        let (again, used) = try authenticator.makeCode(for: listener)
+        #expect(try await again.pair(with: near, identity: ours) == peer)
+        for await known in used { #expect(known.fingerprint == ours.certs[0].fingerprint) }
         // Others are kept out, and so is a peer that is forgotten.
         #expect(try await sync(peer, as: try identity("stranger"))?.code == .httpAuthRequired)
         try far.removePairedPeer(fingerprint: ours.certs[0].fingerprint)

@@ -42,6 +42,11 @@ final class Gatekeeper: Sendable {
         }
     }
 
+    /// A client has been told that it may come in.
+    func answered(_ peer: PeerIdentity) {
+        (authenticator as? ListenerPairingAuthenticator)?.answered(peer.certificates)
+    }
+
     private func judge(_ address: String, _ isGood: () async -> Bool) async throws(UpgradeJudge.Refusal) {
         try await waitForTurn(address)
         guard await isGood() else {

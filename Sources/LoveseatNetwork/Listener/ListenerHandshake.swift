@@ -100,7 +100,8 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
         ]
         let response = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
         context.write(wrapOutboundOut(.head(response)), promise: nil)
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        let gatekeeper = gatekeeper
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenSuccess { gatekeeper.answered(peer) }
         let channel = context.channel
         do {
             let webSocket = try WebSocketChannel.install(on: channel, isClient: false, heartbeat: heartbeat)

@@ -67,6 +67,12 @@ public final class URLEndpointListener: Sendable {
     public func start() async throws(LoveseatError) {
         guard running.withLockedValue({ $0 == nil }) else { return }
         try ReplicatorConfiguration.checkCompression(config.compressionLevel)
+        guard config.heartbeat > 0, config.heartbeat.isFinite else {
+            throw LoveseatError(
+                .invalidParameter,
+                "heartbeat is more than 0 seconds, not \(config.heartbeat)"
+            )
+        }
         guard let database = config.collections.first?.database,
             config.collections.allSatisfy({ $0.database === database })
         else {
@@ -173,6 +179,7 @@ public final class URLEndpointListener: Sendable {
             limit: Self.mostHalfOpen,
             patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
         )
+        let heartbeat = config.heartbeat
         let gatekeeper = Gatekeeper(config.authenticator, fingerprint: fingerprint)
         let board = board
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -192,7 +199,7 @@ public final class URLEndpointListener: Sendable {
                         judge: UpgradeJudge(databaseName: databaseName),
                         gatekeeper: gatekeeper,
                         shown: secure?.shown,
-                        heartbeat: ReplicatorConfiguration.defaultHeartbeat,
+                        heartbeat: heartbeat,
                         serve: { connection in
                             halfOpen.remove(channel)
                             let peer = channel.remoteAddress?.description ?? "a peer"

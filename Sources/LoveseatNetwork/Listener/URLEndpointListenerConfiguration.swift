@@ -33,6 +33,8 @@ public struct URLEndpointListenerConfiguration: Sendable {
     /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how. For what peers pull,
     /// open the database with ``DatabaseConfiguration/enableDeltaSync``.
     public var enableDeltaSync = defaultEnableDeltaSync
+    /// Seconds without a word from a peer after which it is asked for one; a peer that does not answer is gone.
+    public var heartbeat = ReplicatorConfiguration.defaultHeartbeat
     /// How hard to compress what is sent: 0 not at all, 9 hardest. On a fast network 0 saves a quarter of the processor's time.
     public var compressionLevel = ReplicatorConfiguration.defaultCompressionLevel
     /// Seconds that a connection has to say what it wants.

@@ -17,7 +17,8 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         let secrets: [String]
         let expires: Date
         var failures = 0
-        var isUsed = false
+        /// Who used it, and is being told so.
+        var user: PairedPeer?
         let paired: FeedBuffer<PairedPeer>
     }
 
@@ -92,17 +93,34 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         listener: String
     ) async -> Bool {
         guard let client = certificates.first else { return false }
-        let peers = (try? database.pairedPeers()) ?? []
-        if peers.contains(where: { $0.fingerprint == client.fingerprint }) { return true }
-        guard let credentials, let nonce = PairingProof.nonce(of: credentials.username) else { return false }
-        // One at a time: each costs memory.
-        return await judging.run { [self] in
-            pair(client, nonce: nonce, proof: credentials.password, listener: listener)
+        // A peer that is known already may use a code once more.
+        if let credentials, let nonce = PairingProof.nonce(of: credentials.username) {
+            // One at a time: each costs memory.
+            let isPaired = await judging.run { [self] in
+                pair(client, nonce: nonce, proof: credentials.password, listener: listener)
+            }
+            if isPaired { return true }
         }
+        let peers = (try? database.pairedPeers()) ?? []
+        return peers.contains { $0.fingerprint == client.fingerprint }
+    }
+
+    /// A client has been told that it may come in. Only then the app hears of a pairing, which may end the listener.
+    func answered(_ certificates: [TLSCertificate]) {
+        let used = state.withLockedValue { state -> (PairedPeer, FeedBuffer<PairedPeer>)? in
+            guard let offer = state.offer, let user = offer.user,
+                user.fingerprint == certificates.first?.fingerprint
+            else { return nil }
+            return (user, offer.paired)
+        }
+        guard let (peer, feed) = used else { return }
+        feed.push(peer)
+        feed.finish()
     }
 
     private func pair(_ client: TLSCertificate, nonce: String, proof: String, listener: String) -> Bool {
-        guard let offer = state.withLockedValue({ $0.offer }), !offer.isUsed, offer.expires > Date() else {
+        guard let offer = state.withLockedValue({ $0.offer }), offer.user == nil, offer.expires > Date()
+        else {
             return false
         }
         let isRight = offer.secrets.contains { secret in
@@ -114,6 +132,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
             )
             return expected.map { ListenerPasswordAuthenticator.isEqual($0.password, proof) } ?? false
         }
+        let peer = PairedPeer(name: client.commonName ?? "", fingerprint: client.fingerprint, urls: [])
         let mayPair = state.withLockedValue { state -> Bool in
             guard state.offer?.number == offer.number else { return false }
             guard isRight else {
@@ -128,18 +147,15 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
                 }
                 return false
             }
-            guard state.offer?.isUsed == false else { return false }
-            state.offer?.isUsed = true
+            guard state.offer?.user == nil else { return false }
+            state.offer?.user = peer
             return true
         }
         guard mayPair else { return false }
-        let peer = PairedPeer(name: client.commonName ?? "", fingerprint: client.fingerprint, urls: [])
         do throws(LoveseatError) { try database.addPairedPeer(peer) } catch {
             LogDomain.listener.log(.error, "a peer cannot be paired: \(error.message)")
             return false
         }
-        offer.paired.push(peer)
-        offer.paired.finish()
         return true
     }
 }
