@@ -93,6 +93,8 @@ public enum CrowdRows {
 }
 
 /// Two thousand sockets that hold a listener up; one that is closed is opened again.
+///
+/// Unchecked, since `Thread` and `DispatchSemaphore` are safe but do not say so.
 private final class Siege: @unchecked Sendable {
     private let thread: Thread
     private let finished = DispatchSemaphore(value: 0)
@@ -126,6 +128,7 @@ private final class Siege: @unchecked Sendable {
                 }
                 if isFirst { ready.signal() }
                 isFirst = false
+                // The pace of the attack, which is what is measured against; nothing waits for it.
                 usleep(1_000_000)
             }
             for index in sockets.indices where sockets[index] >= 0 { close(sockets[index]) }
@@ -136,6 +139,7 @@ private final class Siege: @unchecked Sendable {
         ready.wait()
     }
 
+    /// Its one field is under a lock.
     private final class Box: @unchecked Sendable {
         private let lock = NSLock()
         private var over = false

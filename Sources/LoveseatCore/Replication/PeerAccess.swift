@@ -6,6 +6,8 @@ import LoveseatStorage
 package final class PeerAccess {
     private let peer: PeerIdentity
     private let policy: AccessPolicy
+    /// Under which name it is remembered what the peer was sent.
+    let name: String
     /// Blobs of the documents that were sent over this connection, which alone are given out. Bounded: the oldest go first.
     private var blobs: Set<BlobDigest> = []
     private var order: [BlobDigest] = []
@@ -14,11 +16,8 @@ package final class PeerAccess {
     package init(peer: PeerIdentity, policy: AccessPolicy) {
         self.peer = peer
         self.policy = policy
-    }
-
-    /// Under which name it is remembered what the peer was sent.
-    var name: String {
-        peer.username.map { "user:\($0)" }
+        name =
+            peer.username.map { "user:\($0)" }
             ?? peer.certificates.first.map { "certificate:" + Base64.encode(Hashing.sha256($0.derBytes)) }
             ?? "address:\(peer.address)"
     }

@@ -48,16 +48,17 @@ final class Gatekeeper: Sendable {
     }
 
     private func judge(_ address: String, _ isGood: () async -> Bool) async throws(UpgradeJudge.Refusal) {
-        try await waitForTurn(address)
+        let network = PeerAddress.network(of: address)
+        try await waitForTurn(network)
         guard await isGood() else {
-            brake.withLockedValue { $0.failed(PeerAddress.network(of: address), now: Self.now) }
+            brake.withLockedValue { $0.failed(network, now: Self.now) }
             throw .unauthorized
         }
-        brake.withLockedValue { $0.succeeded(PeerAddress.network(of: address)) }
+        brake.withLockedValue { $0.succeeded(network) }
     }
 
-    private func waitForTurn(_ address: String) async throws(UpgradeJudge.Refusal) {
-        switch brake.withLockedValue({ $0.ask(PeerAddress.network(of: address), now: Self.now) }) {
+    private func waitForTurn(_ network: String) async throws(UpgradeJudge.Refusal) {
+        switch brake.withLockedValue({ $0.ask(network, now: Self.now) }) {
         case .after(0): break
         case .after(let seconds):
             // A client that gives up ends the connection; the attempt still takes its turn.

@@ -22,7 +22,7 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
         open: @escaping (any Channel) -> Void
     ) {
         self.proxy = proxy
-        target = (address.host.contains(":") ? "[\(address.host)]" : address.host) + ":\(address.port)"
+        target = address.authority
         self.fail = fail
         self.open = open
     }

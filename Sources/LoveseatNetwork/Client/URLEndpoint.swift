@@ -70,9 +70,13 @@ struct WebSocketAddress: Hashable, Sendable {
 
     /// As the `Host` header says it.
     var hostHeader: String {
-        let name = host.contains(":") ? "[\(host)]" : host
-        return port == 80 || port == 443 ? name : "\(name):\(port)"
+        port == 80 || port == 443 ? bracketedHost : authority
     }
+
+    /// The host and the port, as a proxy is asked for them.
+    var authority: String { "\(bracketedHost):\(port)" }
+
+    private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
 
     /// Where a `Location` header leads (blip.md §1.4).
     func redirected(to location: String) throws(LoveseatError) -> WebSocketAddress {
