@@ -107,6 +107,11 @@ let package = Package(
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
                 "LoveseatIdentity", "LoveseatNetwork",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -172,7 +177,9 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -196,6 +203,17 @@ let package = Package(
             name: "StoreWriter",
             dependencies: ["LoveseatModel", "LoveseatStorage"],
             path: "Tests/StoreWriter",
+            swiftSettings: strict
+        ),
+        // What the Autobahn test-suite speaks with.
+        .executableTarget(
+            name: "WebSocketEcho",
+            dependencies: [
+                "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatNetwork",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            path: "Tests/WebSocketEcho",
             swiftSettings: strict
         ),
     ]

@@ -1,11 +1,8 @@
 import Foundation
 import LoveseatBLIP
-import LoveseatCore
 import LoveseatIdentity
 import LoveseatModel
 import LoveseatNetwork
-import LoveseatReplication
-import LoveseatStorage
 
 /// What fuzzers feed: each takes any bytes, and traps only where Loveseat is wrong.
 public enum FuzzTargets {
@@ -43,39 +40,23 @@ public enum FuzzTargets {
         _ = connection.disconnect()
     }
 
-    /// Messages that break no rule of BLIP's, to the passive side of an empty database: a kind, properties and a body
-    /// each, cut out of the bytes.
-    public static func passive(_ bytes: [UInt8]) {
-        guard let scratch = try? Scratch(),
-            let store = try? DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs")
-        else { return }
-        let session = ReplicationSession(passive: PassivePlan(collections: [.default]))
-        let replica = StoreReplica(store: store, nowMilliseconds: { 0 })
-        let peer = ReplicationPeer(session: session)
-        let hostile = BLIPConnection()
-        var actions = peer.connected(.mobile3)[...]
-        func work() {
-            while let action = actions.popFirst() {
-                if case .store(let request, let continuation) = action {
-                    actions.append(contentsOf: peer.stored(continuation, replica.perform(request)))
-                }
-            }
-            while let frame = peer.nextFrame().frame {
-                do throws(BLIPError) { try hostile.receive(frame) } catch { return }
-            }
-            _ = hostile.takeEvents()
+    /// Two documents and a delta, one in each piece: the delta is applied to the first or refused, and what turns the first
+    /// into the second is found.
+    public static func delta(_ bytes: [UInt8]) {
+        let values = pieces(of: bytes).compactMap { try? JSONElement(parsing: $0).value }
+        guard values.count >= 2 else { return }
+        if let made = try? JSONDelta.apply(values[1], to: values[0]) { _ = JSONText(canonical: made) }
+        let target = values[values.count - 1]
+        let found = JSONDelta.create(from: values[0], to: target)
+        switch found {
+        case .object, .array:
+            let again = try? JSONDelta.apply(found, to: values[0])
+            precondition(
+                again.map { JSONDelta.isSame($0, target) } == true,
+                "a delta does not lead where it should"
+            )
+        default: break
         }
-        for piece in pieces(of: bytes) where !peer.isOver {
-            guard let message = message(piece) else { continue }
-            do throws(BLIPError) {
-                try hostile.send(message, tag: 1)
-                while let frame = try hostile.nextFrame() { actions.append(contentsOf: peer.receive(frame)) }
-            } catch { return }
-            work()
-        }
-        actions.append(contentsOf: peer.disconnected())
-        work()
-        precondition((try? store.check()) == [], "the database is damaged")
     }
 
     /// A certificate, as a peer shows it in a handshake, and whether it is to be trusted.
@@ -106,36 +87,8 @@ public enum FuzzTargets {
         precondition(again == code, "a code's text means another code")
     }
 
-    private static let profiles = [
-        "getCollections", "getCheckpoint", "setCheckpoint", "subChanges", "changes", "proposeChanges", "rev",
-        "norev",
-        "getAttachment", "proveAttachment", "unsubChanges", "x",
-    ]
-
-    /// The first byte is the profile, the second how many lines of `name=value` follow; the rest is the body.
-    private static func message(_ piece: [UInt8]) -> LoveseatBLIP.Message? {
-        guard piece.count >= 2 else { return nil }
-        var properties: MessageProperties = ["Profile": profiles[Int(piece[0]) % profiles.count]]
-        var rest = piece[2...]
-        for _ in 0..<Int(piece[1] % 8) {
-            let line = rest.prefix { $0 != 0x0A }
-            rest = rest.dropFirst(line.count + 1)
-            let parts = line.split(
-                separator: UInt8(ascii: "="),
-                maxSplits: 1,
-                omittingEmptySubsequences: false
-            )
-            guard parts.count == 2 else { continue }
-            let (name, value) = (
-                String(decoding: parts[0], as: UTF8.self), String(decoding: parts[1], as: UTF8.self)
-            )
-            guard !name.utf8.contains(0), !value.utf8.contains(0) else { continue }
-            properties[name] = value
-        }
-        return LoveseatBLIP.Message(properties, body: Array(rest))
-    }
-
-    private static func pieces(of bytes: [UInt8]) -> [[UInt8]] {
+    /// Cuts bytes at the lengths that stand in them, in two bytes each.
+    static func pieces(of bytes: [UInt8]) -> [[UInt8]] {
         var pieces: [[UInt8]] = []
         var rest = bytes[...]
         while let high = rest.popFirst(), let low = rest.popFirst() {

@@ -102,16 +102,29 @@ struct HandshakeTests {
         #expect(last.requests.withLockedValue { $0.count == 1 && !$0[0].contains("Authorization") })
     }
 
-    @Test func `a peer that falls silent is given up after its heartbeat`() async throws {
+    /// What makes a WebSocket of the request's connection.
+    private static func welcome(_ request: String) -> String {
+        let key = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }?.dropFirst(
+            19
+        )
+        return """
+            HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+            Sec-WebSocket-Protocol: BLIP_3+CBMobile_3\r\n\
+            Sec-WebSocket-Accept: \(UpgradeHeaders.accept(key: String(key ?? "")))\r\n\r\n
+            """
+    }
+
+    @Test func `what a server says in one breath with its answer is for the WebSocket`() async throws {
+        // A ping must not be a fragment. Telling the server so once trapped in the middle of HTTP.
         let server = try await ScriptedServer(hangsUp: false) { _, request in
-            let key = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }?
-                .dropFirst(19)
-            return """
-                HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-                Sec-WebSocket-Protocol: BLIP_3+CBMobile_3\r\n\
-                Sec-WebSocket-Accept: \(UpgradeHeaders.accept(key: String(key ?? "")))\r\n\r\n
-                """
+            Self.welcome(request) + "\u{09}\u{00}"
         }
+        let error = try #require(try await sync("ws://127.0.0.1:\(server.port)/db"))
+        #expect(error.code == .webSocketProtocolError)
+    }
+
+    @Test func `a peer that falls silent is given up after its heartbeat`() async throws {
+        let server = try await ScriptedServer(hangsUp: false) { _, request in Self.welcome(request) }
         #expect(try await sync("ws://127.0.0.1:\(server.port)/db") { $0.heartbeat = 0.5 }?.code == .timeout)
     }
 

@@ -31,6 +31,72 @@ struct FuzzTests {
         for _ in 0..<300 { FuzzTargets.passive(Self.pieces(&generator)) }
     }
 
+    @Test func `an active peer survives any messages and answers`() {
+        var generator = SeededGenerator(seed: 11)
+        for _ in 0..<300 { FuzzTargets.active(Self.pieces(&generator)) }
+    }
+
+    @Test func `a delta is applied or refused, and leads where it should`() {
+        var generator = SeededGenerator(seed: 12)
+        let words = [
+            "{\"a\":1}", "{\"a\":[1,{\"b\":\"text\"},null]}", "{\"a\":\"a longer text that changes\"}",
+            "{\"a\":\"a longer text that changed\"}", "[1,2,3]", "{}", "{\"a\":[]}",
+            "{\"a\":{\"0\":2,\"1-\":[]}}",
+            "{\"a\":[\"=3-1+1|x\",0,2]}", "{\"a\":[\"=9999999999999999999\",0,2]}", "[[]]", "5",
+        ]
+        for _ in 0..<5_000 {
+            var bytes: [UInt8] = []
+            for _ in 0..<2 {
+                var word = Array(generator.pick(words).utf8)
+                if generator.chance(0.2) {
+                    word[generator.int(0...word.count - 1)] = UInt8(generator.int(32...126))
+                }
+                bytes += [0, UInt8(word.count)] + word
+            }
+            FuzzTargets.delta(bytes)
+        }
+    }
+
+    @Test func `a WebSocket hears the same however it is cut`() {
+        var generator = SeededGenerator(seed: 13)
+        let words: [[UInt8]] = [
+            [0x82, 0x81, 1, 2, 3, 4, 5], [0x02, 0x80, 0, 0, 0, 0], [0x80, 0x80, 0, 0, 0, 0], [0x82, 1, 7],
+            [0x81, 0x81, 0, 0, 0, 0, 0x61], [0x89, 0x80, 0, 0, 0, 0], [0x88, 0x82, 0, 0, 0, 0, 3, 0xE8],
+            [0x8A, 0],
+        ]
+        for _ in 0..<3_000 {
+            var bytes = [UInt8(generator.int(0...1))]
+            for _ in 0..<generator.int(1...8) {
+                bytes +=
+                    generator.chance(0.9) ? generator.pick(words) : generator.bytes(generator.int(0...20))
+            }
+            FuzzTargets.webSocket(bytes)
+        }
+    }
+
+    @Test func `any request gets an answer, and any answer an end`() {
+        var generator = SeededGenerator(seed: 14)
+        let words = [
+            "GET /db/_blipsync HTTP/1.1\r\n", "HTTP/1.1 101 Yes\r\n", "Connection: Upgrade\r\n",
+            "Upgrade: websocket\r\n",
+            "Sec-WebSocket-Version: 13\r\n", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+            "Sec-WebSocket-Protocol: BLIP_3+CBMobile_3\r\n", "Authorization: Basic YTpi\r\n", "\r\n",
+            "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n", "Content-Length: 3\r\n", "abc", "\u{1}",
+            "\u{9}\u{0}",
+            "Transfer-Encoding: chunked\r\n", "HTTP/1.1 302 X\r\n", "Location: http://[::1]/x\r\n",
+            "Set-Cookie: a=b\r\n",
+        ]
+        for _ in 0..<500 {
+            let text = (0..<generator.int(1...12)).map { _ in generator.pick(words) }.joined()
+            FuzzTargets.http(Array(text.utf8))
+            FuzzTargets.response(Array(text.utf8))
+        }
+        FuzzTargets.http(Array((words[0] + words[2...8].joined() + "\u{9}\u{0}").utf8))
+        FuzzTargets.response(
+            Array(([words[1], words[9]] + words[2...3] + [words[6], "\r\n\u{9}\u{0}"]).joined().utf8)
+        )
+    }
+
     @Test func `a connection survives any frames`() {
         var generator = SeededGenerator(seed: 8)
         for _ in 0..<5_000 { FuzzTargets.blip(Self.pieces(&generator)) }
@@ -47,6 +113,9 @@ struct FuzzTests {
             FuzzTargets.pairing(Array(text.utf8))
         }
         FuzzTargets.pairing(Array("loveseat-pair:1?u=wss://a:1/b&p=\(pin)&s=x".utf8))
+        // Its own text is longer than it.
+        let long = String(repeating: "\u{FFFD}", count: 600)
+        FuzzTargets.pairing(Array("loveseat-pair:1?u=wss://a:1/\(long)&p=\(pin)&s=x".utf8))
     }
 
     @Test func `the scanner survives any text`() {

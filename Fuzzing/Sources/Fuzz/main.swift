@@ -10,8 +10,10 @@ private func runFuzzer(
 ) -> CInt
 
 private let targets: [String: ([UInt8]) -> Void] = [
-    "json": FuzzTargets.json, "blip": FuzzTargets.blip, "passive": FuzzTargets.passive,
-    "certificate": FuzzTargets.certificate, "identity": FuzzTargets.identity, "pairing": FuzzTargets.pairing,
+    "active": FuzzTargets.active, "blip": FuzzTargets.blip, "certificate": FuzzTargets.certificate,
+    "delta": FuzzTargets.delta, "http": FuzzTargets.http, "identity": FuzzTargets.identity,
+    "json": FuzzTargets.json, "pairing": FuzzTargets.pairing, "passive": FuzzTargets.passive,
+    "response": FuzzTargets.response, "websocket": FuzzTargets.webSocket,
 ]
 
 // Unsafe only in name: libFuzzer calls the target on the one thread that it was started on.

@@ -51,22 +51,28 @@ package final class Mailbox: Sendable {
         }?.resume()
     }
 
+    /// Everything that has arrived, which may be nothing; nil at the end.
+    package func take() throws(LoveseatError) -> [[UInt8]]? {
+        let (messages, wasFull, end) = state.withLock { state in
+            defer { (state.messages, state.bytes) = ([], 0) }
+            return (state.messages, state.bytes >= limit, state.end)
+        }
+        if !messages.isEmpty {
+            if wasFull { onRoom() }
+            return messages
+        }
+        switch end {
+        case .goodbye: return nil
+        case .failure(let error): throw error
+        case nil: return []
+        }
+    }
+
     /// Everything that has arrived, at least one message; nil at the end. One reader at a time.
     package func receive() async throws(LoveseatError) -> [[UInt8]]? {
         while true {
-            let (messages, wasFull, end) = state.withLock { state in
-                defer { (state.messages, state.bytes) = ([], 0) }
-                return (state.messages, state.bytes >= limit, state.end)
-            }
-            if !messages.isEmpty {
-                if wasFull { onRoom() }
-                return messages
-            }
-            switch end {
-            case .goodbye: return nil
-            case .failure(let error): throw error
-            case nil: break
-            }
+            let messages = try take()
+            guard let messages, messages.isEmpty else { return messages }
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in
                     guard state.messages.isEmpty, state.end == nil else { return false }

@@ -114,17 +114,15 @@ public struct ReplicatorConfiguration: Sendable {
 
     /// The fingerprint as certificates tell theirs.
     func pinnedFingerprint() throws(LoveseatError) -> String? {
-        guard let given = pinnedServerFingerprint else { return nil }
-        let digits = given.lowercased().filter { $0 != ":" }
-        guard digits.utf8.count == 64,
-            digits.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
-        else {
-            throw LoveseatError(
-                .invalidParameter,
-                "\"\(given)\" is no SHA-256 fingerprint: it has 64 hexadecimal digits"
-            )
+        try pinnedServerFingerprint.map { given throws(LoveseatError) in
+            guard let fingerprint = TLSCertificate.fingerprint(reading: given) else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "\"\(given)\" is no SHA-256 fingerprint: it has 64 hexadecimal digits"
+                )
+            }
+            return fingerprint
         }
-        return digits
     }
 
     package static func checkCompression(_ level: Int) throws(LoveseatError) {

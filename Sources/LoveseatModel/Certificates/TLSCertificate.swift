@@ -18,4 +18,14 @@ public struct TLSCertificate: Hashable, Sendable {
         }
         return text + "-----END CERTIFICATE-----\n"
     }
+
+    /// A SHA-256 fingerprint as certificates tell theirs, which somebody wrote with or without colons, in any case; nil if
+    /// it is none.
+    package static func fingerprint(reading text: String) -> String? {
+        let digits = text.lowercased().filter { $0 != ":" }
+        let isHexadecimal = digits.utf8.allSatisfy {
+            (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+        }
+        return isHexadecimal && digits.utf8.count == 64 ? digits : nil
+    }
 }

@@ -14,24 +14,29 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private let address: WebSocketAddress
     private let head: HTTPRequestHead
     private let options: ConnectionOptions
+    private let webSocket: WebSocketSettings
     private let tls: ClientTLS?
     private let outcome: EventLoopPromise<WebSocketClient.Outcome>
     /// Takes the HTTP handlers out of the pipeline.
-    private let endHTTP: (any Channel) -> Void
+    private let endHTTP: (any Channel) -> EventLoopFuture<Void>
     private var response: HTTPResponseHead?
     private var body: [UInt8] = []
+    /// What the server said right after its answer, which is for the WebSocket; nil before.
+    private var early: [NIOAny]?
 
     init(
         _ address: WebSocketAddress,
         head: HTTPRequestHead,
         options: ConnectionOptions,
+        webSocket: WebSocketSettings,
         tls: ClientTLS?,
         outcome: EventLoopPromise<WebSocketClient.Outcome>,
-        endHTTP: @escaping (any Channel) -> Void
+        endHTTP: @escaping (any Channel) -> EventLoopFuture<Void>
     ) {
         self.address = address
         self.head = head
         self.options = options
+        self.webSocket = webSocket
         self.tls = tls
         self.outcome = outcome
         self.endHTTP = endHTTP
@@ -53,6 +58,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard early == nil else { return early = (early ?? []) + [data] }
         switch unwrapInboundIn(data) {
         case .head(let head):
             response = head
@@ -104,21 +110,27 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         if !cookies.isEmpty { storage.add(cookies) }
     }
 
+    /// HTTP's decoder looks at what is written as long as it is there: the WebSocket begins when it is gone.
     private func upgrade(_ response: HTTPResponseHead, _ context: ChannelHandlerContext) {
         do throws(LoveseatError) {
             let negotiated = try check(response.headers)
-            do {
-                let channel = try WebSocketChannel.install(
-                    on: context.channel,
-                    isClient: true,
-                    heartbeat: options.heartbeat
-                )
-                endHTTP(context.channel)
-                _ = context.pipeline.syncOperations.removeHandler(self)
-                outcome.succeed(.connected(PeerConnection(channel: channel, negotiated: negotiated)))
-            } catch { throw LoveseatError(network: error) }
+            early = []
+            endHTTP(context.channel).assumeIsolated().whenComplete { _ in self.begin(negotiated, context) }
         } catch {
             outcome.fail(error)
+            context.close(promise: nil)
+        }
+    }
+
+    private func begin(_ negotiated: ReplicationProtocol, _ context: ChannelHandlerContext) {
+        do {
+            let channel = try WebSocketChannel.install(on: context.channel, webSocket)
+            outcome.succeed(.connected(PeerConnection(channel: channel, negotiated: negotiated)))
+            for data in early ?? [] { context.fireChannelRead(data) }
+            context.fireChannelReadComplete()
+            _ = context.pipeline.syncOperations.removeHandler(self)
+        } catch {
+            outcome.fail(LoveseatError(network: error))
             context.close(promise: nil)
         }
     }

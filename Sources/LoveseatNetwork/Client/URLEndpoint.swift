@@ -30,7 +30,7 @@ public struct URLEndpoint: PeerEndpoint {
 }
 
 /// The parts of a peer's URL.
-struct WebSocketAddress: Hashable, Sendable {
+package struct WebSocketAddress: Hashable, Sendable {
     let host: String
     let port: Int
     let isSecure: Bool
@@ -58,7 +58,7 @@ struct WebSocketAddress: Hashable, Sendable {
         target = "/" + path.joined(separator: "/") + "/_blipsync"
     }
 
-    private init(host: String, port: Int, isSecure: Bool, target: String) {
+    package init(host: String, port: Int, isSecure: Bool, target: String) {
         self.host = host
         self.port = port
         self.isSecure = isSecure
@@ -79,7 +79,7 @@ struct WebSocketAddress: Hashable, Sendable {
     private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
 
     /// Where a `Location` header leads (blip.md §1.4).
-    func redirected(to location: String) throws(LoveseatError) -> WebSocketAddress {
+    package func redirected(to location: String) throws(LoveseatError) -> WebSocketAddress {
         if location.hasPrefix("/"), !location.hasPrefix("//") {
             return WebSocketAddress(host: host, port: port, isSecure: isSecure, target: location)
         }

@@ -1,14 +1,14 @@
 private import Foundation
 import Logging
-import LoveseatCore
+package import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
-import NIOCore
-import NIOHTTP1
+package import NIOCore
+package import NIOHTTP1
 import NIOPosix
 
 /// Opens WebSockets to peers (blip.md §1).
-struct WebSocketClient: Sendable {
+package struct WebSocketClient: Sendable {
     /// For TCP and HTTP as a whole.
     private static let timeout = TimeAmount.seconds(15)
     private static let mostRedirects = 10
@@ -18,12 +18,25 @@ struct WebSocketClient: Sendable {
         "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key", "Sec-WebSocket-Protocol",
     ]
 
-    let options: ConnectionOptions
+    private let options: ConnectionOptions
+    private let webSocket: WebSocketSettings
+
+    package init(options: ConnectionOptions) {
+        self.init(
+            options: options,
+            webSocket: WebSocketSettings(isClient: true, heartbeat: options.heartbeat)
+        )
+    }
+
+    package init(options: ConnectionOptions, webSocket: WebSocketSettings) {
+        self.options = options
+        self.webSocket = webSocket
+    }
 
     static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
     /// Connects, following redirects.
-    func connect(to first: WebSocketAddress) async throws -> PeerConnection {
+    package func connect(to first: WebSocketAddress) async throws -> PeerConnection {
         var address = first
         for _ in 0...Self.mostRedirects {
             switch try await attempt(address, sendsCredentials: address.host == first.host) {
@@ -44,7 +57,7 @@ struct WebSocketClient: Sendable {
         )
     }
 
-    enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         case connected(PeerConnection)
         case redirected(String)
     }
@@ -64,7 +77,7 @@ struct WebSocketClient: Sendable {
         }
         let tls = address.isSecure ? ClientTLS(host: address.host, options: options) : nil
         let install: @Sendable (any Channel) throws -> Void = { channel in
-            try Self.install(on: channel, address, tls, head: head, options: options, outcome: outcome)
+            try self.install(on: channel, address, tls, head: head, outcome: outcome)
         }
         var bootstrap = ClientBootstrap(group: loop)
         if let local { bootstrap = bootstrap.bind(to: local) }
@@ -95,19 +108,23 @@ struct WebSocketClient: Sendable {
     }
 
     /// Puts what speaks with the peer at the end of a channel's pipeline.
-    private static func install(
+    package func install(
         on channel: any Channel,
         _ address: WebSocketAddress,
         _ tls: ClientTLS?,
         head: HTTPRequestHead,
-        options: ConnectionOptions,
         outcome: EventLoopPromise<Outcome>
     ) throws {
         if let tls { try channel.pipeline.syncOperations.addHandler(tls.makeHandler()) }
         let codec = ClientCodec()
-        let handshake = ClientHandshake(address, head: head, options: options, tls: tls, outcome: outcome) {
-            codec.remove(from: $0)
-        }
+        let handshake = ClientHandshake(
+            address,
+            head: head,
+            options: options,
+            webSocket: webSocket,
+            tls: tls,
+            outcome: outcome
+        ) { codec.remove(from: $0) }
         try channel.pipeline.syncOperations.addHandlers(codec.handlers + [handshake])
     }
 
@@ -120,9 +137,7 @@ struct WebSocketClient: Sendable {
     ) throws {
         let codec = ClientCodec()
         let tunnel = ProxyTunnel(proxy, to: address, fail: { outcome.fail($0) }) { channel in
-            codec.remove(from: channel)
-            // The decoder goes when it has returned from the read that this is called in.
-            channel.eventLoop.assumeIsolated().execute {
+            codec.remove(from: channel).assumeIsolated().whenComplete { _ in
                 do { try install(channel) } catch { outcome.fail(LoveseatError(network: error)) }
             }
         }
@@ -167,9 +182,10 @@ private struct ClientCodec {
 
     var handlers: [any ChannelHandler] { [encoder, decoder] }
 
-    func remove(from channel: any Channel) {
-        _ = channel.pipeline.syncOperations.removeHandler(encoder)
-        _ = channel.pipeline.syncOperations.removeHandler(decoder)
+    /// Done when the decoder has returned from the read in which this is called, and what it had read is passed on.
+    func remove(from channel: any Channel) -> EventLoopFuture<Void> {
+        let pipeline = channel.pipeline.syncOperations
+        return pipeline.removeHandler(encoder).and(pipeline.removeHandler(decoder)).map { _ in }
     }
 }
 

@@ -13,10 +13,10 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private let judge: UpgradeJudge
     private let gatekeeper: Gatekeeper
     private let shown: ShownCertificates?
-    private let heartbeat: Double
+    private let webSocket: WebSocketSettings
     private let serve: @Sendable (PeerConnection) -> Void
     /// Takes the HTTP handlers out of the pipeline.
-    private let endHTTP: (any Channel) -> Void
+    private let endHTTP: () -> Void
     private var head: HTTPRequestHead?
     private var isAnswered = false
 
@@ -24,14 +24,14 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
         judge: UpgradeJudge,
         gatekeeper: Gatekeeper,
         shown: ShownCertificates?,
-        heartbeat: Double,
+        webSocket: WebSocketSettings,
         serve: @escaping @Sendable (PeerConnection) -> Void,
-        endHTTP: @escaping (any Channel) -> Void
+        endHTTP: @escaping () -> Void
     ) {
         self.judge = judge
         self.gatekeeper = gatekeeper
         self.shown = shown
-        self.heartbeat = heartbeat
+        self.webSocket = webSocket
         self.serve = serve
         self.endHTTP = endHTTP
     }
@@ -102,12 +102,11 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
         context.write(wrapOutboundOut(.head(response)), promise: nil)
         let gatekeeper = gatekeeper
         context.writeAndFlush(wrapOutboundOut(.end(nil))).whenSuccess { gatekeeper.answered(peer) }
-        let channel = context.channel
         do {
-            let webSocket = try WebSocketChannel.install(on: channel, isClient: false, heartbeat: heartbeat)
-            endHTTP(channel)
+            let channel = try WebSocketChannel.install(on: context.channel, webSocket)
+            endHTTP()
             _ = context.pipeline.syncOperations.removeHandler(self)
-            serve(PeerConnection(channel: webSocket, negotiated: acceptance.negotiated, peer: peer))
+            serve(PeerConnection(channel: channel, negotiated: acceptance.negotiated, peer: peer))
         } catch { context.close(promise: nil) }
     }
 

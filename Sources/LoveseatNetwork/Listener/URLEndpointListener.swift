@@ -6,7 +6,6 @@ public import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 import NIOCore
-import NIOHTTP1
 import NIOPosix
 
 /// The passive peer: serves collections to any number of replicators over WebSockets (replication.md §21).
@@ -173,51 +172,36 @@ public final class URLEndpointListener: Sendable {
         _ identity: TLSIdentity?,
         databaseName: String
     ) async throws -> any Channel {
-        let tls = try identity.map(makeTLS)
         let fingerprint = identity?.certs.first?.fingerprint
         let halfOpen = HalfOpenConnections(
             limit: Self.mostHalfOpen,
             patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
         )
-        let heartbeat = config.heartbeat
-        let gatekeeper = Gatekeeper(config.authenticator, fingerprint: fingerprint)
         let board = board
+        var pipeline = ListenerPipeline(
+            databaseName: databaseName,
+            authenticator: config.authenticator,
+            fingerprint: fingerprint,
+            webSocket: WebSocketSettings(isClient: false, heartbeat: config.heartbeat)
+        ) { connection, channel in
+            halfOpen.remove(channel)
+            let peer = channel.remoteAddress?.description ?? "a peer"
+            Task.detached {
+                LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
+                let entry = board.add(connection.peer)
+                let error = await peers.serve(connection) { entry.note($0) }
+                entry.end(error)
+                LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
+            }
+        }
+        pipeline.tls = try identity.map(makeTLS)
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelInitializer { channel in
+            .childChannelInitializer { [pipeline] channel in
                 halfOpen.add(channel)
-                return channel.eventLoop.makeCompletedFuture {
-                    let secure = tls?.makeHandlers()
-                    if let secure { try channel.pipeline.syncOperations.addHandlers(secure.handlers) }
-                    let decoder = ByteToMessageHandler(
-                        HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes)
-                    )
-                    let encoder = HTTPResponseEncoder()
-                    let handshake = ListenerHandshake(
-                        judge: UpgradeJudge(databaseName: databaseName),
-                        gatekeeper: gatekeeper,
-                        shown: secure?.shown,
-                        heartbeat: heartbeat,
-                        serve: { connection in
-                            halfOpen.remove(channel)
-                            let peer = channel.remoteAddress?.description ?? "a peer"
-                            Task.detached {
-                                LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
-                                let entry = board.add(connection.peer)
-                                let error = await peers.serve(connection) { entry.note($0) }
-                                entry.end(error)
-                                LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
-                            }
-                        },
-                        endHTTP: { channel in
-                            _ = channel.pipeline.syncOperations.removeHandler(encoder)
-                            _ = channel.pipeline.syncOperations.removeHandler(decoder)
-                        }
-                    )
-                    try channel.pipeline.syncOperations.addHandlers([encoder, decoder, handshake])
-                }
+                return channel.eventLoop.makeCompletedFuture { try pipeline.install(on: channel) }
             }
         let port = Int(config.port ?? 0)
         if let interface = config.networkInterface {

@@ -39,7 +39,7 @@ private final class WholeMessages: MessageChannel {
     func receive() async throws -> [[UInt8]]? {
         do {
             if let message = try await transport.receive() {
-                guard message.count <= WebSocketHandler.largestMessage else {
+                guard message.count <= WebSocketSettings.largestFrame else {
                     throw LoveseatError(
                         .webSocketProtocolError,
                         "the peer sent a message of \(message.count) bytes"
@@ -85,7 +85,10 @@ private final class FramedBytes: MessageChannel {
         heartbeat: Double
     ) async throws -> FramedBytes {
         let (near, far) = try await SocketTransport.pairOfDescriptors()
-        let channel = try await WebSocketChannel.adopting(near, isClient: isActive, heartbeat: heartbeat)
+        let channel = try await WebSocketChannel.adopting(
+            near,
+            WebSocketSettings(isClient: isActive, heartbeat: heartbeat)
+        )
         let joint = try await SocketTransport(adopting: far)
         let failure = NIOLockedValueBox<LoveseatError?>(nil)
         join(joint, transport, failure)

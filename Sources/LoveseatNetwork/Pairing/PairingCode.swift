@@ -62,10 +62,14 @@ public struct PairingCode: Hashable, Sendable {
             throw refuse("it names no wss:// URL")
         }
         for url in urls { _ = try WebSocketAddress(url) }
-        guard let pin = items.first(where: { $0.name == "p" })?.value, pin.utf8.count == 64,
+        guard
+            let pin = items.first(where: { $0.name == "p" })?.value.flatMap({
+                TLSCertificate.fingerprint(reading: $0)
+            }),
             let secret = items.first(where: { $0.name == "s" })?.value, !secret.isEmpty
         else { throw refuse("the certificate or the secret is missing") }
-        self.init(urls: urls, fingerprint: pin.lowercased(), secret: secret, digits: nil)
+        self.init(urls: urls, fingerprint: pin, secret: secret, digits: nil)
+        guard self.text.utf8.count <= Self.longestText else { throw refuse("it is too long") }
     }
 
     /// The code that digits stand for, with the URL that goes with them.

@@ -6,7 +6,7 @@ import NIOCore
 import NIOSSL
 
 /// TLS towards a server: checks whom we speak to, and says what was wrong.
-final class ClientTLS: Sendable {
+package final class ClientTLS: Sendable {
     private let host: String
     private let options: ConnectionOptions
     private let verdict = NIOLockedValueBox<LoveseatError?>(nil)

@@ -2,53 +2,57 @@ import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
-import NIOCore
+package import NIOCore
 import NIOPosix
 import NIOWebSocket
 
 /// A WebSocket connection that carries BLIP frames, one in each binary message (blip.md §2).
-final class WebSocketChannel: MessageChannel {
+package final class WebSocketChannel: MessageChannel {
     /// Received bytes that nobody has taken before reading stops.
     private static let receiveLimit = 256 << 10
 
     private let channel: any Channel
     private let mailbox: Mailbox
+    private let texts: Mailbox
     private let handler: NIOLoopBound<WebSocketHandler>
 
-    private init(channel: any Channel, mailbox: Mailbox, handler: NIOLoopBound<WebSocketHandler>) {
+    private init(
+        channel: any Channel,
+        mailbox: Mailbox,
+        texts: Mailbox,
+        handler: NIOLoopBound<WebSocketHandler>
+    ) {
         self.channel = channel
         self.mailbox = mailbox
+        self.texts = texts
         self.handler = handler
     }
 
     /// Puts the WebSocket handlers at the end of a channel's pipeline. Called on its event loop.
-    static func install(on channel: any Channel, isClient: Bool, heartbeat: Double) throws -> WebSocketChannel
+    package static func install(on channel: any Channel, _ settings: WebSocketSettings) throws
+        -> WebSocketChannel
     {
         let relay = Relay()
         let mailbox = Mailbox(limit: receiveLimit) { relay.resume() }
-        let handler = WebSocketHandler(
-            mailbox: mailbox,
-            isClient: isClient,
-            heartbeat: .milliseconds(Int64(min(heartbeat, 1e9) * 1_000))
-        )
+        let texts = Mailbox(limit: receiveLimit) { relay.resume() }
+        let handler = WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings)
         let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         relay.target.withLockedValue { $0 = (channel.eventLoop, bound) }
         try channel.pipeline.syncOperations.addHandlers([
-            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: WebSocketHandler.largestMessage)),
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.largestMessage)),
             handler,
         ])
-        return WebSocketChannel(channel: channel, mailbox: mailbox, handler: bound)
+        return WebSocketChannel(channel: channel, mailbox: mailbox, texts: texts, handler: bound)
     }
 
     /// WebSocket frames, without a handshake, on a connected socket that it takes over.
-    static func adopting(_ descriptor: Int32, isClient: Bool, heartbeat: Double) async throws
-        -> WebSocketChannel
+    static func adopting(_ descriptor: Int32, _ settings: WebSocketSettings) async throws -> WebSocketChannel
     {
         let installed = NIOLockedValueBox<WebSocketChannel?>(nil)
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let webSocket = try install(on: channel, isClient: isClient, heartbeat: heartbeat)
+                    let webSocket = try install(on: channel, settings)
                     installed.withLockedValue { $0 = webSocket }
                 }
             }
@@ -70,16 +74,25 @@ final class WebSocketChannel: MessageChannel {
         }
     }
 
-    func send(_ messages: [[UInt8]]) async throws {
+    package func send(_ messages: [[UInt8]]) async throws { try await send(messages, as: .binary) }
+
+    package func receive() async throws -> [[UInt8]]? { try await mailbox.receive() }
+
+    /// Sends text messages, in UTF-8.
+    package func sendText(_ messages: [[UInt8]]) async throws { try await send(messages, as: .text) }
+
+    /// The text messages that have arrived, at least one, if the settings accept them; nil and errors as for
+    /// ``receive()``.
+    package func receiveText() async throws -> [[UInt8]]? { try await texts.receive() }
+
+    private func send(_ messages: [[UInt8]], as opcode: WebSocketOpcode) async throws {
         guard !messages.isEmpty else { return }
         let promise = channel.eventLoop.makePromise(of: Void.self)
-        channel.eventLoop.execute { self.handler.value.send(messages, promise: promise) }
+        channel.eventLoop.execute { self.handler.value.send(messages, as: opcode, promise: promise) }
         do { try await promise.futureResult.get() } catch { throw LoveseatError(network: error) }
     }
 
-    func receive() async throws -> [[UInt8]]? { try await mailbox.receive() }
-
-    func close(code: Int, reason: String) async {
+    package func close(code: Int, reason: String) async {
         channel.eventLoop.execute { self.handler.value.sendClose(code, reason) }
         // The handler gives up on a peer that does not answer.
         try? await channel.closeFuture.get()

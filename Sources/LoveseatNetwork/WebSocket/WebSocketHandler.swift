@@ -1,28 +1,29 @@
-import LoveseatCore
+package import LoveseatCore
 import LoveseatModel
-import NIOCore
-import NIOWebSocket
+package import NIOCore
+package import NIOWebSocket
 
 /// Turns WebSocket frames into the messages of a ``WebSocketChannel``, on the channel's event loop (blip.md §2).
 ///
 /// Puts fragments together, answers pings, asks a silent peer for a sign of life, does the closing handshake, and
 /// stops reading while nobody takes what has arrived.
-final class WebSocketHandler: ChannelDuplexHandler {
-    typealias InboundIn = WebSocketFrame
-    typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
+package final class WebSocketHandler: ChannelDuplexHandler {
+    package typealias InboundIn = WebSocketFrame
+    package typealias OutboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
 
-    /// The largest message that is accepted, in bytes.
-    static let largestMessage = 1 << 20
     private static let closingSeconds: Int64 = 5
     /// What a peer may still say after we have said goodbye, in bytes: about what was on its way.
     private static let mostAfterClose = 4 << 20
 
     private let mailbox: Mailbox
-    private let isClient: Bool
-    private let heartbeat: TimeAmount
+    private let texts: Mailbox
+    private let settings: WebSocketSettings
     private var batch: [[UInt8]] = []
-    private var fragments: [UInt8]?
+    /// The message that arrives in fragments.
+    private var unfinished: (isText: Bool, bytes: [UInt8])?
+    /// What the last ping said that could not be answered yet: the peer does not read.
+    private var unansweredPing: [UInt8]?
     private var heldRead = false
     private var hasHeard = false
     private var sentClose = false
@@ -31,18 +32,20 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var closing: Scheduled<Void>?
     private var context: ChannelHandlerContext?
 
-    init(mailbox: Mailbox, isClient: Bool, heartbeat: TimeAmount) {
+    package init(mailbox: Mailbox, texts: Mailbox, settings: WebSocketSettings) {
         self.mailbox = mailbox
-        self.isClient = isClient
-        self.heartbeat = heartbeat
+        self.texts = texts
+        self.settings = settings
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    private var heartbeat: TimeAmount { settings.interval }
+
+    package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         watch(for: heartbeat)
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
+    package func handlerRemoved(context: ChannelHandlerContext) {
         timer?.cancel()
         closing?.cancel()
         self.context = nil
@@ -50,30 +53,34 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     // MARK: Reading
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         hasHeard = true
         if sentClose, frame.opcode != .connectionClose { return ignore(frame, context) }
+        guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return fail(1002, "a reserved bit is set") }
+        guard (frame.maskKey == nil) == settings.isClient else {
+            return fail(1002, settings.isClient ? "a masked frame" : "a frame that is not masked")
+        }
         switch frame.opcode {
-        case .binary, .continuation: receive(frame)
-        case .text: fail(1003, "text messages are no BLIP")
-        case .ping: write(.pong, Array(frame.unmaskedData.readableBytesView))
+        case .text where !settings.acceptsText: fail(1003, "text messages are no BLIP")
+        case .binary, .text, .continuation: receive(frame)
+        case .ping: answer(Array(frame.unmaskedData.readableBytesView), context)
         case .pong: break
         case .connectionClose: receiveClose(frame.unmaskedData)
         default: fail(1002, "unknown frame")
         }
     }
 
-    func channelReadComplete(context: ChannelHandlerContext) {
+    package func channelReadComplete(context: ChannelHandlerContext) {
         deliverBatch()
         context.fireChannelReadComplete()
     }
 
-    func read(context: ChannelHandlerContext) {
-        if mailbox.isFull, !sentClose { heldRead = true } else { context.read() }
+    package func read(context: ChannelHandlerContext) {
+        if mailbox.isFull || texts.isFull, !sentClose { heldRead = true } else { context.read() }
     }
 
-    /// The mailbox was emptied.
+    /// A mailbox was emptied.
     func resumeReading() {
         guard heldRead, let context else { return }
         heldRead = false
@@ -87,32 +94,60 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     private func receive(_ frame: WebSocketFrame) {
-        guard (frame.opcode == .binary) == (fragments == nil) else { return fail(1002, "misplaced fragment") }
-        let bytes = frame.unmaskedData.readableBytesView
-        guard (fragments?.count ?? 0) + bytes.count <= Self.largestMessage else {
-            return fail(1009, "a message is longer than \(Self.largestMessage) bytes")
+        guard (frame.opcode == .continuation) == (unfinished != nil) else {
+            return fail(1002, "a misplaced fragment")
         }
-        if frame.fin {
-            batch.append(fragments.map { $0 + bytes } ?? Array(bytes))
-            fragments = nil
+        var message = unfinished ?? (frame.opcode == .text, [])
+        unfinished = nil
+        let bytes = frame.unmaskedData.readableBytesView
+        guard message.bytes.count + bytes.count <= settings.largestMessage else {
+            return fail(1009, "a message is longer than \(settings.largestMessage) bytes")
+        }
+        message.bytes += bytes
+        if !frame.fin {
+            unfinished = message
+        } else if !message.isText {
+            batch.append(message.bytes)
+        } else if String(validating: message.bytes, as: UTF8.self) != nil {
+            texts.deliver([message.bytes])
         } else {
-            fragments = (fragments ?? []) + bytes
+            fail(1007, "a text message is not UTF-8")
         }
     }
 
     private func receiveClose(_ data: ByteBuffer) {
         var data = data
-        let code = data.readInteger(as: UInt16.self).map(Int.init) ?? 1005
-        let reason = data.readString(length: min(data.readableBytes, 123)) ?? ""
-        deliverBatch()
+        // No code stands for a normal end; half of one is an error.
+        let code = data.readableBytes == 0 ? 1000 : data.readInteger(as: UInt16.self).map(Int.init)
+        guard let code, Self.isSendable(code) else {
+            return fail(1002, "a close frame with the code \(code ?? 0)")
+        }
+        guard let reason = String(validating: data.readableBytesView, as: UTF8.self) else {
+            return fail(1007, "the reason of a close frame is not UTF-8")
+        }
         // The normal ends are for the session to judge; any other is an error of the peer's.
-        mailbox.finish(
-            [1000, 1001, 1005].contains(code)
+        finish(
+            [1000, 1001].contains(code)
                 ? nil
                 : LoveseatError(.init(10_000 + code), "the peer closed the connection: \(reason) (\(code))")
         )
-        sendClose(code == 1005 ? 1000 : code, "")
-        if !isClient { context?.close(promise: nil) }
+        sendClose(code, "")
+        if !settings.isClient { context?.close(promise: nil) }
+    }
+
+    /// Whether a close frame may say the code (RFC 6455 §7.4).
+    private static func isSendable(_ code: Int) -> Bool {
+        switch code {
+        case 1000...1003, 1007...1014, 3000...4999: true
+        default: false
+        }
+    }
+
+    /// Nothing more is received: what has arrived is still there to be read.
+    private func finish(_ error: LoveseatError?) {
+        deliverBatch()
+        mailbox.finish(error)
+        texts.finish(error)
     }
 
     private func deliverBatch() {
@@ -123,12 +158,14 @@ final class WebSocketHandler: ChannelDuplexHandler {
     // MARK: Writing
 
     /// Writes messages; the promise is kept when they are handed to the operating system.
-    func send(_ messages: [[UInt8]], promise: EventLoopPromise<Void>) {
+    func send(_ messages: [[UInt8]], as opcode: WebSocketOpcode, promise: EventLoopPromise<Void>) {
         guard let context, !sentClose else {
             return promise.fail(LoveseatError(.webSocketAbnormalClose, "the connection is closed"))
         }
         var data = context.channel.allocator.buffer(capacity: messages.reduce(0) { $0 + $1.count + 14 })
-        for message in messages { WebSocketFrames.append(.binary, message, masked: isClient, to: &data) }
+        for message in messages {
+            WebSocketFrames.append(opcode, message, masked: settings.isClient, to: &data)
+        }
         context.writeAndFlush(wrapOutboundOut(data), promise: promise)
     }
 
@@ -136,8 +173,21 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private func write(_ opcode: WebSocketOpcode, _ payload: [UInt8]) {
         guard let context else { return }
         var data = context.channel.allocator.buffer(capacity: payload.count + 14)
-        WebSocketFrames.append(opcode, payload, masked: isClient, to: &data)
+        WebSocketFrames.append(opcode, payload, masked: settings.isClient, to: &data)
         context.writeAndFlush(wrapOutboundOut(data), promise: nil)
+    }
+
+    /// Answers a ping: the last one only, if the peer does not take its answers (RFC 6455 §5.5.3).
+    private func answer(_ ping: [UInt8], _ context: ChannelHandlerContext) {
+        if context.channel.isWritable { write(.pong, ping) } else { unansweredPing = ping }
+    }
+
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable, !sentClose, let ping = unansweredPing {
+            unansweredPing = nil
+            write(.pong, ping)
+        }
+        context.fireChannelWritabilityChanged()
     }
 
     // MARK: Ending
@@ -145,8 +195,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     /// Sends a close frame, once, and gives the peer a few seconds to answer.
     func sendClose(_ code: Int, _ reason: String) {
         guard !sentClose, let context else { return }
-        // Codes that are not for the wire (RFC 6455 §7.4) stand for a normal end.
-        let sent = [1004, 1005, 1006, 1015].contains(code) ? 1000 : code
+        // Codes that are not for the wire stand for a normal end.
+        let sent = Self.isSendable(code) ? code : 1000
         let text = String(decoding: reason.utf8.prefix(120), as: UTF8.self)
         write(
             .connectionClose,
@@ -162,26 +212,24 @@ final class WebSocketHandler: ChannelDuplexHandler {
         context.read()
     }
 
+    /// Tells the peer what it did wrong, and that no more follows; what it still says is not heard.
     private func fail(_ code: Int, _ reason: String) {
-        deliverBatch()
-        mailbox.finish(
-            LoveseatError(.init(10_000 + code), "the peer broke the WebSocket protocol: \(reason)")
-        )
+        finish(LoveseatError(.init(10_000 + code), "the peer broke the WebSocket protocol: \(reason)"))
         sendClose(code, reason)
+        context?.close(mode: .output, promise: nil)
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if error is NIOWebSocketError {
             fail((error as? NIOWebSocketError) == .invalidFrameLength ? 1009 : 1002, "\(error)")
         } else {
-            mailbox.finish(LoveseatError(network: error))
+            finish(LoveseatError(network: error))
             context.close(promise: nil)
         }
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
-        deliverBatch()
-        mailbox.finish(LoveseatError(.webSocketAbnormalClose, "the connection broke without a goodbye"))
+    package func channelInactive(context: ChannelHandlerContext) {
+        finish(LoveseatError(.webSocketAbnormalClose, "the connection broke without a goodbye"))
         context.fireChannelInactive()
     }
 
@@ -201,7 +249,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         let patience = min(TimeAmount.seconds(20), max(heartbeat - .seconds(1), .milliseconds(500)))
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
             if self.hasHeard || self.heldRead { return self.watch(for: self.heartbeat) }
-            self.mailbox.finish(LoveseatError(.timeout, "the peer has been silent for \(self.heartbeat)"))
+            self.finish(LoveseatError(.timeout, "the peer has been silent for \(self.heartbeat)"))
             self.context?.close(promise: nil)
         }
     }

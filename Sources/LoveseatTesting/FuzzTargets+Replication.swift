@@ -1,0 +1,164 @@
+import LoveseatBLIP
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+extension FuzzTargets {
+    /// Messages that break no rule of BLIP's, to the passive side of a database: a kind, properties and a body each, cut
+    /// out of the bytes.
+    public static func passive(_ bytes: [UInt8]) {
+        var plan = PassivePlan(collections: [.default])
+        plan.usesDeltas = true
+        converse(ReplicationSession(passive: plan), remote: nil, bytes)
+    }
+
+    /// The same to the active side, which pushes and pulls; some of the messages answer what it asks.
+    public static func active(_ bytes: [UInt8]) {
+        var plan = ActivePlan(
+            collections: [.init(name: .default, checkpointID: "cp-x")],
+            pushes: true,
+            pulls: true,
+            isContinuous: true
+        )
+        plan.usesDeltas = true
+        converse(ReplicationSession(active: plan), remote: 1, bytes)
+    }
+
+    private static func converse(_ session: ReplicationSession, remote: Int?, _ bytes: [UInt8]) {
+        guard let scratch = try? Scratch(),
+            let conversation = HostileConversation(session, remote: remote, folder: "\(scratch.path)/blobs")
+        else { return }
+        for piece in pieces(of: bytes) {
+            guard conversation.say(piece) else { break }
+        }
+        conversation.end()
+    }
+}
+
+/// A session, on a database with two documents, and the peer that says what a fuzzer makes up.
+private final class HostileConversation {
+    private static let profiles = [
+        "getCollections", "getCheckpoint", "setCheckpoint", "subChanges", "changes", "proposeChanges", "rev",
+        "norev", "getAttachment", "proveAttachment", "unsubChanges", "x",
+    ]
+
+    private let store: DocumentStore
+    private let replica: StoreReplica
+    private let peer: ReplicationPeer
+    private let hostile = BLIPConnection()
+    /// What the session has asked.
+    private var questions: [UInt64] = []
+
+    /// `remote`: the number of the remote database; nil for the passive side.
+    init?(_ session: ReplicationSession, remote: Int?, folder: String) {
+        guard let store = try? DocumentStore.inMemory(blobFolder: folder),
+            let collection = try? Self.fill(store)
+        else { return nil }
+        self.store = store
+        replica =
+            remote.map {
+                StoreReplica(
+                    store: store,
+                    collections: [collection],
+                    checkpointIDs: ["cp-x"],
+                    remote: $0,
+                    nowMilliseconds: { 0 }
+                )
+            } ?? StoreReplica(store: store, nowMilliseconds: { 0 })
+        peer = ReplicationPeer(session: session)
+        work(peer.connected(.mobile3))
+    }
+
+    private static func fill(_ store: DocumentStore) throws -> CollectionHandle {
+        try store.write { transaction in
+            let collection = try transaction.createCollection(.default)
+            for id in ["d", "e"] {
+                _ = try transaction.save(
+                    id,
+                    in: collection,
+                    body: JSONText(canonical: ["a": 1]),
+                    isDeleted: false,
+                    condition: .lastWriteWins
+                )
+            }
+            return collection
+        }
+    }
+
+    /// Sends one message; false when the conversation is over. The first byte says whether it asks (below 128) or answers,
+    /// and what.
+    func say(_ piece: [UInt8]) -> Bool {
+        guard !peer.isOver, piece.count >= 2 else { return !peer.isOver }
+        let (properties, body) = Self.content(piece[1...])
+        do throws(BLIPError) {
+            if piece[0] < 128 {
+                let profile = Self.profiles[Int(piece[0]) % Self.profiles.count]
+                var request = properties
+                request["Profile"] = profile
+                try hostile.send(Message(request, body: body), tag: 1)
+            } else if let question = questions.first {
+                questions.removeFirst()
+                if piece[0] < 240 {
+                    try hostile.reply(Message(properties, body: body), to: question)
+                } else {
+                    let code = Int(piece[0] % 2 == 0 ? 404 : 409)
+                    try hostile.reply(ReplyError("HTTP", code, "no"), to: question)
+                }
+            }
+            while let frame = try hostile.nextFrame() { work(peer.receive(frame)) }
+        } catch { return false }
+        return true
+    }
+
+    func end() {
+        work(peer.disconnected())
+        precondition((try? store.check()) == [], "the database is damaged")
+    }
+
+    private func work(_ first: [ReplicationPeer.Action]) {
+        var actions = first[...]
+        while true {
+            while let action = actions.popFirst() {
+                switch action {
+                case .store(let request, let continuation):
+                    actions.append(contentsOf: peer.stored(continuation, replica.perform(request)))
+                case .resolve(let notice):
+                    actions.append(
+                        contentsOf: peer.resolved(notice.collection, documentID: notice.documentID, nil)
+                    )
+                default: break
+                }
+            }
+            let (frame, more) = peer.nextFrame()
+            actions.append(contentsOf: more)
+            guard let frame else { break }
+            try? hostile.receive(frame)
+        }
+        for case .request(let number, let message) in hostile.takeEvents() where !message.noReply {
+            questions.append(number)
+        }
+    }
+
+    /// The first byte says how many lines of `name=value` follow; the rest is the body.
+    private static func content(_ bytes: ArraySlice<UInt8>) -> (MessageProperties, [UInt8]) {
+        var properties: MessageProperties = [:]
+        var rest = bytes.dropFirst()
+        for _ in 0..<Int((bytes.first ?? 0) % 8) {
+            let line = rest.prefix { $0 != 0x0A }
+            rest = rest.dropFirst(line.count + 1)
+            let parts = line.split(
+                separator: UInt8(ascii: "="),
+                maxSplits: 1,
+                omittingEmptySubsequences: false
+            )
+            guard parts.count == 2 else { continue }
+            let (name, value) = (
+                String(decoding: parts[0], as: UTF8.self), String(decoding: parts[1], as: UTF8.self)
+            )
+            guard !name.utf8.contains(0), !value.utf8.contains(0) else { continue }
+            properties[name] = value
+        }
+        return (properties, Array(rest))
+    }
+}
