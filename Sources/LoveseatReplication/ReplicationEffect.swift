@@ -165,6 +165,16 @@ extension LoveseatError {
 }
 
 extension ReplyError {
+    /// Whether it says that the peer broke a rule, and not that something could not be done.
+    var isViolation: Bool {
+        switch domain {
+        case "BLIP", "HTTP": code == 400
+        case "LiteCore":
+            [LoveseatError.Code.badRevisionID, .invalidParameter, .corruptData].contains { $0.value == code }
+        default: false
+        }
+    }
+
     /// Our error as a reply (replication.md §15.1).
     init(_ error: LoveseatError) {
         switch error.code.domain {

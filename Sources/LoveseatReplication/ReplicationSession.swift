@@ -105,6 +105,7 @@ package struct ReplicationSession: Sendable {
 
     private var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
     private var hasFailed = false
+    private var violations = 0
 
     /// A blob being sent.
     struct BlobRead: Sendable {
@@ -279,10 +280,25 @@ package struct ReplicationSession: Sendable {
     private mutating func event(_ body: (inout ReplicationSession) -> Void) -> [ReplicationEffect] {
         if phase != .over {
             body(&self)
+            countViolations()
             settle()
         }
         defer { effects = [] }
         return effects
+    }
+
+    /// A mistake is told to the peer. Who makes nothing else is not to be listened to.
+    private mutating func countViolations() {
+        for case .replyError(let error, _, _) in effects where error.isViolation {
+            violations += 1
+            guard violations > tuning.violationsAccepted else { continue }
+            return fail(
+                LoveseatError(
+                    .remoteError,
+                    "the peer broke the protocol again and again, at last: \(error.text)"
+                )
+            )
+        }
     }
 
     // MARK: Ending

@@ -37,6 +37,8 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var blobPiece = 64 << 10
     /// Unanswered lists that a peer may leave with us before it is a mistake of its own.
     package var listsAccepted = 64
+    /// Messages of a peer's that break a rule, each of which is refused, before it is not listened to any more.
+    package var violationsAccepted = 100
     /// Bytes of received revisions that are not stored yet before it is a mistake of the peer's.
     package var receivedBytes = 24 << 20
     /// Bodies at least this long, in bytes, travel compressed.

@@ -149,4 +149,26 @@ final class HostilePeer {
         }
         return false
     }
+
+    /// Agrees on the default collection.
+    func getCollections() {
+        request(
+            ["Profile": "getCollections"],
+            Array(#"{"checkpoint_ids":["x"],"collections":["_default._default"]}"#.utf8)
+        )
+    }
+
+    /// Has the other side ask for a revision of a document; false if it says nothing more.
+    func propose(_ id: String) -> Bool {
+        request(["Profile": "proposeChanges", "collection": "0"], Array(#"[["\#(id)","1-aa"]]"#.utf8))
+        return hears("maxHistory")
+    }
+
+    /// Offers a document, and then says one thing again and again; whether the other side ends that.
+    func repeats(_ properties: MessageProperties, _ body: [UInt8]) -> Bool {
+        getCollections()
+        guard propose("evil") else { return false }
+        for _ in 0..<200 where !request(properties, body) { return true }
+        return isEnded()
+    }
 }

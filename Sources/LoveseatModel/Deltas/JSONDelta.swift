@@ -131,20 +131,18 @@ package enum JSONDelta {
         return result
     }
 
-    /// Items by their positions, and with `n-` everything from a position on. Other keys mean nothing.
+    /// Items by their positions, and with `n-` everything from a position on; of several the first. Other keys mean nothing.
     private static func applied(_ members: [String: JSONValue], to old: [JSONValue])
         throws(Failure) -> [JSONValue]
     {
-        var result: [JSONValue] = []
-        var end = old.count
-        var rest: [JSONValue] = []
+        var cut: (from: Int, items: [JSONValue])?
         for (key, delta) in members where key.hasSuffix("-") {
-            guard let from = position(key.dropLast()), from <= end, case .array(let items) = delta else {
-                continue
-            }
-            (end, rest) = (from, items)
+            guard let from = position(key.dropLast()), from <= old.count, case .array(let items) = delta
+            else { continue }
+            if from < cut?.from ?? .max { cut = (from, items) }
         }
-        for index in 0..<end {
+        var result: [JSONValue] = []
+        for index in 0..<(cut?.from ?? old.count) {
             guard let delta = members[String(index)] else {
                 result.append(old[index])
                 continue
@@ -152,11 +150,11 @@ package enum JSONDelta {
             guard let value = try applied(delta, to: old[index]) else { throw .corrupt }
             result.append(value)
         }
-        return result + rest
+        return result + (cut?.items ?? [])
     }
 
     /// A number written the one way that it can be.
     private static func position(_ text: Substring) -> Int? {
-        Int(text).flatMap { String($0) == text ? $0 : nil }
+        Int(text).flatMap { $0 >= 0 && String($0) == text ? $0 : nil }
     }
 }

@@ -12,7 +12,8 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    private static let closingSeconds: Int64 = 5
+    /// How long a peer may take to answer a goodbye (blip.md §2), and one that is told off.
+    private static let (closingSeconds, failingSeconds) = (Int64(5), Int64(2))
     /// What a peer may still say after we have said goodbye, in bytes: about what was on its way.
     private static let mostAfterClose = 4 << 20
 
@@ -204,7 +205,8 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         )
         sentClose = true
         timer?.cancel()
-        closing = context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(Self.closingSeconds)) {
+        let patience = [1000, 1001].contains(sent) ? Self.closingSeconds : Self.failingSeconds
+        closing = context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(patience)) {
             self.context?.close(promise: nil)
         }
         // The peer's answer has to be read whether or not anybody reads messages.

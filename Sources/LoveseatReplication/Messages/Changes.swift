@@ -38,7 +38,9 @@ enum ChangesMessage {
 
     /// The items of a JSON array; `null` counts as an empty one.
     static func list(_ body: [UInt8]) throws(ReplyError) -> [JSONElement] {
-        guard body.count <= longestList else { throw ReplyError("BLIP", 413, "the list is too long") }
+        guard body.count <= longestList else {
+            throw ReplyError("BLIP", 413, "a list of more than \(longestList >> 20) MB")
+        }
         guard let element = try? JSONElement(parsing: body), element.kind == .array || element.isNull else {
             throw ReplyError("BLIP", 400, "Invalid JSON body")
         }

@@ -15,7 +15,6 @@ extension PullSession {
 
     mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
         defer { judgeNext(&effects) }
-        promised = max(0, promised - 1)
         let header = RevisionMessage.Header(message)
         let key = header.sequence.map { ExpectedKey(documentID: header.documentID, sequence: $0) }
         let arrival = Arrival(
@@ -26,8 +25,16 @@ extension PullSession {
             isUrgent: message.isUrgent,
             wireBytes: message.body.count
         )
+        let isAsked = promises.take(header.documentID) || arrival.entry != nil
         do throws(ReplyError) {
             try header.check(needsSequence: isActive)
+            guard isAsked else {
+                failure = LoveseatError(
+                    .remoteError,
+                    "the peer sent a revision of \"\(header.documentID)\" that it was not asked for"
+                )
+                return
+            }
             guard let base = header.deltaSource else { return try accept(arrival, message.body, &effects) }
             guard options.takesDeltas, !header.isDeleted else {
                 return resend(arrival, "deltas were not negotiated", &effects)
@@ -78,7 +85,7 @@ extension PullSession {
         let error = ReplyError("HTTP", 422, reason)
         guard let request = arrival.request else { return refuse(arrival, error, &effects) }
         if let key = arrival.expected, let entry = arrival.entry { expected[key] = entry }
-        if !isActive { promised += 1 }
+        if !isActive { promises.add(arrival.header.documentID) }
         effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
     }
 
@@ -147,6 +154,7 @@ extension PullSession {
         _ effects: inout [ReplicationEffect]
     ) {
         finish(arrival, &effects)
+        promises.refuse(arrival.header.documentID)
         if let request = arrival.request {
             effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
         }

@@ -57,8 +57,8 @@ struct PullSession: Sendable {
     var judging: Int?
     var nextList = 0
     var expected: [ExpectedKey: (number: Int, bodySize: Int)] = [:]
-    /// How many revisions a passive side has agreed to and not received.
-    var promised = 0
+    /// What a passive side has agreed to and not received.
+    var promises = Promises()
     /// Documents that the peer took away while a revision of theirs was on its way.
     var revoked: Set<String> = []
     /// Deltas whose bodies are being made.
@@ -119,11 +119,7 @@ struct PullSession: Sendable {
                 List(request: request, isUrgent: message.isUrgent, namesRevision: false, changes: changes),
                 &effects
             )
-        } catch {
-            if !message.noReply {
-                effects.append(.replyError(error, to: request, isUrgent: message.isUrgent))
-            }
-        }
+        } catch { refuse(message, request, error, &effects) }
     }
 
     mutating func proposals(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
@@ -146,10 +142,19 @@ struct PullSession: Sendable {
                 ),
                 &effects
             )
-        } catch {
-            if !message.noReply {
-                effects.append(.replyError(error, to: request, isUrgent: message.isUrgent))
-            }
+        } catch { refuse(message, request, error, &effects) }
+    }
+
+    private mutating func refuse(
+        _ message: Message,
+        _ request: UInt64,
+        _ error: ReplyError,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        // Nobody says so much by mistake.
+        if error.code == 413 { failure = LoveseatError(.remoteError, "from the peer: \(error.text)") }
+        if !message.noReply {
+            effects.append(.replyError(error, to: request, isUrgent: message.isUrgent))
         }
     }
 
@@ -165,7 +170,7 @@ struct PullSession: Sendable {
     }
 
     mutating func judgeNext(_ effects: inout [ReplicationEffect]) {
-        let outstanding = expected.count + promised
+        let outstanding = expected.count + promises.total
         guard judging == nil, let number = waitingLists.first, outstanding < tuning.revisionsRequested,
             incoming.count < tuning.revisionsHandled,
             let list = lists[number]
@@ -219,7 +224,7 @@ struct PullSession: Sendable {
                     progress.total += UInt64(max(1, change.bodySize))
                 }
             } else if case .wanted = verdict {
-                promised += 1
+                promises.add(change.documentID)
             }
         }
         answer(list, ChangesMessage.answer(said, acceptsConflicts: isActive), &effects)
@@ -234,7 +239,9 @@ struct PullSession: Sendable {
     ) {
         judging = nil
         guard let list = lists.removeValue(forKey: number) else { return }
-        promised += verdicts.count { $0 == .wanted }
+        for (proposal, verdict) in zip(list.proposals, verdicts) where verdict == .wanted {
+            promises.add(proposal.documentID)
+        }
         answer(list, ChangesMessage.answer(verdicts, namesRevision: list.namesRevision), &effects)
         judgeNext(&effects)
     }
@@ -259,8 +266,9 @@ struct PullSession: Sendable {
 
     /// The peer cannot send what it promised (replication.md §9.3).
     mutating func noRevision(_ message: Message, _ effects: inout [ReplicationEffect]) {
-        promised = max(0, promised - 1)
-        guard let id = message.properties["id"],
+        guard let id = message.properties["id"] else { return }
+        promises.take(id)
+        guard
             let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap({
                 RemoteSequence(json: $0)
             }),
@@ -288,7 +296,7 @@ struct PullSession: Sendable {
     mutating func flushIfDue(_ effects: inout [ReplicationEffect]) {
         guard !insertQueue.isEmpty, inserting.isEmpty else { return }
         let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
-        if isEnough || (expected.isEmpty && promised == 0) {
+        if isEnough || (expected.isEmpty && promises.total == 0) {
             flush(&effects)
         } else if !timerIsSet {
             timerIsSet = true
@@ -362,6 +370,7 @@ struct PullSession: Sendable {
         if !entry.held.isEmpty { effects.append(.store(.releaseBlobs(entry.held), then: .nothing)) }
         if let request = entry.request {
             if let error {
+                promises.refuse(entry.revision.documentID)
                 effects.append(.replyError(ReplyError(error), to: request, isUrgent: entry.isUrgent))
             } else {
                 let properties: MessageProperties = isNoop ? ["noop": "true"] : [:]

@@ -1,0 +1,36 @@
+/// Revisions that were asked for and have not come, by document.
+///
+/// An active side asks for a document and a sequence, and expects exactly that; what a passive side agreed to has only the
+/// document in common with what comes: it may have changed meanwhile.
+struct Promises: Sendable {
+    /// Refused documents that are remembered.
+    private static let mostRefused = 1_000
+
+    private var counts: [String: Int] = [:]
+    private(set) var total = 0
+    private var refused: [String] = []
+
+    mutating func add(_ documentID: String) {
+        counts[documentID, default: 0] += 1
+        total += 1
+    }
+
+    /// Takes one back, because it was kept or will not be; false if there was none.
+    @discardableResult
+    mutating func take(_ documentID: String) -> Bool {
+        guard let count = counts[documentID] else {
+            guard let index = refused.firstIndex(of: documentID) else { return false }
+            refused.remove(at: index)
+            return true
+        }
+        counts[documentID] = count > 1 ? count - 1 : nil
+        total -= 1
+        return true
+    }
+
+    /// What came was refused: a peer may send it once more without being asked (replication.md §9.2).
+    mutating func refuse(_ documentID: String) {
+        refused.append(documentID)
+        if refused.count > Self.mostRefused { refused.removeFirst() }
+    }
+}
