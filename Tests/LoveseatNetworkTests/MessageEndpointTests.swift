@@ -145,6 +145,30 @@ struct MessageEndpointTests {
         await listener.closeAll()
     }
 
+    @Test func `a peer gets what the access policy gives to whom the app says it is`() async throws {
+        let collection = try far.defaultCollection()
+        for owner in ["ana", "bob"] {
+            try collection.save(Document(id: owner, ["owner": .string(owner)]))
+        }
+        var configuration = MessageEndpointListenerConfiguration(
+            collections: [collection],
+            protocolType: .messageStream
+        )
+        configuration.accessPolicy = AccessPolicy { peer, _, document in
+            document.map { $0["owner"]?.string == peer.username ? .read : .none } ?? .read
+        }
+        let listener = MessageEndpointListener(configuration)
+        let link = LossyLink(seed: 1, lifetime: 1_000_000...1_000_000)
+        let endpoint = MessageEndpoint(uid: "link", protocolType: .messageStream) {
+            let (one, other) = link.connect()
+            listener.accept(other, as: PeerIdentity(username: "bob"))
+            return one
+        }
+        #expect(await run(try replicator(endpoint) { $0.replicatorType = .pull }) == nil)
+        #expect(Array(try near.defaultCollection().contents().keys) == ["bob"])
+        await listener.closeAll()
+    }
+
     @Test(arguments: [ProtocolType.messageStream, .byteStream])
     func `a link that keeps breaking is connected anew until both have the same`(
         _ type: ProtocolType

@@ -13,6 +13,8 @@ public struct MessageEndpointListenerConfiguration: Sendable {
     public var readOnly = false
     /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how.
     public var enableDeltaSync = false
+    /// What each peer may read and write; nil for everything. Who a peer is, the app says when it accepts it.
+    public var accessPolicy: AccessPolicy?
 
     /// Serves collections over transports of one kind.
     public init(collections: [Collection], protocolType: ProtocolType) {
@@ -77,7 +79,8 @@ public final class MessageEndpointListener: Sendable {
                     collections: config.collections,
                     isReadOnly: config.readOnly,
                     usesDeltas: config.enableDeltaSync,
-                    compressionLevel: ReplicatorConfiguration.defaultCompressionLevel
+                    compressionLevel: ReplicatorConfiguration.defaultCompressionLevel,
+                    policy: config.accessPolicy
                 ) : nil
         }
     }
@@ -112,14 +115,23 @@ public final class MessageEndpointListener: Sendable {
     // MARK: Connections
 
     /// Serves a connection until either side ends it. It is opened first.
-    public func accept(connection: any MessageEndpointConnection) {
+    ///
+    /// `peer`: who it is, for the access policy.
+    public func accept(connection: any MessageEndpointConnection, as peer: PeerIdentity = PeerIdentity()) {
         let transport = CallbackTransport(connection)
-        serve(transport, connection) { try await transport.open() }
+        serve(transport, connection, peer) { try await transport.open() }
     }
 
     /// Serves a transport until either side ends it, and returns a number for it.
+    ///
+    /// `peer`: who it is, for the access policy.
     @discardableResult
-    public func accept(_ transport: any MessageTransport) -> Int { serve(transport, nil) {} }
+    public func accept(_ transport: any MessageTransport, as peer: PeerIdentity = PeerIdentity()) -> Int {
+        serve(transport, nil, peer) {}
+    }
+
+    /// Tells the listener that its access policy answers otherwise now, as ``URLEndpointListener/accessChanged()`` does.
+    public func accessChanged() async { await peers?.accessChanged() }
 
     /// Ends a connection.
     public func close(connection: any MessageEndpointConnection) {
@@ -143,6 +155,7 @@ public final class MessageEndpointListener: Sendable {
     private func serve(
         _ transport: any MessageTransport,
         _ connection: (any MessageEndpointConnection)?,
+        _ peer: PeerIdentity,
         open: @escaping @Sendable () async throws -> Void
     ) -> Int {
         let accepted = Accepted(transport, connection)
@@ -154,7 +167,7 @@ public final class MessageEndpointListener: Sendable {
         note(.connecting, of: number)
         accepted.task.withLockedValue { task in
             task = Task.detached { [self] in
-                let error = await run(accepted, number, open: open)
+                let error = await run(accepted, number, peer, open: open)
                 note(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
                 state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
                 config.collections.first?.database.release(accepted)
@@ -166,6 +179,7 @@ public final class MessageEndpointListener: Sendable {
     private func run(
         _ accepted: Accepted,
         _ number: Int,
+        _ peer: PeerIdentity,
         open: @Sendable () async throws -> Void
     ) async -> LoveseatError? {
         do {
@@ -183,7 +197,7 @@ public final class MessageEndpointListener: Sendable {
                 isActive: false,
                 heartbeat: ReplicatorConfiguration.defaultHeartbeat
             )
-            return await peers.serve(PeerConnection(channel: channel, negotiated: .mobile3)) {
+            return await peers.serve(PeerConnection(channel: channel, negotiated: .mobile3, peer: peer)) {
                 [weak self] report in
                 guard case .activity(let isBusy, let progress) = report else { return }
                 self?.note(Replicator.Status(isBusy: isBusy, progress), of: number)
