@@ -46,6 +46,10 @@ package final class ScriptedGateway: PeerEndpoint {
         package var checkpoints: [String: (revision: Int, body: [UInt8])] = [:]
         /// Accepts connections and says nothing.
         package var isSilent = false
+        /// Revisions that it sends without having announced them.
+        package var volunteers: [Change] = []
+        /// How it says that there is nothing more.
+        package var caughtUp = "[]"
         /// How many saved checkpoints it refuses, because somebody else saved one.
         package var checkpointConflicts = 0
         /// What it has heard so far.
@@ -203,7 +207,9 @@ package final class ScriptedGateway: PeerEndpoint {
                 let body = JSONText(canonical: .array(entries)).bytes
                 try connection.send(Message(["Profile": "changes"], body: body), tag: nextTag)
             }
-            let caughtUp = Message(["Profile": "changes"], body: Array("[]".utf8), noReply: true)
+            for change in gateway.edit({ $0.volunteers }) { try send(change, isWhole: false) }
+            let text = gateway.edit { $0.caughtUp }
+            let caughtUp = Message(["Profile": "changes"], body: Array(text.utf8), noReply: true)
             try connection.send(caughtUp, tag: nil)
         }
 

@@ -129,6 +129,24 @@ import Testing
         #expect(gateway.edit { $0.wanted["b"] } == .some(nil))
     }
 
+    @Test func `15: null stands for an empty list, and is all that a pull waits for`() async throws {
+        gateway.edit { script in
+            script.feed = [.init(1, "a", "1-aa")]
+            script.caughtUp = "null"
+        }
+        #expect(await run(.pull).error == nil)
+        #expect(here.count == 1)
+    }
+
+    @Test func `a revision that was not asked for is not stored, and ends the replication`() async throws {
+        gateway.edit { script in
+            script.feed = [.init(1, "a", "1-aa")]
+            script.volunteers = [.init(2, "b", "1-bb")]
+        }
+        #expect(await run(.pull).error?.code == .remoteError)
+        #expect(try here.document(id: "b") == nil)
+    }
+
     @Test func `16: a revision that is not sent after all ends its sequence without an event`() async throws {
         gateway.edit { script in
             script.feed = [
@@ -208,6 +226,27 @@ import Testing
         await run(.push)
         let revision = try #require(gateway.heard("rev").first)
         #expect(revision.properties["deleted"] == "1" && revision.body == Array("{}".utf8))
+    }
+
+    @Test func `28: a forbidden revision is sent once more, then never again`() async throws {
+        try here.save(Document(id: "a"))
+        gateway.edit { $0.refusals = ["a": [ReplyError("HTTP", 403, "no"), ReplyError("HTTP", 403, "no")]] }
+        #expect(await run(.push).codes["a"] == .some(10_403))
+        #expect(gateway.heard("rev").count == 2 && gateway.heard("proposeChanges").count == 1)
+        #expect(await run(.push).codes == [:])
+        #expect(gateway.heard("rev").count == 2)
+    }
+
+    @Test(arguments: [
+        ("LiteCore", 8, 8), ("HTTP", 413, 10_413), ("WebSocket", 1_001, 11_001), ("Network", 2, 5_002),
+        ("BLIP", 400, 26), ("Fleece", 5, 26), ("Odd", 7, 26),
+    ])
+    func `54: a peer's error becomes ours by its domain`(_ domain: String, _ code: Int, _ ours: Int)
+        async throws
+    {
+        try here.save(Document(id: "a"))
+        gateway.edit { $0.refusals = ["a": [ReplyError(domain, code, "no")]] }
+        #expect(await run(.push).codes["a"] == .some(ours))
     }
 
     @Test func `30: a peer that does not look for blobs gets a table of them`() async throws {

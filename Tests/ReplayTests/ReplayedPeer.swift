@@ -106,6 +106,39 @@ final class ReplayedPeer {
             try settle()
         }
 
+        /// The tag of the last question that ``ask(_:_:_:)`` or ``tell(_:_:_:wantsReply:)`` sent.
+        private(set) var lastTag: UInt64 = 1_000_000
+
+        /// Has the puppet ask something, and returns the answer.
+        func ask(_ profile: String, _ properties: MessageProperties, bytes: [UInt8]) throws
+            -> Result<Message, ReplyError>
+        {
+            var properties = properties
+            properties["Profile"] = profile
+            lastTag += 1
+            try ask(Message(properties, body: bytes), tag: lastTag)
+            return try #require(answers[lastTag], "there is no answer to \(profile)")
+        }
+
+        func ask(_ profile: String, _ properties: MessageProperties, _ body: String) throws
+            -> Result<Message, ReplyError>
+        {
+            try ask(profile, properties, bytes: Array(body.utf8))
+        }
+
+        /// Has the puppet say something and not wait.
+        func tell(
+            _ profile: String,
+            _ properties: MessageProperties,
+            _ body: String,
+            wantsReply: Bool = false
+        ) throws {
+            var properties = properties
+            properties["Profile"] = profile
+            lastTag += 1
+            try ask(Message(properties, body: Array(body.utf8), noReply: !wantsReply), tag: lastTag)
+        }
+
         func answer(_ number: UInt64, _ entry: RecordedConversation.Entry?) throws {
             guard let entry else { return }
             if entry.type == .error {

@@ -268,14 +268,14 @@ struct PullSession: Sendable {
     mutating func noRevision(_ message: Message, _ effects: inout [ReplicationEffect]) {
         guard let id = message.properties["id"] else { return }
         promises.take(id)
-        guard
-            let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap({
-                RemoteSequence(json: $0)
-            }),
-            let entry = expected.removeValue(forKey: ExpectedKey(documentID: id, sequence: sequence))
-        else { return }
-        sequences.finish(entry.number)
-        progress.finish(entry.bodySize, isDocument: false)
+        let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap {
+            RemoteSequence(json: $0)
+        }
+        let key = sequence.map { ExpectedKey(documentID: id, sequence: $0) }
+        if let entry = key.flatMap({ expected.removeValue(forKey: $0) }) {
+            sequences.finish(entry.number)
+            progress.finish(entry.bodySize, isDocument: false)
+        }
         flushIfDue(&effects)
         judgeNext(&effects)
     }
