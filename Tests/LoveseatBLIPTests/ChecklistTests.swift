@@ -82,6 +82,49 @@ import Testing
         }
     }
 
+    /// A request of frames with their payloads, each compressed or not, and what a receiver makes of it.
+    private func received(_ payloads: [(bytes: [UInt8], isCompressed: Bool)]) throws -> [BLIPConnection.Event]
+    {
+        var encoder = FrameEncoder(compressionLevel: 6)
+        let connection = BLIPConnection()
+        for (index, payload) in payloads.enumerated() {
+            var flags: FrameFlags = payload.isCompressed ? [.compressed] : []
+            if index + 1 < payloads.count { flags.insert(.moreComing) }
+            try connection.receive(
+                try encoder.frame(number: 1, type: .request, flags: flags, payload: payload.bytes[...])
+            )
+        }
+        return connection.takeEvents()
+    }
+
+    @Test func `8: each frame of a message says for itself whether it is compressed`() throws {
+        let (head, half) = (Array("\u{4}a\u{0}1\u{0}".utf8), Self.text)
+        for order in [[true, false, true], [false, true, false], [false, false, true]] {
+            let events = try received(zip([head, half, half], order).map { ($0, $1) })
+            guard case .request(1, let message) = try #require(events.last) else {
+                Issue.record("no request")
+                continue
+            }
+            #expect(message.properties["a"] == "1" && message.body == half + half)
+        }
+    }
+
+    @Test(
+        arguments: [
+            // Without its last NUL, with a name and no value, with no NUL at all.
+            [4, 0x61, 0, 0x62, 0x63], [2, 0x61, 0], [3, 0x61, 0x62, 0x63],
+        ] as [[UInt8]]
+    )
+    func `22: properties that are no pairs are fatal`(_ payload: [UInt8]) {
+        #expect(throws: BLIPError.self) { _ = try received([(payload, false)]) }
+    }
+
+    @Test func `22: of two values of a name the first counts`() throws {
+        let events = try received([(Array("\u{8}a\u{0}1\u{0}a\u{0}2\u{0}".utf8), false)])
+        guard case .request(_, let message) = try #require(events.first) else { return }
+        #expect(message.properties["a"] == "1")
+    }
+
     @Test func `9: an empty body is never sent as compressed`() throws {
         for frame in try frames([Message(["a": "1"], isCompressed: true), Message([:], isCompressed: true)]) {
             let (_, flags, rest) = try header(frame)

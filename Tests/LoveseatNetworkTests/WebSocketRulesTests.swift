@@ -11,6 +11,7 @@ struct WebSocketRulesTests {
     /// One end of a WebSocket, without a network.
     private struct End {
         let channel: EmbeddedChannel
+        let handler: WebSocketHandler
         let mailbox = Mailbox(limit: .max) {}
         let texts = Mailbox(limit: .max) {}
 
@@ -18,9 +19,9 @@ struct WebSocketRulesTests {
             var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
             settings.acceptsText = acceptsText
             settings.largestMessage = 200
+            handler = WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings)
             channel = EmbeddedChannel(handlers: [
-                ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: 200)),
-                WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings),
+                ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: 200)), handler,
             ])
             try channel.connect(to: SocketAddress(unixDomainSocketPath: "x")).wait()
         }
@@ -64,6 +65,39 @@ struct WebSocketRulesTests {
         #expect(sent.first == 0x88)
         #expect(sent.dropFirst(2).prefix(2).elementsEqual([UInt8(code >> 8), UInt8(code & 255)]))
         #expect { _ = try end.mailbox.take() } throws: { ($0 as? LoveseatError)?.code.value == 10_000 + code }
+    }
+
+    /// blip.md §14, vector A1, and as D1 frames it.
+    private static func bytes(_ text: String) -> [UInt8] {
+        text.split(separator: " ").compactMap { UInt8($0, radix: 16) }
+    }
+
+    private static let plain = bytes(
+        "01 00 25 50 72 6f 66 69 6c 65 00 67 65 74 43 68 65 63 6b 70 6f 69 6e 74 00 63 6c 69 65 6e 74 00 63 70 2d 54 45 53 54 00 31 fd d6 6a"
+    )
+    private static let masked = bytes(
+        "82 ac 37 fa 21 3d 36 fa 04 6d 45 95 47 54 5b 9f 21 5a 52 8e 62 55 52 99 4a 4d 58 93 4f 49 37 99 4d 54 52 94 55 3d 54 8a 0c 69 72 a9 75 3d 06 07 f7 57"
+    )
+
+    @Test func `B31: frames are those of the specification's vectors, in whatever pieces`() throws {
+        for size in [1, 3, 50] {
+            let end = try End()
+            for start in stride(from: 0, to: Self.masked.count, by: size) {
+                try end.receive(Array(Self.masked[start..<min(start + size, Self.masked.count)]))
+            }
+            #expect(try end.mailbox.take() == [Self.plain])
+        }
+        let (server, client) = (try End(), try End(isClient: true))
+        for end in [server, client] {
+            let promise = end.channel.eventLoop.makePromise(of: Void.self)
+            end.handler.send([Self.plain], as: .binary, promise: promise)
+            try promise.futureResult.wait()
+        }
+        #expect(try server.sent() == [0x82, 0x2C] + Self.plain)
+        let sent = try client.sent()
+        #expect(sent.prefix(2) == [0x82, 0xAC])
+        let unmasked = sent.dropFirst(6).enumerated().map { $1 ^ sent[2 + $0 % 4] }
+        #expect(unmasked == Self.plain)
     }
 
     @Test func `a server must not mask`() throws {

@@ -159,7 +159,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     // MARK: Writing
 
     /// Writes messages; the promise is kept when they are handed to the operating system.
-    func send(_ messages: [[UInt8]], as opcode: WebSocketOpcode, promise: EventLoopPromise<Void>) {
+    package func send(_ messages: [[UInt8]], as opcode: WebSocketOpcode, promise: EventLoopPromise<Void>) {
         guard let context, !sentClose else {
             return promise.fail(LoveseatError(.webSocketAbnormalClose, "the connection is closed"))
         }
