@@ -104,6 +104,13 @@ package struct ReplicationProgress: Hashable, Sendable {
     package var deltas = DeltaStatistics()
 
     package init() {}
+
+    mutating func add(_ part: DirectionProgress) {
+        completed += min(part.completed, part.total)
+        total += part.total
+        documents += part.documents
+        deltas = deltas + part.deltas
+    }
 }
 
 /// What deltas did in both directions.

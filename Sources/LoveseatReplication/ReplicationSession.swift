@@ -334,25 +334,36 @@ package struct ReplicationSession: Sendable {
         )
     }
 
-    private func isBusy(_ collection: CollectionSession) -> Bool {
-        if !collection.resolving.isEmpty || !collection.pull.isQuiet || collection.push?.isCaughtUp == false {
+    // Collections are looked at where they are: this runs after every event, and copying them is dear.
+
+    private func isBusy(_ index: Int) -> Bool {
+        if !collections[index].resolving.isEmpty || !collections[index].pull.isQuiet
+            || collections[index].push?.isCaughtUp == false
+        {
             return true
         }
-        return plan?.pulls == true && !collection.pull.isCaughtUp
+        return plan?.pulls == true && !collections[index].pull.isCaughtUp
+    }
+
+    private var collectionFailure: LoveseatError? {
+        for index in collections.indices {
+            if let failure = collections[index].pull.failure ?? collections[index].push?.failure {
+                return failure
+            }
+        }
+        return nil
     }
 
     /// Looks at the whole after every event: whether to save checkpoints, to end, and what to tell the app.
     private mutating func settle() {
-        if let failure = collections.lazy.compactMap({ $0.pull.failure ?? $0.push?.failure }).first {
-            fail(failure)
-        }
+        if let failure = collectionFailure { fail(failure) }
         guard phase == .running || phase == .stopping else { return }
         for index in collections.indices
-        where collections[index].mayHaveMoreToPush && !isBusy(collections[index]) {
+        where collections[index].mayHaveMoreToPush && !isBusy(index) {
             collections[index].mayHaveMoreToPush = false
             collections[index].push?.localChange(&effects)
         }
-        let busy = collections.contains { isBusy($0) }
+        let busy = collections.indices.contains { isBusy($0) }
         if let plan {
             let isEnding = phase == .stopping || (!busy && !plan.isContinuous)
             for index in collections.indices {
@@ -382,14 +393,11 @@ package struct ReplicationSession: Sendable {
     /// While busy, small steps are left out.
     private mutating func report(isBusy: Bool) {
         var progress = ReplicationProgress()
-        for collection in collections {
-            progress.documentsPushed += collection.push?.progress.documents ?? 0
-            for part in [collection.pull.progress, collection.push?.progress ?? DirectionProgress()] {
-                progress.completed += min(part.completed, part.total)
-                progress.total += part.total
-                progress.documents += part.documents
-                progress.deltas = progress.deltas + part.deltas
-            }
+        for index in collections.indices {
+            progress.add(collections[index].pull.progress)
+            guard let pushed = collections[index].push?.progress else { continue }
+            progress.documentsPushed += pushed.documents
+            progress.add(pushed)
         }
         if !isBusy { progress.completed = progress.total }
         if let (wasBusy, last) = lastReport, wasBusy == isBusy {
