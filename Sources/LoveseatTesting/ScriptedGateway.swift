@@ -50,6 +50,8 @@ package final class ScriptedGateway: PeerEndpoint {
         package var volunteers: [Change] = []
         /// How it says that there is nothing more.
         package var caughtUp = "[]"
+        /// What it answers when it is asked for a checkpoint, instead of one.
+        package var checkpointError: ReplyError?
         /// How many saved checkpoints it refuses, because somebody else saved one.
         package var checkpointConflicts = 0
         /// What it has heard so far.
@@ -141,6 +143,9 @@ package final class ScriptedGateway: PeerEndpoint {
             switch message.profile {
             case "getCheckpoint":
                 let id = message.properties["client"] ?? ""
+                if let error = gateway.edit({ $0.checkpointError }) {
+                    return try connection.reply(error, to: number)
+                }
                 guard let found = gateway.edit({ $0.checkpoints[id] }) else {
                     return try connection.reply(ReplyError("HTTP", 404), to: number)
                 }

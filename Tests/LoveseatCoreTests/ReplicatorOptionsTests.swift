@@ -222,6 +222,32 @@ import Testing
         #expect(try here.contents() == there.contents())
     }
 
+    @Test func `41: a document that changes while its conflict is resolved is resolved again`() async throws {
+        try conflict()
+        let calls = Mutex(0)
+        let edited = here
+        let replicator = replicator { entry in
+            entry.conflictResolver = ConflictResolver.custom { conflict in
+                let call = calls.withLock { calls in
+                    calls += 1
+                    return calls
+                }
+                if call == 1 {
+                    var document = try edited.document(id: "d")
+                    document?["late"] = 1
+                    if let document { try edited.save(document) }
+                }
+                var merged = conflict.localDocument
+                merged?["merged"] = 1
+                return merged
+            }
+        }
+        #expect(await run(replicator).error == nil)
+        #expect(calls.withLock { $0 } == 2)
+        #expect(try here.document(id: "d")?["late"] == 1 && here.document(id: "d")?["merged"] == 1)
+        #expect(try here.contents() == there.contents())
+    }
+
     @Test func `resolvers that never agree are reported, and do not spin`() async throws {
         try conflict()
         // Each resolution is changed here while it is on its way, so that it conflicts again.

@@ -45,6 +45,22 @@ import Testing
 
     // MARK: Checkpoints
 
+    @Test(arguments: [("HTTP", 403, 10_403), ("HTTP", 400, 10_400), ("LiteCore", 12, 12)])
+    func `2: no checkpoint is a beginning, any other answer an end`(
+        _ domain: String,
+        _ code: Int,
+        _ ours: Int
+    )
+        async throws
+    {
+        try here.save(Document(id: "a"))
+        gateway.edit { $0.checkpointError = ReplyError(domain, code, "no") }
+        #expect(await run(.push).error?.code.value == ours)
+        #expect(gateway.heard("proposeChanges").isEmpty && gateway.heard("setCheckpoint").isEmpty)
+        gateway.edit { $0.checkpointError = ReplyError("HTTP", 404, "missing") }
+        #expect(await run(.push).codes["a"] == .some(nil))
+    }
+
     @Test
     func
         `3: the first checkpoint has no revision, and after a conflict it is saved again with the right one`()
