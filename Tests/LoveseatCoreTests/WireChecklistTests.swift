@@ -154,6 +154,22 @@ import Testing
         #expect(here.count == 1)
     }
 
+    @Test func `a newer revision may come in place of the announced one`() async throws {
+        gateway.edit { script in
+            script.feed = [
+                .init(
+                    1,
+                    "a",
+                    "1-aa",
+                    properties: ["rev": "2-bb", "history": "1-aa", "replacedRev": "1-aa", "sequence": "7"]
+                ), .init(2, "b", "1-bb"),
+            ]
+        }
+        #expect(await run(.pull).error == nil)
+        #expect(try here.document(id: "a")?.revisionID?.text == "2-bb")
+        #expect(try json(gateway.heard("setCheckpoint").last)["remote"] == 2)
+    }
+
     @Test func `a revision that was not asked for is not stored, and ends the replication`() async throws {
         gateway.edit { script in
             script.feed = [.init(1, "a", "1-aa")]

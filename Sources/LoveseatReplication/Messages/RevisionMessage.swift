@@ -9,6 +9,8 @@ package enum RevisionMessage {
         let sequence: RemoteSequence?
         let isDeleted: Bool
         let deltaSource: RevisionID?
+        /// A newer revision comes in place of the announced one, under a sequence of its own perhaps.
+        let isReplacement: Bool
         private let properties: MessageProperties
         private let revisions: Result<(history: [RevisionID], deletedBranch: [RevisionID]), ReplyError>
 
@@ -19,6 +21,7 @@ package enum RevisionMessage {
             let deleted = properties["deleted"] ?? "0"
             isDeleted = deleted != "0" && deleted.lowercased() != "false"
             deltaSource = properties["deltaSrc"].flatMap { RevisionID($0) }
+            isReplacement = properties["replacedRev"] != nil
             revisions = Self.revisions(properties)
         }
 

@@ -16,7 +16,7 @@ extension PullSession {
     mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
         defer { judgeNext(&effects) }
         let header = RevisionMessage.Header(message)
-        let key = header.sequence.map { ExpectedKey(documentID: header.documentID, sequence: $0) }
+        let key = expectedKey(header)
         let arrival = Arrival(
             header: header,
             expected: key,
@@ -53,6 +53,13 @@ extension PullSession {
                 )
             )
         } catch { refuse(arrival, error, &effects) }
+    }
+
+    /// What was announced of the revision that a message brings.
+    private func expectedKey(_ header: RevisionMessage.Header) -> ExpectedKey? {
+        let key = header.sequence.map { ExpectedKey(documentID: header.documentID, sequence: $0) }
+        if let key, expected[key] != nil || !header.isReplacement { return key }
+        return expected.keys.first { $0.documentID == header.documentID } ?? key
     }
 
     // MARK: Deltas
