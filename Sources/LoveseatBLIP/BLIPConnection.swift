@@ -45,10 +45,9 @@ package final class BLIPConnection {
     /// How much of a message may be under way unacknowledged (blip.md §9).
     private static let window: UInt64 = 128_000
     private static let pieceSize = 64 << 10
-    private static let checksumSize = 4
 
     private let limits: BLIPLimits
-    private lazy var encoder = FrameEncoder(compressionLevel: limits.compressionLevel)
+    private var encoder: FrameEncoder
     private var decoder: FrameDecoder
 
     private var queue = OutgoingQueue()
@@ -68,6 +67,7 @@ package final class BLIPConnection {
 
     package init(limits: BLIPLimits = BLIPLimits()) {
         self.limits = limits
+        encoder = FrameEncoder(compressionLevel: limits.compressionLevel)
         decoder = FrameDecoder(largestFrame: limits.inflatedFrame)
     }
 
@@ -167,16 +167,7 @@ package final class BLIPConnection {
     ///
     /// - Throws: ``BLIPError/compression`` if zlib fails, which ends the connection.
     package func nextFrame() throws(BLIPError) -> [UInt8]? {
-        guard let plain = takeFrame() else { return nil }
-        let frame = try encoder.encode(plain)
-        wasEncoded(plain, frame)
-        return frame
-    }
-
-    /// The next frame for an encoder that works somewhere else, with a limit of its own; nil if there is nothing to send
-    /// now. A connection gives either these or those of ``nextFrame()``, never both.
-    package func takeFrame() -> PlainFrame? {
-        if !acknowledgements.isEmpty { return .acknowledgement(acknowledgements.removeFirst()) }
+        if !acknowledgements.isEmpty { return acknowledgements.removeFirst() }
         while var message = queue.popFirst() {
             if message.pending.isEmpty, !message.isWhole, message.hasBegun {
                 starved.append(message)
@@ -188,9 +179,8 @@ package final class BLIPConnection {
             let isLast = message.pending.isEmpty && message.isWhole
             let number = beginIfNew(&message)
             let flags = isLast ? message.flags : message.flags.union(.moreComing)
-            // Its length on the wire is known later; what is not compressed has a checksum more.
-            message.sentBytes += UInt64(chunk.count + Self.checksumSize)
-            message.unacknowledged += UInt64(chunk.count + Self.checksumSize)
+            let frame = try encoder.frame(number: number, type: message.type, flags: flags, payload: chunk)
+            account(for: frame, of: &message, number: number)
             if isLast {
                 if let tag = message.tag { events.append(.sent(tag)) }
             } else {
@@ -204,34 +194,9 @@ package final class BLIPConnection {
                     queue.append(message)
                 }
             }
-            return .part(number: number, type: message.type, flags: flags, payload: chunk)
+            return frame
         }
         return nil
-    }
-
-    /// Tells how long a frame got: acknowledgements count what travelled (blip.md §9).
-    package func wasEncoded(_ plain: PlainFrame, _ frame: [UInt8]) {
-        guard case .part(let number, let type, let flags, let payload) = plain, flags.contains(.moreComing)
-        else { return }
-        var header: [UInt8] = []
-        header.appendVarInt(number)
-        let saved = payload.count + Self.checksumSize - (frame.count - header.count - 1)
-        guard saved != 0 else { return }
-        let isIt = { (message: OutgoingMessage) in message.number == number && message.type == type }
-        let correct = { (message: inout OutgoingMessage) in
-            message.sentBytes = UInt64(max(0, Int(message.sentBytes) - saved))
-            message.unacknowledged = UInt64(max(0, Int(message.unacknowledged) - saved))
-        }
-        if var message = icebox.remove(where: isIt) {
-            correct(&message)
-            thaw(message)
-        } else if !queue.update(where: isIt, correct) {
-            _ = starved.update(where: isIt, correct)
-        }
-    }
-
-    private func thaw(_ message: OutgoingMessage) {
-        if message.unacknowledged < Self.window { queue.append(message) } else { icebox.append(message) }
     }
 
     private func beginIfNew(_ message: inout OutgoingMessage) -> UInt64 {
@@ -243,6 +208,14 @@ package final class BLIPConnection {
             awaited[lastRequest] = (tag, tagsInPieces.remove(tag) != nil)
         }
         return lastRequest
+    }
+
+    private func account(for frame: [UInt8], of message: inout OutgoingMessage, number: UInt64) {
+        var header: [UInt8] = []
+        header.appendVarInt(number)
+        let bytes = UInt64(frame.count - header.count - 1)
+        message.sentBytes += bytes
+        message.unacknowledged += bytes
     }
 
     // MARK: Receiving
@@ -346,7 +319,7 @@ package final class BLIPConnection {
         }
         if var message = icebox.remove(where: isIt) {
             acknowledge(&message)
-            thaw(message)
+            if message.unacknowledged < Self.window { queue.append(message) } else { icebox.append(message) }
         } else if !queue.update(where: isIt, acknowledge) {
             _ = starved.update(where: isIt, acknowledge)
         }

@@ -107,21 +107,6 @@ struct RunningChecksum {
     var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
 }
 
-/// A frame that has its place in the order of sending, and is still to be checked and compressed.
-package enum PlainFrame: Sendable {
-    /// An acknowledgement, which neither is done to.
-    case acknowledgement([UInt8])
-    case part(number: UInt64, type: MessageType, flags: FrameFlags, payload: ArraySlice<UInt8>)
-
-    /// About how long it gets, in bytes.
-    package var size: Int {
-        switch self {
-        case .acknowledgement(let bytes): bytes.count
-        case .part(_, _, _, let payload): payload.count
-        }
-    }
-}
-
 /// Turns payloads into frames, in the order of sending.
 package struct FrameEncoder: Sendable {
     private var checksum = RunningChecksum()
@@ -131,14 +116,6 @@ package struct FrameEncoder: Sendable {
     package init(compressionLevel: Int) {
         deflater =
             compressionLevel > 0 ? DeflateStream(deflatingAtLevel: Int32(min(compressionLevel, 9))) : nil
-    }
-
-    package mutating func encode(_ frame: PlainFrame) throws(BLIPError) -> [UInt8] {
-        switch frame {
-        case .acknowledgement(let bytes): bytes
-        case .part(let number, let type, let flags, let payload):
-            try self.frame(number: number, type: type, flags: flags, payload: payload)
-        }
     }
 
     package mutating func frame(

@@ -24,10 +24,8 @@ package actor ReplicationDriver {
 
     /// What is handed to the transport at once: enough to be worth the way, little enough that the peer is not kept
     /// waiting for it.
-    private static let batchBytes = 256 << 10
+    private static let batchBytes = 64 << 10
     private static let batchFrames = 256
-    /// Less than this, in bytes, is compressed where it is rather than on another thread.
-    private static let shortBatch = 4 << 10
     private static let farewellSeconds = 2
     /// Beyond this much unsent output nothing more is read: the peer asks faster than it listens.
     private static let outputLimit = 16 << 20
@@ -35,7 +33,6 @@ package actor ReplicationDriver {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let executor: any SerialExecutor
     private let peer: ReplicationPeer
-    private var encoder: FrameEncoder
     private let store: any ReplicaStore
     private let channel: any MessageChannel
     private let hooks: Hooks
@@ -58,8 +55,9 @@ package actor ReplicationDriver {
         compressionLevel: Int,
         hooks: Hooks
     ) {
-        peer = ReplicationPeer(session: session)
-        encoder = FrameEncoder(compressionLevel: compressionLevel)
+        var limits = BLIPLimits()
+        limits.compressionLevel = compressionLevel
+        peer = ReplicationPeer(session: session, limits: limits)
         self.store = store
         self.channel = channel
         self.hooks = hooks
@@ -173,64 +171,27 @@ package actor ReplicationDriver {
     private func send() async {
         defer { isSending = false }
         while !isGone {
-            let batch = takeBatch()
+            var batch: [[UInt8]] = []
+            var bytes = 0
+            while bytes < Self.batchBytes, batch.count < Self.batchFrames {
+                let (frame, actions) = peer.nextFrame()
+                if !actions.isEmpty { perform(actions) }
+                guard let frame else { break }
+                batch.append(frame)
+                bytes += frame.count
+            }
             if peer.queuedBytes <= Self.outputLimit { resumeReading() }
             if batch.isEmpty {
                 // All that was to be said is said; the channel's end wakes the reader.
                 if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
                 return
             }
-            do throws(BLIPError) {
-                let frames = try await encode(batch)
-                do { try await channel.send(frames) } catch {
-                    // The reader hears of it too, with the reason.
-                    return resumeReading()
-                }
-            } catch { perform(peer.encodingFailed(error)) }
-        }
-    }
-
-    private func takeBatch() -> [PlainFrame] {
-        var batch: [PlainFrame] = []
-        var bytes = 0
-        while bytes < Self.batchBytes, batch.count < Self.batchFrames {
-            let (frame, actions) = peer.takeFrame()
-            if !actions.isEmpty { perform(actions) }
-            guard let frame else { break }
-            batch.append(frame)
-            bytes += frame.size
-        }
-        return batch
-    }
-
-    /// Compresses frames, which takes as long as everything else that is done with them, beside the session's work.
-    private func encode(_ batch: [PlainFrame]) async throws(BLIPError) -> [[UInt8]] {
-        let isShort = batch.reduce(0) { $0 + $1.size } < Self.shortBatch
-        let (frames, next) =
-            if isShort { try Self.encoded(batch, encoder) } else {
-                try await Self.encodedElsewhere(batch, encoder)
+            do { try await channel.send(batch) } catch {
+                // The reader hears of it too, with the reason.
+                resumeReading()
+                return
             }
-        encoder = next
-        for (plain, frame) in zip(batch, frames) { peer.wasEncoded(plain, frame) }
-        return frames
-    }
-
-    private static func encoded(_ batch: [PlainFrame], _ encoder: FrameEncoder) throws(BLIPError)
-        -> ([[UInt8]], FrameEncoder)
-    {
-        var encoder = encoder
-        var frames: [[UInt8]] = []
-        frames.reserveCapacity(batch.count)
-        for plain in batch { frames.append(try encoder.encode(plain)) }
-        return (frames, encoder)
-    }
-
-    @concurrent
-    private static func encodedElsewhere(_ batch: [PlainFrame], _ encoder: FrameEncoder)
-        async throws(BLIPError)
-        -> ([[UInt8]], FrameEncoder)
-    {
-        try encoded(batch, encoder)
+        }
     }
 
     private func resumeReading() {

@@ -66,33 +66,15 @@ package final class ReplicationPeer {
     /// The next frame for the transport; nil when there is nothing to send now.
     package func nextFrame() -> (frame: [UInt8]?, actions: [Action]) {
         var frame: [UInt8]?
-        var failure: BLIPError?
-        let actions = run { _ in
-            do throws(BLIPError) { frame = try connection.nextFrame() } catch { failure = error }
-            return []
-        }
-        return (frame, failure.map { actions + encodingFailed($0) } ?? actions)
-    }
-
-    /// The next frame for an encoder that works somewhere else; nil when there is nothing to send now.
-    package func takeFrame() -> (frame: PlainFrame?, actions: [Action]) {
-        var frame: PlainFrame?
-        let actions = run { _ in
-            frame = connection.takeFrame()
+        let actions = run { session in
+            do throws(BLIPError) { frame = try connection.nextFrame() } catch {
+                session.fail(LoveseatError(.unexpectedError, "a message could not be sent: \(error)"))
+                defer { session.effects = [] }
+                return session.effects
+            }
             return []
         }
         return (frame, actions)
-    }
-
-    package func wasEncoded(_ plain: PlainFrame, _ frame: [UInt8]) { connection.wasEncoded(plain, frame) }
-
-    /// What was taken could not be encoded.
-    package func encodingFailed(_ error: BLIPError) -> [Action] {
-        run { session in
-            session.fail(LoveseatError(.unexpectedError, "a message could not be sent: \(error)"))
-            defer { session.effects = [] }
-            return session.effects
-        }
     }
 
     package var hasNothingToSend: Bool { connection.hasNothingToSend }
