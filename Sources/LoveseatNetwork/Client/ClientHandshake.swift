@@ -58,7 +58,10 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard early == nil else { return early = (early ?? []) + [data] }
+        guard early == nil else {
+            early?.append(data)
+            return
+        }
         switch unwrapInboundIn(data) {
         case .head(let head):
             response = head

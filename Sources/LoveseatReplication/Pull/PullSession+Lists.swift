@@ -8,10 +8,7 @@ extension PullSession {
             let changes = try ChangesMessage.parse(message.body)
             if changes.isEmpty {
                 isCaughtUp = true
-                if !message.noReply {
-                    effects.append(.reply(Message(isUrgent: message.isUrgent), to: request))
-                }
-                return
+                return acknowledge(message, request, &effects)
             }
             guard !message.noReply else { return }
             add(
@@ -24,12 +21,7 @@ extension PullSession {
     mutating func proposals(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
         do throws(ReplyError) {
             let proposals = try ProposeChangesMessage.parse(message.body)
-            if proposals.isEmpty {
-                if !message.noReply {
-                    effects.append(.reply(Message(isUrgent: message.isUrgent), to: request))
-                }
-                return
-            }
+            if proposals.isEmpty { return acknowledge(message, request, &effects) }
             guard !message.noReply else { return }
             let namesRevision = message.properties.bool("conflictIncludesRev")
             add(
@@ -42,6 +34,11 @@ extension PullSession {
                 &effects
             )
         } catch { refuse(message, request, error, &effects) }
+    }
+
+    /// Answers a list with nothing in it.
+    private func acknowledge(_ message: Message, _ request: UInt64, _ effects: inout [ReplicationEffect]) {
+        if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: request)) }
     }
 
     private mutating func refuse(
