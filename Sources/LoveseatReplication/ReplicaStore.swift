@@ -20,11 +20,13 @@ package enum StoreRequest: Hashable, Sendable {
     /// Which of a peer's announced changes are wanted (replication.md §7.2).
     case judgeChanges(collection: Int, [AnnouncedChange])
     /// Which of a peer's proposed changes would conflict (replication.md §8).
-    case judgeProposals(collection: Int, [ProposedChange])
-    /// Whether the current revision is still this one, and descends from a revision of the peer's.
-    case compare(collection: Int, documentID: String, revision: RevisionID, with: RevisionID?)
-    /// Makes the content of the current revision, if it is still this one, a child of the peer's revision.
-    case follow(collection: Int, documentID: String, revision: RevisionID, peer: RevisionID)
+    case judgeProposals(collection: Int, [ProposedChange], from: RevisionTree.PeerKind)
+    /// How to go on with a revision that a hub did not take.
+    case meet(collection: Int, LocalChange, HubState)
+    /// A hub has taken a copy on top of what it had.
+    case adoptCopy(collection: Int, documentID: String, copy: RevisionID, parent: RevisionID)
+    /// Takes in what the peer answered to a pushed revision: another one is current there.
+    case hear(collection: Int, documentID: String, TreeKnowledge, current: RevisionID)
     case readRevisions(collection: Int, [RevisionRequest])
     case insert(collection: Int, [IncomingRevision])
     /// Documents that the peer was sent and may not have any more.
@@ -71,7 +73,9 @@ package enum StoreAnswer: Hashable, Sendable {
     case changes([LocalChange], through: UInt64, hasMore: Bool)
     case changeVerdicts([ChangeVerdict])
     case proposalVerdicts([ProposalVerdict])
-    case compared(RevisionComparison)
+    case met(Meeting)
+    /// Whether both sides have the same current revision now.
+    case heard(agrees: Bool)
     case revisions([OutgoingRevision])
     case inserted([InsertResult])
     case documentIDs([String])
@@ -196,23 +200,26 @@ package enum ProposalVerdict: Hashable, Sendable {
     case conflict(RevisionID)
 }
 
-/// How a revision that was proposed stands now.
-package struct RevisionComparison: Hashable, Sendable {
-    /// It is still the current one.
-    package let isCurrent: Bool
-    /// It takes the place of the revision it was compared with: descends from it, or that one's branch was given up.
-    package let supersedes: Bool
-    /// What the remote is known to have.
-    package let remoteAncestor: RevisionID?
-    /// The document waits for a conflict to be resolved.
-    package let hasConflict: Bool
+/// What a hub that refused a revision says of the document.
+package enum HubState: Hashable, Sendable {
+    /// This is the current revision there.
+    case has(RevisionID)
+    /// It has no such document.
+    case hasNone
+    /// Nothing: what the pull has brought must tell.
+    case unknown
+}
 
-    package init(isCurrent: Bool, supersedes: Bool, remoteAncestor: RevisionID?, hasConflict: Bool) {
-        self.isCurrent = isCurrent
-        self.supersedes = supersedes
-        self.remoteAncestor = remoteAncestor
-        self.hasConflict = hasConflict
-    }
+/// How to go on with a revision that a hub did not take.
+package enum Meeting: Hashable, Sendable {
+    /// Another revision is current here by now, and is offered by itself.
+    case isObsolete
+    /// Both have the same content.
+    case agrees
+    /// Offer it again, on top of this one.
+    case offer(over: RevisionID?)
+    /// What the hub has is not here yet.
+    case waits
 }
 
 package struct RevisionRequest: Hashable, Sendable {
@@ -223,14 +230,17 @@ package struct RevisionRequest: Hashable, Sendable {
     package let maxHistory: Int
     /// Whether the peer takes a delta against one of the revisions that it has.
     package let wantsDelta: Bool
+    package let peer: RevisionTree.PeerKind
 
     package init(
         documentID: String,
         revision: RevisionID,
         known: [RevisionID],
         maxHistory: Int,
-        wantsDelta: Bool = false
+        wantsDelta: Bool = false,
+        peer: RevisionTree.PeerKind
     ) {
+        self.peer = peer
         self.documentID = documentID
         self.revision = revision
         self.known = known
@@ -246,6 +256,8 @@ package enum OutgoingRevision: Hashable, Sendable {
     case missing
     /// A newer revision took its place and its body is gone; this is the current one.
     case obsolete(current: RevisionID)
+    /// The hub has the same content under another revision.
+    case same
 }
 
 package struct SendableRevision: Hashable, Sendable {
@@ -254,11 +266,27 @@ package struct SendableRevision: Hashable, Sendable {
     package let history: [RevisionID]
     package var isDeleted: Bool
     package var body: JSONText
-    /// Where the revision does not descend from what the peer has: the tombstone that closed the peer's branch, and its
-    /// ancestors up to the peer's revision.
-    package let deletedBranch: [RevisionID]
+    /// The first revision of its line, for a Loveseat that the history does not show it.
+    package var origin: RevisionID?
+    /// What else is known of the document, for a Loveseat; nil if it is no more than this line.
+    package var knowledge: TreeKnowledge?
+    /// That it was made for a hub.
+    package var copy: HubCopy?
     /// A revision that the peer has, with its body, to make a delta against.
     package var deltaBase: DeltaBase?
+
+    /// The content of one line on top of another, which is all that a hub takes (docs/decisions/0001).
+    package struct HubCopy: Hashable, Sendable {
+        /// The first revision with that content.
+        package let original: RevisionID
+        /// The hub's revision below it.
+        package let parent: RevisionID
+
+        package init(original: RevisionID, parent: RevisionID) {
+            self.original = original
+            self.parent = parent
+        }
+    }
 
     package struct DeltaBase: Hashable, Sendable {
         package let revision: RevisionID
@@ -274,14 +302,12 @@ package struct SendableRevision: Hashable, Sendable {
         revision: RevisionID,
         history: [RevisionID],
         isDeleted: Bool,
-        body: JSONText,
-        deletedBranch: [RevisionID] = []
+        body: JSONText
     ) {
         self.revision = revision
         self.history = history
         self.isDeleted = isDeleted
         self.body = body
-        self.deletedBranch = deletedBranch
     }
 }
 
@@ -292,32 +318,36 @@ package struct IncomingRevision: Hashable, Sendable {
     package let history: [RevisionID]
     package let isDeleted: Bool
     package let body: JSONText
-    package let noConflicts: Bool
-    /// See ``SendableRevision/deletedBranch``.
-    package let deletedBranch: [RevisionID]
+    /// See ``SendableRevision/origin``.
+    package var origin: RevisionID?
+    /// See ``SendableRevision/knowledge``.
+    package var knowledge: TreeKnowledge?
+    package let sender: RevisionTree.PeerKind
+    /// The sender has taken a newer revision from here since it announced this one.
+    package var isOutdated = false
 
     package init(
         documentID: String,
         history: [RevisionID],
         isDeleted: Bool,
         body: JSONText,
-        noConflicts: Bool,
-        deletedBranch: [RevisionID] = []
+        sender: RevisionTree.PeerKind
     ) {
-        self.deletedBranch = deletedBranch
         self.documentID = documentID
         self.history = history
         self.isDeleted = isDeleted
         self.body = body
-        self.noConflicts = noConflicts
+        self.sender = sender
     }
 }
 
 package enum InsertResult: Hashable, Sendable {
     case inserted
     case alreadyHere
-    /// Stored beside the local revision; somebody must resolve the two.
+    /// Stored beside the local revision, until the app's resolver has answered.
     case conflict
+    /// Stored, but another revision is the current one here, for reasons that its sender may not know.
+    case outranked(TreeKnowledge, current: RevisionID)
     /// Not stored, because it would conflict.
     case refusedConflict
     case badHistory

@@ -25,8 +25,8 @@ package enum ReplicationEffect: Hashable, Sendable {
 package struct ConflictNotice: Hashable, Sendable {
     package let collection: Int
     package let documentID: String
-    /// Whether the peer takes a `deleted_branch` (docs/extensions.md).
-    package let closesBranches: Bool
+    /// What the peer is: a hub takes only what descends from its own revision.
+    package let peer: RevisionTree.PeerKind
 }
 
 /// What an answer of the peer's is for. Names and numbers only, never a closure.
@@ -59,8 +59,8 @@ package enum StoreContinuation: Hashable, Sendable {
     case revocationsRead(collection: Int)
     case changesJudged(collection: Int, list: Int)
     case proposalsJudged(collection: Int, list: Int)
-    case compared(collection: Int, key: Int)
-    case followed(collection: Int)
+    case met(collection: Int, key: Int)
+    case heard(collection: Int, key: Int)
     case revisionsRead(collection: Int, keys: [Int])
     case inserted(collection: Int)
     case conflictsListed(collection: Int)

@@ -103,6 +103,7 @@ extension ReplicationSession {
             isActive: true,
             since: since,
             options: options,
+            peer: peerKind,
             tuning: tuning
         )
     }
@@ -138,6 +139,7 @@ extension ReplicationSession {
                     start: checkpoint.start.completed,
                     isContinuous: plan.isContinuous,
                     sendsDeltas: plan.usesDeltas,
+                    peer: peerKind,
                     tuning: tuning
                 )
                 collections[index].push?.pump(&effects)
@@ -163,11 +165,16 @@ extension ReplicationSession {
             case .failure(let error): fail(LoveseatError(reply: error, "subscribing to changes"))
             }
         case .proposals(let index, let list), .changes(let index, let list):
+            if case .success(let message) = answer { learn(message) }
             collections[index].push?.listAnswered(list, answer, &effects)
         case .revocations(let index, let ids):
             guard case .success = answer else { return }
             effects.append(.store(.forgetGrants(collection: index, ids), then: .nothing))
-        case .revision(let index, let key): collections[index].push?.revisionAnswered(key, answer, &effects)
+        case .revision(let index, let key):
+            if plan != nil, case .success = answer, let id = collections[index].push?.inFlight[key]?.documentID {
+                collections[index].pull.pushed(id)
+            }
+            collections[index].push?.revisionAnswered(key, answer, &effects)
         case .blob(let index, let handle):
             guard case .failure(let error) = answer else { return }
             blobEnded(index, handle, LoveseatError(reply: error, "fetching a blob"))
@@ -201,9 +208,11 @@ extension ReplicationSession {
             collections[index].mayHaveMoreToPush = plan != nil
         case (.proposalsJudged(let index, let list), .proposalVerdicts(let verdicts)):
             collections[index].pull.proposalsJudged(list, verdicts, &effects)
-        case (.compared(let index, let key), .compared(let comparison)):
-            collections[index].push?.compared(key, comparison, &effects)
-        case (.followed(let index), _): collections[index].mayHaveMoreToPush = true
+        case (.met(let index, let key), .met(let meeting)):
+            collections[index].push?.met(key, meeting, &effects)
+        case (.heard(let index, let key), .heard(let agrees)):
+            collections[index].push?.heard(key, agrees: agrees, &effects)
+            collections[index].mayHaveMoreToPush = true
         case (.revisionsRead(let index, let keys), .revisions(let found)):
             collections[index].push?.revisionsRead(keys, found, &effects)
         case (.deltaExpanded(let index, let key), .expanded(let expansion)):
@@ -256,7 +265,7 @@ extension ReplicationSession {
         guard plan?.pulls == true else { return }
         guard collections[index].resolving.insert(id).inserted else { return }
         effects.append(
-            .resolve(ConflictNotice(collection: index, documentID: id, closesBranches: peer.closesBranches))
+            .resolve(ConflictNotice(collection: index, documentID: id, peer: peerKind))
         )
     }
 }

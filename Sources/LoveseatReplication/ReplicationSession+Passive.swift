@@ -116,6 +116,7 @@ extension ReplicationSession {
     private mutating func makeCollections(_ names: [CollectionName]) {
         var options = PullSession.Options()
         options.takesDeltas = usesDeltas
+        options.extensions = extensions
         collections = names.enumerated().map { index, name in
             let wireIndex = hasCollections == true ? index : nil
             let pull = PullSession(
@@ -124,6 +125,7 @@ extension ReplicationSession {
                 isActive: false,
                 since: nil,
                 options: options,
+                peer: peerKind,
                 tuning: tuning
             )
             return CollectionSession(name: name, pull: pull)
@@ -183,7 +185,8 @@ extension ReplicationSession {
         }
         do throws(ReplyError) {
             let subscription = try Subscription(message)
-            let properties: MessageProperties = [ProtocolExtensions.property: ProtocolExtensions.all]
+            var properties: MessageProperties = [:]
+            properties[ProtocolExtensions.property] = extensions
             effects.append(.reply(Message(properties, isUrgent: message.isUrgent), to: number))
             var start = SequenceSet([0...0])
             start.insert(0...subscription.since)
@@ -194,6 +197,7 @@ extension ReplicationSession {
                 start: start,
                 isContinuous: subscription.isContinuous,
                 sendsDeltas: usesDeltas,
+                peer: peerKind,
                 tuning: tuning
             )
             findRevoked(index)

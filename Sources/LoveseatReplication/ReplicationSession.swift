@@ -48,6 +48,8 @@ package struct PassivePlan: Hashable, Sendable {
     package var usesDeltas = false
     /// Whether documents may be taken away from the peer.
     package var restrictsAccess = false
+    /// Speaks the protocol and nothing beyond it, as foreign peers do.
+    package var isPlain = false
 
     package init(collections: [CollectionName]) { self.collections = collections }
 }
@@ -130,6 +132,12 @@ package struct ReplicationSession: Sendable {
         case .active(let plan): plan.usesDeltas
         case .passive(let plan): plan.usesDeltas
         }
+    }
+
+    /// What this side says beyond the protocol; nil for a side that says nothing.
+    var extensions: String? {
+        if case .passive(let plan) = role, plan.isPlain { return nil }
+        return ProtocolExtensions.all
     }
 
     var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }

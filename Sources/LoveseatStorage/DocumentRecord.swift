@@ -22,11 +22,14 @@ package struct DocumentRecord: Sendable {
     ///
     /// - Throws: ``LoveseatError/Code/corruptRevisionData`` if the stored form cannot be read.
     package func tree() throws(LoveseatError) -> RevisionTree {
-        var nodeFlags = RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: flags.rawValue))
-        nodeFlags.remove(.conflict)
         var tree: RevisionTree
         if let encodedTree {
-            guard let decoded = RevisionTree(encoded: encodedTree, winnerBody: body) else {
+            let decoded = RevisionTree(
+                encoded: encodedTree,
+                currentBody: body,
+                closing: WriteTransaction.closingTombstone
+            )
+            guard let decoded else {
                 throw LoveseatError(
                     .corruptRevisionData,
                     "the revision tree of document \"\(id)\" is damaged; run `check`"
@@ -34,19 +37,10 @@ package struct DocumentRecord: Sendable {
             }
             tree = decoded
         } else {
-            tree = RevisionTree(
-                nodes: [
-                    .init(
-                        id: revision,
-                        parent: nil,
-                        flags: nodeFlags.intersection([.deleted, .closed, .hasBlobs]),
-                        body: body
-                    )
-                ],
-                remotes: [:]
-            )
+            let node = RevisionTree.Node(id: revision, parent: nil, flags: flags.treeFlags, body: body)
+            tree = RevisionTree(nodes: [node], remotes: [:])
         }
-        if synced != 0 { tree.adoptRemote(synced, has: revision) }
+        if synced != 0 { tree.note(synced, has: revision) }
         return tree
     }
 

@@ -25,6 +25,10 @@ package final class DocumentStore: Sendable {
         package var isReadOnly = false
         /// How many ancestors of each document's current revision keep their bodies, for deltas.
         package var ancestorBodiesKept = 0
+        /// How many revisions of a line are kept.
+        package var revisionDepth = RevisionTree.maximumDepth
+        /// For the simulator: parts of the rule for conflicts that are left out.
+        package var omissions: RevisionTree.Omissions = []
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
@@ -35,7 +39,7 @@ package final class DocumentStore: Sendable {
     private let snapshots: any DatabaseReader
     private let rows: DatabaseQueue
     private let lock: FolderLock?
-    private let ancestorBodiesKept: Int
+    private let options: Options
     package let blobs: BlobFiles
     package let changes = ChangeHub()
     /// 0, or the thread that is inside a write transaction.
@@ -78,7 +82,7 @@ package final class DocumentStore: Sendable {
                 rows: rows,
                 lock: lock,
                 blobs: blobs,
-                ancestorBodiesKept: options.ancestorBodiesKept
+                options: options
             )
         }
     }
@@ -99,7 +103,7 @@ package final class DocumentStore: Sendable {
                 rows: rows,
                 lock: nil,
                 blobs: blobs,
-                ancestorBodiesKept: 0
+                options: options
             )
         }
     }
@@ -124,7 +128,7 @@ package final class DocumentStore: Sendable {
                 rows: queue,
                 lock: nil,
                 blobs: blobs,
-                ancestorBodiesKept: options.ancestorBodiesKept
+                options: options
             )
         }
     }
@@ -205,9 +209,9 @@ package final class DocumentStore: Sendable {
         rows: DatabaseQueue,
         lock: FolderLock?,
         blobs: BlobFiles,
-        ancestorBodiesKept: Int
+        options: Options
     ) throws {
-        self.ancestorBodiesKept = ancestorBodiesKept
+        self.options = options
         self.writer = writer
         self.snapshots = snapshots
         self.rows = rows
@@ -266,7 +270,7 @@ package final class DocumentStore: Sendable {
                 database: db,
                 blobs: blobs,
                 catalog: start,
-                ancestorBodiesKept: ancestorBodiesKept
+                options: options
             )
             writing.withLock { $0.value = transaction }
             defer {

@@ -63,10 +63,11 @@ extension DocumentStore {
         var problems: [String] = []
         do throws(LoveseatError) {
             let tree = try record.tree()
-            if tree.winner?.id != record.revision {
-                problems.append("the row's revision is not the tree's winner")
+            if tree.current?.id != record.revision {
+                problems.append("the row's revision is not the tree's current one")
             }
-            if tree.conflicts.isEmpty == record.hasConflicts { problems.append("the conflict flag is wrong") }
+            if tree.pending.isEmpty == record.hasConflicts { problems.append("the conflict flag is wrong") }
+            problems += tree.problems
             for body in try record.allBodies() {
                 do throws(JSONError) {
                     let element = try JSONElement(parsing: body.bytes, limits: JSONLimits(maximumBytes: .max))

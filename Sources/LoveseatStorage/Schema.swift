@@ -5,7 +5,7 @@ enum Schema {
     /// `lvst`: what tells a database of ours from any other SQLite file.
     static let applicationID: Int32 = 0x6C76_7374
     /// The version this code writes.
-    static let version: Int32 = 2
+    static let version: Int32 = 3
 
     static let shared = """
         CREATE TABLE info (
@@ -75,10 +75,8 @@ package struct RowFlags: OptionSet, Hashable, Sendable {
 
     /// The current revision is a tombstone.
     package static let deleted = RowFlags(rawValue: 1)
-    /// The current revision is on a branch that was given up.
-    package static let closed = RowFlags(rawValue: 4)
     /// The current revision refers to blobs.
     package static let hasBlobs = RowFlags(rawValue: 8)
-    /// Another leaf waits for somebody to resolve the conflict.
+    /// A pulled revision waits for the app's resolver.
     package static let hasConflicts = RowFlags(rawValue: 16)
 }

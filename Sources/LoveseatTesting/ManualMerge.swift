@@ -15,7 +15,7 @@ struct ManualMerge {
             store: peer.store,
             collection: peer.collections[collection],
             documentID: documentID,
-            closesBranches: true
+            peer: .loveseat
         )
         guard
             try peer.store.read({ try $0.record(documentID, in: peer.collections[collection]) })?.hasConflicts
@@ -26,6 +26,9 @@ struct ManualMerge {
         for (key, value) in JSONElement(conflict.remote.body).members where merged[key] == nil {
             merged[key] = value.value
         }
-        return try resolution.store(.merged(JSONText(canonical: merged)), of: conflict)
+        return try resolution.store(
+            Resolution.merged(JSONText(canonical: merged)).verdict(on: conflict, with: .loveseat),
+            of: conflict
+        )
     }
 }

@@ -50,6 +50,31 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case corruptDelta
     /// A delta is made against another body than the receiver has.
     case staleDeltaBase
+    /// A local edit gives up none of the other candidates that its author knew.
+    case leaveOthersOpen
+    /// A copy for a hub counts more than its original.
+    case rankCopiesHigher
+    /// A deletion is taken for one of every document of that name.
+    case forgetOrigins
+    /// A hub's revision with our content is taken for somebody's edit.
+    case recogniseNothing
+    /// A copy is written down only after the hub's answer, which may be lost.
+    case writeDownAfterwards
+
+    /// The part of the rule for conflicts that is left out (docs/decisions/0001).
+    var omissions: RevisionTree.Omissions {
+        switch self {
+        case .leaveOthersOpen: .closingAtEdit
+        case .rankCopiesHigher: .rankOfCopy
+        case .forgetOrigins: .origin
+        case .recogniseNothing: .recognition
+        case .writeDownAfterwards: .writingDownFirst
+        default: []
+        }
+    }
+
+    /// Whether the mistake can show only where there is a hub.
+    public var needsHub: Bool { !omissions.isDisjoint(with: [.rankOfCopy, .recognition, .writingDownFirst]) }
 }
 
 /// A database that makes one of the mistakes from time to time.
@@ -131,7 +156,7 @@ final class FaultyReplica: ReplicaStore {
             return inner.perform(.savePeerCheckpoint(id: id, replacing: revision, Self.advanced(json)))
         case (.claimToHaveChange, .judgeChanges(_, let changes)):
             return .changeVerdicts(changes.map { _ in .alreadyHere })
-        case (.claimToHaveProposal, .judgeProposals(_, let proposals)):
+        case (.claimToHaveProposal, .judgeProposals(_, let proposals, _)):
             return .proposalVerdicts(proposals.map { _ in .alreadyHere })
         case (.markUnpushedAsSynced, .readChanges(let collection, _)):
             guard case .changes(let changes, let through, let hasMore) = inner.perform(request),
@@ -176,13 +201,15 @@ final class FaultyReplica: ReplicaStore {
         isDeleted: Bool? = nil,
         body: JSONText? = nil
     ) -> IncomingRevision {
-        IncomingRevision(
+        var changed = IncomingRevision(
             documentID: id ?? revision.documentID,
             history: history ?? revision.history,
             isDeleted: isDeleted ?? revision.isDeleted,
             body: body ?? revision.body,
-            noConflicts: revision.noConflicts
+            sender: revision.sender
         )
+        (changed.origin, changed.knowledge) = (revision.origin, revision.knowledge)
+        return changed
     }
 
     private func found(_ request: StoreRequest, _ change: (JSONText, Bool) -> (JSONText, Bool))

@@ -67,7 +67,7 @@ final class SimulatedConnection {
         plan: Plan,
         clock: VirtualClock,
         seed: UInt64,
-        wrap: (any ReplicaStore, Bool) -> any ReplicaStore,
+        wrap: (any ReplicaStore, SimulatedPeer) -> any ReplicaStore,
         trace: @escaping (String) -> Void,
         onEnd: @escaping (SimulatedConnection) -> Void
     ) throws {
@@ -106,14 +106,15 @@ final class SimulatedConnection {
         active = End(
             owner: source,
             peer: ReplicationPeer(session: ReplicationSession(active: activePlan, tuning: plan.tuning)),
-            store: wrap(activeStore, true)
+            store: wrap(activeStore, source)
         )
         var passivePlan = PassivePlan(collections: target.collections.map(\.name))
         passivePlan.usesDeltas = plan.passiveDeltas
+        passivePlan.isPlain = target.isHub
         passive = End(
             owner: target,
             peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
-            store: wrap(StoreReplica(store: target.store, nowMilliseconds: now), false)
+            store: wrap(StoreReplica(store: target.store, nowMilliseconds: now), target)
         )
     }
 
@@ -224,7 +225,7 @@ final class SimulatedConnection {
                     store: end.owner.store,
                     collection: end.owner.collections[collection],
                     documentID: id,
-                    closesBranches: notice.closesBranches
+                    peer: notice.peer
                 )
                 let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
                 do { try resolution.runNow(resolver) } catch {
@@ -283,6 +284,7 @@ extension SimulatedConnection.Plan {
         rules.documentIDs = documentIDs.map { Set($0) }
         rules.pushFilter = pushFilter.map(filter)
         rules.pullFilter = pullFilter.map(filter)
+        rules.asksResolver = merges
         return rules
     }
 

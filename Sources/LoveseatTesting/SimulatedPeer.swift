@@ -8,6 +8,8 @@ final class SimulatedPeer {
     let index: Int
     let store: DocumentStore
     let collections: [CollectionHandle]
+    /// It speaks the protocol and nothing beyond it, and takes only what descends from its current revision.
+    let isHub: Bool
     private let privateUUID: [UInt8]
     /// It once pulled into an empty collection, which leaves tombstones of documents it never had out (replication.md §6).
     var mayLackTombstones = false
@@ -15,14 +17,25 @@ final class SimulatedPeer {
     var listeners: [ObjectIdentifier: (Int) -> Void] = [:]
     private(set) var order: [ObjectIdentifier] = []
 
-    init(index: Int, collections names: [CollectionName], blobFolder: String, seed: UInt64) throws {
+    init(
+        index: Int,
+        collections names: [CollectionName],
+        blobFolder: String,
+        seed: UInt64,
+        isHub: Bool = false,
+        revisionDepth: Int = RevisionTree.maximumDepth,
+        omissions: RevisionTree.Omissions = []
+    ) throws {
         self.index = index
+        self.isHub = isHub
         var generator = SeededGenerator(seed: seed)
         privateUUID = generator.bytes(16)
         var options = DocumentStore.Options()
         let uuid = generator.bytes(16)
         options.newUUID = { uuid }
         options.ancestorBodiesKept = generator.pick([0, 1, 4])
+        options.revisionDepth = revisionDepth
+        options.omissions = omissions
         store = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
         let store = store
         collections = try names.map { name in try store.write { try $0.createCollection(name) } }
@@ -60,6 +73,11 @@ final class SimulatedPeer {
     }
 
     // MARK: State
+
+    /// A document's tree; nil if there is none.
+    func tree(_ id: String, in collection: Int) -> RevisionTree? {
+        (try? store.readRows { try $0.record(id, in: collections[collection])?.tree() }) ?? nil
+    }
 
     /// What two peers must agree on about a document.
     struct DocumentState: Hashable, CustomStringConvertible {

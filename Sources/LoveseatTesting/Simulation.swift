@@ -17,6 +17,9 @@ public struct Simulation: Sendable {
     public var edits = 150
     /// The most peers.
     public var maximumPeers = 16
+    /// How many hubs there are beside: foreign passive peers with one line of revisions, which take only what descends from
+    /// their current one, and are edited behind everybody's back.
+    public var hubs = 0
     /// Prints every event.
     public var isVerbose = false
 
@@ -59,13 +62,20 @@ final class SimulationRun {
     /// Whether all peers merge conflicts.
     private var merges = false
     private var isQuiescing = false
+    private let oracle = EditOracle()
+    /// For what came later, so that a seed goes on to give the same history.
+    private var extras: SeededGenerator
     /// The only editor of each document, and what it wrote last; nil once there were several, or a purge.
     private var soleEditors: [String: (peer: Int, body: JSONText?)?] = [:]
     private var blobContents: [BlobDigest: [UInt8]] = [:]
 
+    /// Some mistakes show only where there is a hub.
+    private var hubs: Int { max(simulation.hubs, simulation.fault?.needsHub == true ? 1 : 0) }
+
     init(_ simulation: Simulation) throws {
         self.simulation = simulation
         generator = SeededGenerator(seed: simulation.seed)
+        extras = SeededGenerator(seed: simulation.seed ^ 0x6875_6273)
         folder =
             FileManager.default.temporaryDirectory
             .appending(
@@ -109,7 +119,9 @@ final class SimulationRun {
                 index: index,
                 collections: names,
                 blobFolder: "\(folder)/\(index)",
-                seed: generator.next()
+                seed: generator.next(),
+                revisionDepth: extras.pick([RevisionTree.maximumDepth, RevisionTree.maximumDepth, 4]),
+                omissions: simulation.fault?.omissions ?? []
             )
             peers.append(peer)
             guard index > 0 else { continue }
@@ -117,11 +129,29 @@ final class SimulationRun {
             let other = generator.int(0...index - 1)
             edges.append(generator.chance(0.5) ? (index, other) : (other, index))
         }
+        try makeHubs(names)
         for _ in 0..<generator.int(0...report.peers) {
             let (source, target) = (generator.int(0...report.peers - 1), generator.int(0...report.peers - 1))
             if source != target, !edges.contains(where: { $0.source == source && $0.target == target }) {
                 edges.append((source, target))
             }
+        }
+    }
+
+    private func makeHubs(_ names: [CollectionName]) throws {
+        for _ in 0..<hubs {
+            let index = peers.count
+            let hub = try SimulatedPeer(
+                index: index,
+                collections: names,
+                blobFolder: "\(folder)/\(index)",
+                seed: extras.next(),
+                isHub: true
+            )
+            for source in 0..<report.peers where extras.chance(0.6) || source == index % report.peers {
+                edges.append((source, index))
+            }
+            peers.append(hub)
         }
     }
 
@@ -197,9 +227,14 @@ final class SimulationRun {
                 plan: plan,
                 clock: clock,
                 seed: seed,
-                wrap: { [simulation, isQuiescing] store, isActive in
+                wrap: { [simulation, isQuiescing, oracle] store, owner in
+                    let store = ObservedReplica(store, owner: owner, oracle: oracle)
                     guard let fault = simulation.fault, !isQuiescing else { return store }
-                    return FaultyReplica(store, fault: fault, seed: faultSeed &+ (isActive ? 1 : 2))
+                    return FaultyReplica(
+                        store,
+                        fault: fault,
+                        seed: faultSeed &+ (owner.index == edge.source ? 1 : 2)
+                    )
                 },
                 trace: { [unowned self] in trace($0) },
                 onEnd: { [unowned self] in ended($0) }
@@ -250,11 +285,16 @@ final class SimulationRun {
         let key = "\(collection)/\(id)"
         let kind = generator.int(0...19)
         trace("\(peer.index) edit \(kind) \(key)")
+        let base = peer.tree(id, in: collection)?.current?.id
+        defer {
+            if let tree = peer.tree(id, in: collection) { oracle.edited(peer.index, key, tree, base: base) }
+        }
         do {
             switch kind {
             case 0:
                 if try peer.store.write({ try $0.purge(id, in: peer.collections[collection]) }) {
                     hasPurged = true
+                    oracle.purged(peer.index, key)
                     soleEditors[key] = .some(nil)
                 }
             case 1...3:
@@ -339,7 +379,8 @@ final class SimulationRun {
         var rounds = 0
         while report.problems.isEmpty {
             let before = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
-            for edge in edges {
+            // Not in step: among several hubs a fixed order can repeat itself for ever.
+            for edge in hubs == 0 ? edges : edges.shuffled(using: &extras) {
                 var plan = SimulatedConnection.Plan()
                 plan.resets = rounds == 0 && hasPurged
                 plan.latency = 0...1
@@ -373,9 +414,10 @@ final class SimulationRun {
         for collection in peers[0].collections.indices {
             let first = try peers[0].state(of: collection)
             report.documents += first.count
+            judgeLosses(collection)
             for peer in peers.dropFirst() {
                 let other = try peer.state(of: collection)
-                for id in Set(first.keys).union(other.keys).sorted() where first[id] != other[id] {
+                for id in Set(first.keys).union(other.keys).sorted() where !agree(first[id], other[id]) {
                     // Who lacks a tombstone cannot pass it on either.
                     let isTombstone = (first[id] ?? other[id])?.isDeleted == true
                     if first[id] == nil || other[id] == nil, isTombstone,
@@ -408,6 +450,30 @@ final class SimulationRun {
                     report.problems.append("peer \(peer.index): blob \(digest) has other content")
                 }
             }
+        }
+    }
+
+    /// A hub may hold the same under another revision.
+    private func agree(_ one: SimulatedPeer.DocumentState?, _ other: SimulatedPeer.DocumentState?) -> Bool {
+        guard hubs > 0 else { return one == other }
+        guard one?.isDeleted ?? true || other?.isDeleted ?? true else { return one?.body == other?.body }
+        return one?.isDeleted ?? true && other?.isDeleted ?? true
+    }
+
+    /// Asks the oracle. Where an app merges, what is left is nobody's edit.
+    private func judgeLosses(_ collection: Int) {
+        guard !merges else { return }
+        for number in 0...40 {
+            let id = "doc\(number)"
+            // A peer that lacks a tombstone must not hide what the others show.
+            let others = peers.lazy.compactMap { $0.tree(id, in: collection)?.current }
+            let left = others.first
+            let finding = oracle.judge(
+                "\(collection)/\(id)",
+                isDeleted: left?.isDeleted ?? true,
+                body: left?.body
+            )
+            if let finding { report.problems.append(finding) }
         }
     }
 

@@ -21,6 +21,9 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "About how many edits a history has, at most.")
     var edits = 150
 
+    @Option(help: "How many hubs there are: foreign passive peers with one line of revisions.")
+    var hubs = 0
+
     @Option(help: "Plant this fault in every history.")
     var fault: String?
 
@@ -66,10 +69,13 @@ struct SimulateCommand: ParsableCommand {
         if failures > 0 { throw ExitCode(1) }
     }
 
-    private func simulate(_ seed: UInt64, _ fault: PlantedFault?) throws -> Simulation.Report {
+    private func simulate(_ seed: UInt64, _ fault: PlantedFault?, needsHub: Bool = false) throws
+        -> Simulation.Report
+    {
         var simulation = Simulation(seed: seed)
         simulation.fault = fault
         simulation.edits = edits
+        simulation.hubs = needsHub ? max(1, hubs) : hubs
         simulation.isVerbose = verbose
         return try simulation.run()
     }
@@ -80,7 +86,7 @@ struct SimulateCommand: ParsableCommand {
             var caughtAt: UInt64?
             for seed in range where caughtAt == nil {
                 // A history that fails by itself proves nothing.
-                guard try simulate(seed, nil).problems.isEmpty else { continue }
+                guard try simulate(seed, nil, needsHub: fault.needsHub).problems.isEmpty else { continue }
                 if !(try simulate(seed, fault).problems.isEmpty) { caughtAt = seed }
             }
             if let caughtAt {

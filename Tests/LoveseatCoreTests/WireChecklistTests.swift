@@ -270,7 +270,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("LiteCore", 8, 8), ("HTTP", 413, 10_413), ("WebSocket", 1_001, 11_001), ("Network", 2, 5_002),
+        ("LiteCore", 8, 10_409), ("HTTP", 413, 10_413), ("WebSocket", 1_001, 11_001), ("Network", 2, 5_002),
         ("BLIP", 400, 26), ("Fleece", 5, 26), ("Odd", 7, 26),
     ])
     func `54: a peer's error becomes ours by its domain`(_ domain: String, _ code: Int, _ ours: Int)

@@ -8,8 +8,6 @@ private func rev(_ text: String) -> RevisionID {
     return id
 }
 
-private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generation + 1)-dead") }
-
 @Suite struct RevisionIDTests {
     @Test func `digests are those of the specification`() throws {
         var parent: RevisionID?
@@ -44,204 +42,203 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
 }
 
 @Suite struct RevisionTreeTests {
+    private func body(_ text: String) -> JSONText { JSONText(canonical: ["text": .string(text)]) }
+
+    /// A received revision; its content is its own ID, unless said otherwise.
+    private func arrival(
+        _ history: [String],
+        from sender: RevisionTree.PeerKind = .loveseat,
+        flags: RevisionTree.Flags = [],
+        remote: Int? = nil,
+        body: JSONText? = nil
+    ) -> RevisionTree.Arrival {
+        var arrival = RevisionTree.Arrival(
+            history: history.map(rev),
+            flags: flags,
+            body: body ?? self.body(history.first ?? ""),
+            sender: sender
+        )
+        arrival.remote = remote
+        return arrival
+    }
+
     private func tree(_ histories: [[String]]) throws -> RevisionTree {
         var tree = RevisionTree()
-        for history in histories {
-            _ = try tree.insert(
-                history: history.map(rev),
-                flags: [],
-                body: .emptyObject,
-                allowConflict: true,
-                tombstone: tombstone
-            )
-        }
+        for history in histories { _ = try tree.insert(arrival(history)) }
         return tree
     }
 
-    @Test func `the winner is live, unconflicted, then highest`() throws {
-        var tree = RevisionTree()
-        _ = try tree.insert(
-            history: [rev("2-bb"), rev("1-aa")],
-            flags: [],
-            body: .emptyObject,
-            allowConflict: true,
-            tombstone: tombstone
-        )
-        let outcome = try tree.insert(
-            history: [rev("3-cc"), rev("2-cc"), rev("1-aa")],
-            flags: [],
-            body: .emptyObject,
-            allowConflict: true,
-            tombstone: tombstone
-        )
-        #expect(outcome == .insertedAsConflict)
-        #expect(tree.winner?.id == rev("2-bb"))
-        #expect(tree.conflicts.map(\.id) == [rev("3-cc")])
+    @Test func `of one document the higher revision stands, and a deletion before it`() throws {
+        var tree = try tree([["2-bb", "1-aa"], ["3-cc", "2-cc", "1-aa"]])
+        #expect(tree.current?.id == rev("3-cc"))
         #expect(tree.ancestors(of: rev("3-cc")) == [rev("2-cc"), rev("1-aa")])
+        _ = try tree.insert(arrival(["2-dd", "1-aa"], flags: .deleted))
+        #expect(tree.current?.id == rev("2-dd"))
     }
 
-    @Test func `a conflict is refused where none is allowed`() throws {
+    @Test func `a deletion says nothing about a document that its author never saw`() throws {
+        var tree = try tree([["1-bb"]])
+        _ = try tree.insert(arrival(["9-dd", "8-cc"], flags: .deleted))
+        #expect(tree.current?.id == rev("1-bb"))
+    }
+
+    @Test func `a local edit decides against every other candidate that was known`() throws {
+        var tree = try tree([["2-bb", "1-aa"], ["3-cc", "2-cc", "1-aa"]])
+        tree.insertLocal(rev("4-dd"), parent: rev("3-cc"), flags: [], body: body("d"))
+        #expect(tree.closed == [rev("2-bb")])
+        tree.insertLocal(rev("5-ee"), parent: rev("4-dd"), flags: .deleted, body: .emptyObject)
+        #expect(tree.current?.id == rev("5-ee"))
+    }
+
+    @Test func `a client's revision must descend from the current one`() throws {
         var tree = try tree([["2-bb", "1-aa"]])
-        #expect(throws: RevisionTree.Refusal.conflict) {
-            try tree.insert(
-                history: [rev("2-cc"), rev("1-aa")],
-                flags: [],
-                body: .emptyObject,
-                allowConflict: false,
-                tombstone: tombstone
-            )
+        for history in [["2-cc", "1-aa"], ["1-cc"]] {
+            #expect(throws: RevisionTree.Refusal.conflict) {
+                var copy = tree
+                _ = try copy.insert(arrival(history, from: .client))
+            }
         }
-        #expect(throws: RevisionTree.Refusal.conflict) {
-            try tree.insert(
-                history: [rev("1-cc")],
-                flags: [],
-                body: .emptyObject,
-                allowConflict: false,
-                tombstone: tombstone
-            )
-        }
-        #expect(throws: RevisionTree.Refusal.badHistory) {
-            try tree.insert(
-                history: [rev("4-cc"), rev("2-bb")],
-                flags: [],
-                body: .emptyObject,
-                allowConflict: true,
-                tombstone: tombstone
-            )
-        }
-        #expect(throws: RevisionTree.Refusal.badHistory) {
-            try tree.insert(
-                history: [],
-                flags: [],
-                body: .emptyObject,
-                allowConflict: true,
-                tombstone: tombstone
-            )
-        }
+        let outcome = try tree.insert(arrival(["3-cc", "2-bb"], from: .client))
+        #expect(outcome == .inserted && tree.current?.id == rev("3-cc"))
+        let again = try tree.insert(arrival(["2-bb", "1-aa"], from: .client))
+        #expect(again == .alreadyPresent)
     }
 
-    @Test func `resolving keeps the remote branch`() throws {
-        var tree = try tree([["2-bb", "1-aa"], ["2-cc", "1-aa"]])
-        var merged = tree
-        tree.resolve(conflict: rev("2-cc"), child: nil, tombstone: tombstone)
-        #expect(tree.winner?.id == rev("2-cc"))
-        #expect(tree.conflicts.isEmpty && tree.deletedBranch(over: rev("2-bb")) != nil)
-        merged.resolve(conflict: rev("2-cc"), child: (rev("3-dd"), [], .emptyObject), tombstone: tombstone)
-        #expect(merged.winner?.id == rev("3-dd"))
-        #expect(merged.ancestors(of: rev("3-dd")) == [rev("2-cc"), rev("1-aa")])
-    }
-
-    @Test func `a remote that switched branches makes no conflict without local edits`() throws {
+    @Test func `a client that never had a deleted document may make it anew`() throws {
         var tree = RevisionTree()
-        _ = try tree.insert(
-            history: [rev("2-bb"), rev("1-aa")],
-            flags: [],
-            body: .emptyObject,
-            allowConflict: true,
-            remote: 1,
-            tombstone: tombstone
-        )
-        let outcome = try tree.insert(
-            history: [rev("2-cc"), rev("1-aa")],
-            flags: [],
-            body: .emptyObject,
-            allowConflict: true,
-            remote: 1,
-            tombstone: tombstone
-        )
-        #expect(outcome == .inserted)
-        #expect(tree.winner?.id == rev("2-cc"))
-        #expect(tree.remotes[1] == rev("2-cc"))
-        // An older revision that arrives late changes nothing.
-        _ = try tree.insert(
-            history: [rev("1-aa")],
-            flags: [],
-            body: .emptyObject,
-            allowConflict: true,
-            remote: 1,
-            tombstone: tombstone
-        )
-        #expect(tree.remotes[1] == rev("2-cc"))
+        _ = try tree.insert(arrival(["2-bb", "1-aa"], flags: .deleted))
+        let outcome = try tree.insert(arrival(["1-cc"], from: .client))
+        #expect(outcome == .inserted && tree.current?.id == rev("1-cc"))
     }
 
-    @Test func `a branch that another remote has is closed, and taken back by its tombstone`() throws {
-        var tree = try tree([["2-bb", "1-aa"], ["2-cc", "1-aa"]])
-        tree.noteRemote(5, has: rev("2-bb"), tombstone: tombstone)
-        tree.resolve(conflict: rev("2-cc"), child: nil, tombstone: tombstone)
-        #expect(tree.winner?.id == rev("2-cc"))
-        #expect(tree.deletedBranch(over: rev("2-bb")) == [rev("3-dead"), rev("2-bb")])
-        #expect(tree.supersedes(rev("2-cc"), rev("2-bb")))
-
-        // The remote that has the losing branch takes both without conflict.
-        var remote = try self.tree([["2-bb", "1-aa"]])
-        let outcome = try remote.insert(
-            history: [rev("2-cc"), rev("1-aa")],
-            flags: [],
-            body: .emptyObject,
-            allowConflict: false,
-            deletedBranch: [rev("3-dead"), rev("2-bb")],
-            tombstone: tombstone
-        )
-        #expect(outcome == .inserted && remote.winner?.id == rev("2-cc") && remote.conflicts.isEmpty)
-
+    @Test(arguments: [["4-cc", "2-bb"], [], ["2-bb", "3-cc"], ["2-bb", "2-cc"], ["4294967295-aa", "1-bb"]])
+    func `a history that skips or goes up is refused`(history: [String]) throws {
+        var tree = try tree([["1-aa"]])
+        #expect(throws: RevisionTree.Refusal.badHistory) { try tree.insert(arrival(history)) }
     }
 
-    @Test func `of branches that lost only those stay that a remote has, and a few`() throws {
-        var tree = try tree([["1-ff"]])
-        for digest in ["aa", "bb", "cc", "dd", "ee", "ef"] {
-            _ = try tree.insert(
-                history: [rev("1-\(digest)")],
-                flags: [],
-                body: .emptyObject,
-                allowConflict: true,
-                remote: digest == "aa" ? 7 : nil,
-                tombstone: tombstone
-            )
-            tree.keepLocal(over: rev("1-\(digest)")) { rev("2-\($0.text.dropFirst(2))") }
+    @Test func `a line that names two parents of a revision is refused`() throws {
+        let tree = try tree([["3-cc", "2-bb", "1-aa"]])
+        #expect(throws: RevisionTree.Refusal.badHistory) {
+            var copy = tree
+            _ = try copy.insert(arrival(["4-dd", "3-cc", "2-ee"]))
         }
-        #expect(tree.winner?.id == rev("1-ff") && tree.conflicts.isEmpty)
-        #expect(["aa", "cc", "dd", "ee", "ef"].allSatisfy { tree.contains(rev("1-\($0)")) })
-        #expect(!tree.contains(rev("1-bb")))
     }
 
-    @Test func `a branch that lost is refused when somebody brings it again`() throws {
-        var tree = try tree([["3-cc", "2-bb"]])
-        _ = try tree.insert(
-            history: [rev("4-dd")],
-            flags: [],
-            body: .emptyObject,
-            allowConflict: false,
-            deletedBranch: [rev("4-dead"), rev("3-cc")],
-            tombstone: tombstone
-        )
-        #expect(tree.winner?.id == rev("4-dd"))
-        // What 3-cc followed once is no answer to what 3-cc lost against.
-        #expect(throws: RevisionTree.Refusal.conflict) {
-            try tree.insert(
-                history: [rev("2-bb")],
-                flags: .deleted,
-                body: .emptyObject,
-                allowConflict: false,
-                deletedBranch: [rev("5-dead"), rev("4-dd")],
-                tombstone: tombstone
-            )
+    @Test func `invented ancestors that fill a gap are not taken for revisions`() throws {
+        let tree = try tree([["3-cc", "2-faded00012345678", "1-aa"]])
+        #expect(tree.line(rev("3-cc")) == [rev("3-cc"), rev("1-aa")])
+    }
+
+    // MARK: Hubs
+
+    @Test func `a hub's revision with the content of ours is a copy of ours, and supersedes nothing`() throws {
+        var tree = try tree([["1-aa"]])
+        tree.insertLocal(rev("2-bb"), parent: rev("1-aa"), flags: [], body: body("mine"))
+        _ = try tree.insert(arrival(["3-dd", "2-cc", "1-aa"], from: .hub, remote: 1, body: body("mine")))
+        #expect(tree.original(rev("3-dd")) == rev("2-bb"))
+        #expect(tree.current?.id == rev("3-dd"))
+        // The rank of a copy is that of its original.
+        _ = try tree.insert(arrival(["2-ff", "1-aa"]))
+        #expect(tree.current?.id == rev("2-ff"))
+    }
+
+    @Test func `what merely repeats what a hub said before has no say`() throws {
+        var tree = RevisionTree()
+        _ = try tree.insert(arrival(["2-bb", "1-aa"], from: .hub, flags: .deleted, remote: 1))
+        _ = try tree.insert(arrival(["60-cc", "59-cc"], from: .hub, remote: 1))
+        #expect(tree.current?.id == rev("60-cc"))
+        // Also where the hub purged a live document and it was made anew.
+        _ = try tree.insert(arrival(["1-dd"], from: .hub, remote: 1))
+        #expect(tree.current?.id == rev("1-dd"))
+    }
+
+    @Test func `an edit that the hub never had is no repetition`() throws {
+        var tree = RevisionTree()
+        _ = try tree.insert(arrival(["1-aa"], from: .hub, remote: 1))
+        tree.insertLocal(rev("2-bb"), parent: rev("1-aa"), flags: [], body: body("mine"))
+        _ = try tree.insert(arrival(["1-cc"], from: .hub, remote: 1))
+        #expect(tree.current?.id == rev("2-bb"))
+    }
+
+    @Test func `what a hub announced before it took ours closes nothing`() throws {
+        var tree = RevisionTree()
+        tree.insertLocal(rev("1-bb"), parent: nil, flags: [], body: body("mine"))
+        tree.note(1, has: rev("1-bb"))
+        var old = arrival(["2-aa", "1-aa"], from: .hub, flags: .deleted, remote: 1)
+        old.isOutdated = true
+        _ = try tree.insert(old)
+        #expect(tree.current?.id == rev("1-bb") && tree.remotes[1] == rev("1-bb"))
+    }
+
+    @Test func `a copy that a hub took stands for its original`() throws {
+        var tree = try tree([["3-aa", "2-aa", "1-aa"]])
+        _ = try tree.insert(arrival(["2-bb", "1-aa"], from: .hub, remote: 1))
+        tree.announceCopy(rev("3-0c"))
+        #expect(tree.current?.id == rev("3-aa"))
+        tree.adoptCopy(rev("3-0c"), parent: rev("2-bb"), remote: 1)
+        #expect(tree.remotes[1] == rev("3-0c") && tree.original(rev("3-0c")) == rev("3-aa"))
+        #expect(tree.current?.body == body("3-aa"))
+    }
+
+    // MARK: Resolvers
+
+    private func pending() throws -> RevisionTree {
+        var tree = try tree([["2-bb", "1-aa"]])
+        var theirs = arrival(["2-cc", "1-aa"], remote: 1)
+        theirs.asksResolver = true
+        let outcome = try tree.insert(theirs)
+        #expect(outcome == .pending)
+        #expect(tree.current?.id == rev("2-bb") && tree.pending.map(\.id) == [rev("2-cc")])
+        return tree
+    }
+
+    private func make(parent: RevisionID, isDeleted: Bool, body: JSONText) -> RevisionTree.Node {
+        RevisionTree.Node(id: rev("\(parent.generation + 1)-ee"), parent: parent, flags: [], body: body)
+    }
+
+    @Test func `a resolver's verdict closes the loser, and a merge both`() throws {
+        let merge = RevisionTree.Verdict.merged(body: body("m"), isDeleted: false, parent: rev("2-cc"))
+        let cases: [(RevisionTree.Verdict, String, [String])] = [
+            (.local, "2-bb", ["2-cc"]), (.remote, "2-cc", ["2-bb"]), (.byRule, "2-cc", []),
+            (merge, "3-ee", ["2-bb", "2-cc"]),
+        ]
+        for (verdict, current, closed) in cases {
+            var tree = try pending()
+            tree.settle(rev("2-cc"), verdict, make: make)
+            #expect(tree.current?.id == rev(current) && tree.pending.isEmpty)
+            #expect(tree.closed == Set(closed.map(rev)))
         }
-        // So its sender follows what won.
-        var sender = try self.tree([["2-bb"], ["4-dd"]])
-        sender.keepLocal(over: rev("4-dd"), tombstone: tombstone)
-        #expect(sender.winner?.id == rev("2-bb"))
-        let hasFollowed = sender.follow(rev("4-dd"), child: rev("5-ee"), tombstone: tombstone)
-        #expect(hasFollowed && sender.winner?.id == rev("5-ee"))
-        #expect(sender.ancestors(of: rev("5-ee")) == [rev("4-dd")])
-        let followsUnknown = sender.follow(rev("9-99"), child: rev("10-ee"), tombstone: tombstone)
-        #expect(!followsUnknown)
     }
 
-    @Test func `long histories are pruned, and what a remote has is kept with its body`() throws {
+    @Test func `nobody is asked about two deletions, equal content, or a deletion of another document`() throws {
+        let cases: [(RevisionTree.Flags, [String], JSONText?)] = [
+            (.deleted, ["2-cc", "1-aa"], nil), ([], ["2-cc", "1-aa"], body("2-bb")), ([], ["2-cc", "1-cc"], nil),
+        ]
+        for (flags, theirs, content) in cases {
+            var tree = RevisionTree()
+            _ = try tree.insert(arrival(["2-bb", "1-aa"], flags: content == nil ? .deleted : []))
+            var arrival = arrival(theirs, flags: flags, remote: 1, body: content)
+            arrival.asksResolver = true
+            let outcome = try tree.insert(arrival)
+            #expect(outcome == .inserted && tree.pending.isEmpty)
+        }
+    }
+
+    // MARK: Storing
+
+    @Test func `what a remote is known to have never goes back`() throws {
+        var tree = try tree([["3-cc", "2-bb", "1-aa"]])
+        tree.note(5, has: rev("3-cc"))
+        tree.note(5, has: rev("2-bb"))
+        #expect(tree.remotes[5] == rev("3-cc"))
+    }
+
+    @Test func `long histories are pruned; marks stay with their bodies, and origins`() throws {
         var tree = RevisionTree()
         tree.insertLocal(rev("1-aa"), parent: nil, flags: [], body: try JSONText("{\"n\":1}"))
-        tree.noteRemote(7, has: rev("1-aa"), tombstone: tombstone)
         for generation in 2...200 {
+            if generation == 11 { tree.note(7, has: rev("10-aa")) }
             tree.insertLocal(
                 rev("\(generation)-aa"),
                 parent: rev("\(generation - 1)-aa"),
@@ -249,25 +246,55 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
                 body: try JSONText("{\"n\":\(generation)}")
             )
         }
-        #expect(tree.nodes.count == 51)
-        #expect(tree.node(rev("1-aa"))?.body?.description == "{\"n\":1}")
+        #expect(tree.nodes.count == 52)
+        #expect(tree.node(rev("10-aa"))?.body?.description == "{\"n\":10}")
         #expect(tree.node(rev("199-aa"))?.body == nil)
-        #expect(tree.ancestors(of: rev("200-aa")).last == rev("1-aa"))
+        #expect(tree.ancestors(of: rev("200-aa")).suffix(2) == [rev("10-aa"), rev("1-aa")])
     }
 
-    @Test func `encoding and decoding give the same tree`() throws {
+    @Test func `a history of a hundred thousand ancestors is cut as it comes`() throws {
+        var tree = RevisionTree()
+        let history = (1...100_000).reversed().map { RevisionID(generation: $0, digest: [0xAB]) }
+        _ = try tree.insert(
+            RevisionTree.Arrival(history: history, flags: [], body: .emptyObject, sender: .hub)
+        )
+        #expect(tree.nodes.count <= RevisionTree.maximumDepth + 2)
+        #expect(tree.line(history[0]).last == history.last)
+    }
+
+    @Test func `a tree of format 1 shows what it showed, and its closed branches stay closed`() throws {
+        // 3-cc is current; 2-bb lost, closed by the tombstone 3-dead; 2-ee waits for a resolver.
+        func node(_ flags: UInt8, _ parent: UInt8, _ generation: UInt8, _ digest: [UInt8], _ body: String?)
+            -> [UInt8]
+        {
+            [flags, parent, generation, UInt8(digest.count)] + digest
+                + (body.map { [UInt8($0.utf8.count + 1)] + Array($0.utf8) } ?? [0])
+        }
+        var bytes: [UInt8] = [1, 6]
+        bytes += node(0, 6, 3, [0xCC], nil) + node(5, 3, 3, [0xDE, 0xAD], "{}") + node(0, 5, 2, [0xBB], "{}")
+        bytes += node(2, 5, 2, [0xEE], "{\"x\":1}") + node(0, 0, 1, [0xAA], nil)
+        bytes += node(0, 5, 2, [0xCC], nil) + [7, 2]
+        let tree = try #require(
+            RevisionTree(encoded: bytes, currentBody: .emptyObject) { leaf in
+                RevisionID(generation: leaf.generation + 1, digest: [0xDE, 0xAD])
+            }
+        )
+        #expect(tree.current?.id == rev("3-cc"))
+        #expect(!tree.contains(rev("3-dead")) && tree.closed == [rev("2-bb")])
+        #expect(tree.pending.map(\.id) == [rev("2-ee")] && tree.remotes == [7: rev("2-bb")])
+        #expect(tree.problems.isEmpty)
+    }
+
+    @Test func `no bytes, however broken, make a tree that traps`() throws {
         var tree = try tree([
             ["3-cc", "2-bb", "1-aa"], ["3-dd", "2-bb"], ["1-0123456789abcdef0123456789abcdef01234567"],
         ])
-        tree.noteRemote(3, has: rev("2-bb"), tombstone: tombstone)
+        tree.note(3, has: rev("2-bb"))
+        tree.announceCopy(rev("7-0c"))
         let bytes = try #require(tree.encoded)
-        let winner = try #require(tree.winner)
-        let body = try #require(winner.body)
-        let again = try #require(RevisionTree(encoded: bytes, winnerBody: body))
-        #expect(Set(again.nodes) == Set(tree.nodes))
-        #expect(again.remotes == tree.remotes)
+        let body = try #require(tree.current?.body)
         for count in 0..<bytes.count {
-            _ = RevisionTree(encoded: Array(bytes.prefix(count)), winnerBody: body)
+            _ = RevisionTree(encoded: Array(bytes.prefix(count)), currentBody: body) { $0 }
         }
         var generator = SeededGenerator(seed: 3)
         for _ in 0..<20_000 {
@@ -276,7 +303,7 @@ private func tombstone(_ leaf: RevisionID) -> RevisionID { rev("\(leaf.generatio
                 in: 0...255,
                 using: &generator
             )
-            _ = RevisionTree(encoded: broken, winnerBody: body)
+            _ = RevisionTree(encoded: broken, currentBody: body) { $0 }?.current
         }
     }
 }

@@ -80,7 +80,7 @@ struct ActiveReplayTests {
                         store: store,
                         collection: handles[notice.collection],
                         documentID: notice.documentID,
-                        closesBranches: notice.closesBranches
+                        peer: notice.peer
                     )
                     do { try resolution.runNow(DefaultConflictResolver.resolve) } catch {
                         return LoveseatError(storage: error)

@@ -43,8 +43,7 @@ final class ReplayedPeer {
             history: try history.map { try #require(RevisionID($0)) },
             isDeleted: properties["deleted"] != nil,
             body: try JSONText(revision.body.isEmpty ? Array("{}".utf8) : revision.body),
-            allowConflict: false,
-            remote: nil
+            sender: .client
         )
         let handle = try collection(name)
         _ = try store.write { try $0.insert(incoming, in: handle) }

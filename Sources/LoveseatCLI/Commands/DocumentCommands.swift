@@ -202,7 +202,12 @@ struct Revisions: ParsableCommand {
         commandName: "revs",
         abstract: "Show a document's revisions, newest first.",
         discussion:
-            "Of each: its ID, its parent, and whether it is current, a leaf, deleted, in conflict or closed."
+            """
+            Of each: its ID, its parent, and what it is: current; a leaf; deleted; a candidate, which nobody has superseded; \
+            closed, given up by somebody who knew it; in conflict, waiting for the app's resolver; a copy, which some database \
+            made of another revision for a peer that takes only what descends from its own. Where a document has several \
+            lines, the origin, its line's first revision, tells which document it is of.
+            """
     )
 
     @OptionGroup var options: CollectionOptions
@@ -219,9 +224,16 @@ struct Revisions: ParsableCommand {
                     "revision": .string(revision.id.text),
                     "parent": revision.parent.map { .string($0.text) } ?? .null,
                     "flags": .array(revision.flags.map { .string($0) }),
+                    "copyOf": revision.original.map { .string($0.text) } ?? .null,
+                    "origins": .array(revision.origins.map { .string($0.text) }),
                 ])
             } else {
-                let flags = revision.flags.joined(separator: " ")
+                var words = revision.flags
+                if let original = revision.original { words.append("copy of \(original)") }
+                if !revision.origins.isEmpty {
+                    words.append("origin " + revision.origins.map(\.text).joined(separator: " and "))
+                }
+                let flags = words.joined(separator: " ")
                 try Output.standard.line("\(revision.id)\t\(revision.parent?.text ?? "-")\t\(flags)")
             }
         }

@@ -6,9 +6,15 @@ extension Collection {
     /// A revision of a document's tree.
     package struct TreeRevision: Sendable {
         package let id: RevisionID
+        /// The nearest ancestor that is kept.
         package let parent: RevisionID?
-        /// `current`, `leaf`, `deleted`, `conflict`, `closed`.
+        /// `current`, `leaf`, `deleted`, `conflict` (waits for a resolver), `candidate` (nobody has superseded it), `closed`
+        /// (somebody gave it up).
         package let flags: [String]
+        /// What it is a copy of, made for a peer that takes only what descends from its own revision.
+        package let original: RevisionID?
+        /// The first revisions of the documents that it belongs to; empty for a document with one line.
+        package let origins: [RevisionID]
     }
 
     /// A change, as the collection's order of changes has it.
@@ -66,14 +72,23 @@ extension Collection {
     /// A document's revisions, newest first.
     package func revisions(of id: String) throws -> [TreeRevision] {
         let tree = try tree(of: id)
-        return tree.nodes.sorted { $0.id > $1.id }.map { node in
+        let current = tree.current?.id
+        let candidates = Set(tree.candidates.map(\.node.id))
+        return tree.nodes.values.sorted { $0.id > $1.id }.map { node in
             var flags: [String] = []
-            if node.id == tree.winner?.id { flags.append("current") }
+            if node.id == current { flags.append("current") }
             if tree.isLeaf(node.id) { flags.append("leaf") }
             if node.isDeleted { flags.append("deleted") }
-            if node.isConflict { flags.append("conflict") }
-            if node.flags.contains(.closed) { flags.append("closed") }
-            return TreeRevision(id: node.id, parent: node.parent, flags: flags)
+            if node.flags.contains(.pending) { flags.append("conflict") }
+            if candidates.contains(node.id), node.id != current { flags.append("candidate") }
+            if tree.closed.contains(tree.original(node.id)) { flags.append("closed") }
+            return TreeRevision(
+                id: node.id,
+                parent: node.parent,
+                flags: flags,
+                original: tree.copies[node.id] == nil ? nil : tree.original(node.id),
+                origins: tree.isLine ? [] : tree.origins(of: node.id).sorted(by: >)
+            )
         }
     }
 

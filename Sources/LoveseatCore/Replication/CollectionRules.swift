@@ -11,6 +11,8 @@ package struct CollectionRules: Sendable {
     package var documentIDs: Set<String>?
     package var pushFilter: Filter?
     package var pullFilter: Filter?
+    /// The app decides between two versions of a document, not the rule.
+    package var asksResolver = false
 
     package init() {}
 }

@@ -1,4 +1,4 @@
-import LoveseatModel
+package import LoveseatModel
 package import LoveseatReplication
 package import LoveseatStorage
 
@@ -7,12 +7,15 @@ package struct ConflictResolution: Sendable {
     package let store: DocumentStore
     package let collection: CollectionHandle
     package let documentID: String
-    /// Whether the peer takes a `deleted_branch`.
-    package let closesBranches: Bool
+    package let peer: RevisionTree.PeerKind
 
-    package init(store: DocumentStore, collection: CollectionHandle, documentID: String, closesBranches: Bool)
-    {
-        self.closesBranches = closesBranches
+    package init(
+        store: DocumentStore,
+        collection: CollectionHandle,
+        documentID: String,
+        peer: RevisionTree.PeerKind
+    ) {
+        self.peer = peer
         self.store = store
         self.collection = collection
         self.documentID = documentID
@@ -27,11 +30,8 @@ package struct ConflictResolution: Sendable {
         }
         guard record.hasConflicts else { return nil }
         let tree = try record.tree()
-        guard let remote = tree.conflicts.first, let body = remote.body else { return nil }
-        let mine = Set([record.revision] + tree.ancestors(of: record.revision))
-        let base = ([remote.id] + tree.ancestors(of: remote.id)).first { mine.contains($0) }.flatMap {
-            tree.node($0)
-        }
+        guard let remote = tree.pending.first, let body = remote.body else { return nil }
+        let base = tree.commonAncestor(record.revision, remote.id).flatMap { tree.node($0) }
         return ConflictCase(
             documentID: documentID,
             local: .init(revision: record.revision, isDeleted: record.isDeleted, body: record.body),
@@ -43,31 +43,32 @@ package struct ConflictResolution: Sendable {
     }
 
     /// Stores a result; false if the document has changed meanwhile, so that the resolver must look again.
-    package func store(_ resolution: Resolution, of conflict: ConflictCase) throws -> Bool {
+    package func store(_ verdict: RevisionTree.Verdict, of conflict: ConflictCase) throws -> Bool {
         try store.write {
             try $0.resolve(
                 documentID,
                 in: collection,
                 local: conflict.local.revision,
                 remote: conflict.remote.revision,
-                resolution.settlement(of: conflict, closesBranches: closesBranches)
+                verdict
             ) != nil
         }
     }
 
     /// Settles all of them with a resolver that takes its time.
-    package func run(_ resolver: (ConflictCase) async throws -> Resolution) async throws {
+    ///
+    /// `resolver`: nil for the rule that all peers share.
+    package func run(_ resolver: ((ConflictCase) async throws -> Resolution)?) async throws {
         while let conflict = try next() {
-            let resolution =
-                if let agreement = conflict.agreement { agreement } else { try await resolver(conflict) }
-            _ = try store(resolution, of: conflict)
+            let verdict = try await resolver?(conflict).verdict(on: conflict, with: peer)
+            _ = try store(verdict ?? .byRule, of: conflict)
         }
     }
 
     /// Settles all of them at once, for resolvers that only look at the conflict.
     package func runNow(_ resolver: (ConflictCase) throws -> Resolution) throws {
         while let conflict = try next() {
-            _ = try store(try conflict.agreement ?? resolver(conflict), of: conflict)
+            _ = try store(try resolver(conflict).verdict(on: conflict, with: peer), of: conflict)
         }
     }
 }

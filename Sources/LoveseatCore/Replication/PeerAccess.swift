@@ -99,7 +99,19 @@ extension StoreReplica {
             let next =
                 revision.isDeleted && current != nil
                 ? .write : access.access(to: candidate, in: collection.name)
-            guard min(current ?? .write, next) < .write else { return nil }
+            // What the peer tells beside the revision becomes part of the document too.
+            let told = revision.knowledge?.nodes.lazy.filter { $0.body != nil && !$0.isDeleted }
+                .map { node in
+                    let told = FilterCandidate(
+                        documentID: revision.documentID,
+                        revision: node.id,
+                        isDeleted: false,
+                        body: node.body ?? .emptyObject
+                    )
+                    return access.access(to: told, in: collection.name)
+                }
+                .min()
+            guard min(current ?? .write, min(next, told ?? .write)) < .write else { return nil }
             return LoveseatError(.httpForbidden, "you may not write \"\(revision.documentID)\"")
         }
         let written = zip(revisions, refusals).compactMap { $1 == nil ? $0.documentID : nil }

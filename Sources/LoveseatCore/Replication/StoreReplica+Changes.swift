@@ -4,9 +4,6 @@ import LoveseatStorage
 
 /// What is offered to the peer, what is wanted of what it offers, and what the app's filters say.
 extension StoreReplica {
-    /// Revisions remembered as disputed over one connection.
-    private static let mostDisputed = 10_000
-
     /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
     private static let rowsScanned = 1_000
 
@@ -55,9 +52,7 @@ extension StoreReplica {
         if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
-        let ancestor =
-            try trusted.flatMap { try record.remoteAncestor($0) }
-            ?? (query.isForPush && !disputed.isEmpty ? known(record) : nil)
+        let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
         if ancestor == record.revision { return nil }
         return LocalChange(
             sequence: record.sequence,
@@ -69,12 +64,6 @@ extension StoreReplica {
         )
     }
 
-    /// What the peer announced of a document over this connection although it lost here.
-    private func known(_ record: DocumentRecord) throws -> RevisionID? {
-        guard let revision = disputed[record.id], try record.tree().contains(revision) else { return nil }
-        return revision
-    }
-
     // MARK: Filters
 
     func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool, in index: Int) -> Bool {
@@ -82,7 +71,7 @@ extension StoreReplica {
     }
 
     /// What the app wants of a collection; nil if it said nothing.
-    private func rule(_ index: Int) -> CollectionRules? { rules.indices.contains(index) ? rules[index] : nil }
+    func rule(_ index: Int) -> CollectionRules? { rules.indices.contains(index) ? rules[index] : nil }
 
     func removeAccess(_ ids: [String], in index: Int) throws -> StoreAnswer {
         let revisions = try store.readRows { view in
@@ -115,12 +104,8 @@ extension StoreReplica {
                     mayRead(record, in: collection)
                 else { return .wanted(ancestors: []) }
                 let tree = record.revision == change.revision ? nil : try record.tree()
-                if tree?.contains(change.revision) ?? true {
-                    let lostHere = tree.map { !$0.isKnownToFollow(change.revision) } ?? false
-                    if lostHere, disputed.count < Self.mostDisputed {
-                        disputed[change.documentID] = change.revision
-                    }
-                    if let remote, try lostHere || record.remoteAncestor(remote) != change.revision {
+                if tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true {
+                    if let remote, try record.remoteAncestor(remote) != change.revision {
                         marks.append(
                             DocumentRevision(documentID: change.documentID, revision: change.revision)
                         )
@@ -131,7 +116,7 @@ extension StoreReplica {
                 if remote == nil, record.revision.generation >= change.revision.generation {
                     return .conflict
                 }
-                let ancestors = (tree?.nodes ?? []).map(\.id).filter {
+                let ancestors = try (tree ?? record.tree()).nodes.keys.filter {
                     $0.generation < change.revision.generation
                 }
                 return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
@@ -156,7 +141,11 @@ extension StoreReplica {
         }
     }
 
-    func judge(_ proposals: [ProposedChange], in collection: CollectionHandle) throws -> StoreAnswer {
+    func judge(
+        _ proposals: [ProposedChange],
+        from peer: RevisionTree.PeerKind,
+        in collection: CollectionHandle
+    ) throws -> StoreAnswer {
         .proposalVerdicts(
             try store.readRows { view in
                 try proposals.map { proposal in
@@ -164,34 +153,13 @@ extension StoreReplica {
                         mayRead(record, in: collection)
                     else { return .wanted }
                     if record.revision == proposal.revision { return .alreadyHere }
+                    // It brings its reasons, and is answered with ours.
+                    if peer == .loveseat { return .wanted }
                     if record.revision == proposal.serverRevision { return .wanted }
                     if proposal.serverRevision == nil, record.isDeleted { return .wanted }
                     return .conflict(record.revision)
                 }
             }
-        )
-    }
-
-    func compare(
-        _ id: String,
-        _ revision: RevisionID,
-        with other: RevisionID?,
-        in collection: CollectionHandle
-    ) throws -> RevisionComparison {
-        guard let record = try store.readRows({ try $0.record(id, in: collection) }) else {
-            return RevisionComparison(
-                isCurrent: false,
-                supersedes: false,
-                remoteAncestor: nil,
-                hasConflict: false
-            )
-        }
-        let tree = try record.tree()
-        return RevisionComparison(
-            isCurrent: record.revision == revision,
-            supersedes: other.map { tree.supersedes(revision, $0) } ?? false,
-            remoteAncestor: try remote.flatMap { try record.remoteAncestor($0) },
-            hasConflict: record.hasConflicts
         )
     }
 }

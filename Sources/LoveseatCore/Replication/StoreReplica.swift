@@ -14,8 +14,6 @@ package final class StoreReplica: ReplicaStore {
     let access: PeerAccess?
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     var read = RecentRecords()
-    /// What the peer announced over this connection although it lost here. To be believed also when older marks are not.
-    var disputed: [String: RevisionID] = [:]
     let nowMilliseconds: () -> Int64
 
     /// For the active side.
@@ -76,24 +74,29 @@ package final class StoreReplica: ReplicaStore {
         case .bindCollections(let names, let ids): return try bind(names, ids)
         case .readChanges(let index, let query): return try readChanges(index, query)
         case .judgeChanges(let index, let changes): return try judge(changes, in: collections[index])
-        case .judgeProposals(let index, let proposals): return try judge(proposals, in: collections[index])
-        case .compare(let index, let id, let revision, let other):
-            return .compared(try compare(id, revision, with: other, in: collections[index]))
-        case .follow(let index, let id, let revision, let peer):
+        case .judgeProposals(let index, let proposals, let peer):
+            return try judge(proposals, from: peer, in: collections[index])
+        case .meet(let index, let change, let state):
+            return .met(try meet(change, state, in: collections[index]))
+        case .adoptCopy(let index, let id, let copy, let parent):
+            guard let remote else { return .done }
             try store.write {
-                try $0.follow(id, in: collections[index], local: revision, remote: peer)
+                try $0.adoptCopy(copy, of: id, parent: parent, remote: remote, in: collections[index])
             }
             return .done
+        case .hear(let index, let id, let knowledge, let current):
+            return .heard(agrees: try hear(knowledge, current: current, of: id, in: index))
         case .readRevisions(let index, let requests):
             let found = try store.readRows { view in
-                try requests.map { try read($0, in: collections[index], view) }
+                try requests.map { try read($0, in: index, view) }
             }
-            return .revisions(try granting(found, requests, in: collections[index]))
+            let sendable = try zip(requests, found).map { try copyingForHub($1, $0, in: collections[index]) }
+            return .revisions(try granting(sendable, requests, in: collections[index]))
         case .readRevocations(let index): return try readRevocations(collections[index])
         case .forgetGrants(let index, let ids):
             try forgetGrants(ids, in: collections[index])
             return .done
-        case .insert(let index, let revisions): return try insert(revisions, in: collections[index])
+        case .insert(let index, let revisions): return try insert(revisions, in: index)
         case .markSynced(let index, let revisions):
             try mark(revisions, in: collections[index])
             return .done
@@ -169,88 +172,5 @@ package final class StoreReplica: ReplicaStore {
                 )
             }
         )
-    }
-
-    // MARK: Revisions
-
-    private func read(
-        _ request: RevisionRequest,
-        in collection: CollectionHandle,
-        _ view: ReadTransaction
-    ) throws -> OutgoingRevision {
-        let kept = read.take(request, of: collection)
-        guard let record = try kept ?? view.record(request.documentID, in: collection) else {
-            return .missing
-        }
-        guard record.revision == request.revision else { return .obsolete(current: record.revision) }
-        guard record.encodedTree != nil else {
-            return .found(
-                SendableRevision(
-                    revision: record.revision,
-                    history: [],
-                    isDeleted: record.isDeleted,
-                    body: record.body
-                )
-            )
-        }
-        let tree = try record.tree()
-        let ancestors = tree.ancestors(of: record.revision)
-        let isDescendant = request.known.isEmpty || request.known.contains { ancestors.contains($0) }
-        var content = SendableRevision(
-            revision: record.revision,
-            history: RevisionHistory.toSend(
-                ancestors,
-                of: record.revision,
-                known: request.known,
-                limit: request.maxHistory
-            ),
-            isDeleted: record.isDeleted,
-            body: record.body,
-            deletedBranch: isDescendant
-                ? [] : request.known.lazy.compactMap { tree.deletedBranch(over: $0) }.first ?? []
-        )
-        if request.wantsDelta, !record.isDeleted { content.deltaBase = deltaBase(request.known, in: tree) }
-        return .found(content)
-    }
-
-    /// The first revision that the peer has and whose body is here (replication.md §10.1). Not one that deletes.
-    private func deltaBase(_ known: [RevisionID], in tree: RevisionTree) -> SendableRevision.DeltaBase? {
-        let nodes = known.lazy.compactMap { tree.node($0) }
-        guard let node = nodes.first(where: { $0.body != nil }), !node.isDeleted, let body = node.body else {
-            return nil
-        }
-        return SendableRevision.DeltaBase(revision: node.id, body: body)
-    }
-
-    private func insert(_ revisions: [IncomingRevision], in collection: CollectionHandle) throws
-        -> StoreAnswer
-    {
-        let refusals = try refusals(of: revisions, in: collection)
-        let results: [InsertResult] = try store.write { transaction in
-            try zip(revisions, refusals).map { revision, refusal in
-                if let refusal { return .failed(refusal) }
-                var incoming = IncomingRecord(
-                    documentID: revision.documentID,
-                    history: revision.history,
-                    isDeleted: revision.isDeleted,
-                    body: revision.body,
-                    allowConflict: remote != nil && !revision.noConflicts,
-                    remote: remote
-                )
-                incoming.deletedBranch = revision.deletedBranch
-                do {
-                    switch try transaction.insert(incoming, in: collection) {
-                    case .alreadyPresent: return .alreadyHere
-                    case .inserted: return .inserted
-                    case .insertedAsConflict: return .conflict
-                    }
-                } catch let refusal as RevisionTree.Refusal {
-                    return refusal == .conflict ? .refusedConflict : .badHistory
-                } catch let error as LoveseatError where error.code == .corruptRevisionData {
-                    return .failed(error)
-                }
-            }
-        }
-        return .inserted(results)
     }
 }

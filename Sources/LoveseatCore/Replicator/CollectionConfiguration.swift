@@ -49,6 +49,7 @@ public struct CollectionConfiguration: Sendable {
         if let documentIDs, !documentIDs.isEmpty { rules.documentIDs = Set(documentIDs) }
         rules.pushFilter = pushFilter.map(Self.filter)
         rules.pullFilter = pullFilter.map(Self.filter)
+        rules.asksResolver = conflictResolver.map { !($0 is DefaultResolver) } ?? false
         return rules
     }
 

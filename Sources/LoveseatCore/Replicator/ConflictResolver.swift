@@ -55,7 +55,7 @@ private struct ClosureResolver: ConflictResolverProtocol {
     func resolve(conflict: Conflict) async throws -> Document? { try await body(conflict) }
 }
 
-private struct DefaultResolver: ConflictResolverProtocol {
+struct DefaultResolver: ConflictResolverProtocol {
     func resolve(conflict: Conflict) async throws -> Document? {
         switch DefaultConflictResolver.resolve(conflict.sides) {
         case .local: conflict.localDocument

@@ -42,9 +42,11 @@ final class ConflictWorker: Sendable {
             store: store,
             collection: entry.collection.handle,
             documentID: notice.documentID,
-            closesBranches: notice.closesBranches
+            peer: notice.peer
         )
-        let resolver = entry.conflictResolver ?? ConflictResolver.default
+        guard let resolver = entry.conflictResolver, !(resolver is DefaultResolver) else {
+            return try await resolution.run(nil)
+        }
         try await resolution.run { [self] conflict in
             let count = counts.withLock { counts in
                 counts[key, default: 0] += 1

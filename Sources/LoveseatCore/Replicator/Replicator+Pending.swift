@@ -87,9 +87,13 @@ struct PendingDocuments {
         record.expires.map { $0 <= ExpirationTimer.now } ?? false
     }
 
-    /// Whether the peer is known to have the current revision.
+    /// Whether the peer is known to have the current revision, or the same content under another one.
     func isAtPeer(_ record: DocumentRecord) throws -> Bool {
-        try record.remoteAncestor(setup.remote) == record.revision
+        guard let mark = try record.remoteAncestor(setup.remote) else { return false }
+        if mark == record.revision { return true }
+        let tree = try record.tree()
+        guard let theirs = tree.node(mark), let ours = tree.current else { return false }
+        return !tree.isAncestor(mark, of: ours.id) && RevisionTree.saysTheSame(theirs, ours)
     }
 
     /// The app's code runs outside transactions, since it may use the database.

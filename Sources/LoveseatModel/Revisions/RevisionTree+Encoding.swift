@@ -1,77 +1,157 @@
-/// The bytes that the database keeps of a tree, beside the winner's own row (docs/schema.md).
+/// The bytes that the database keeps of a tree, beside the current revision's own row (docs/schema.md).
 ///
-/// A version byte; the number of nodes; each node as flags, parent (its position + 1, or 0), generation, digest
-/// length, digest, body length + 1 or 0, body; then pairs of a remote's number and a node's position. Numbers are
-/// varints. The winner comes first and leaves its body to its row.
+/// A version byte, 2; the number of nodes; each node as flags, parent (its position + 1, or 0), revision ID, body length + 1
+/// or 0, body; the number of remotes, then pairs of a remote's number and a node's position; the number of closed
+/// revisions, then their IDs; the number of copies, then each one's ID, its number of sources, and the two IDs of each.
+/// A revision ID is its generation, the length of its digest, and the digest. Numbers are varints. The current revision
+/// comes first and leaves its body to its row.
 extension RevisionTree {
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
 
     /// The stored form; nil for the common document of one revision that no remote is known to have.
     package var encoded: [UInt8]? {
-        guard let winner, nodes.count > 1 || !remotes.isEmpty else { return nil }
-        let ordered = [winner] + nodes.filter { $0.id != winner.id }
+        guard let current, nodes.count > 1 || !remotes.isEmpty || !isLine else { return nil }
+        let ordered = [current] + nodes.values.filter { $0.id != current.id }.sorted { $0.id > $1.id }
         let positions = Dictionary(ordered.enumerated().map { ($1.id, $0) }) { first, _ in first }
         var bytes: [UInt8] = [Self.version]
         bytes.appendCompact(ordered.count)
         for (index, node) in ordered.enumerated() {
             bytes.append(node.flags.rawValue)
             bytes.appendCompact(node.parent.flatMap { positions[$0] }.map { $0 + 1 } ?? 0)
-            bytes.appendCompact(Int(node.id.generation))
-            let digest = Array(node.id.digest.utf8)
-            bytes.appendCompact(digest.count / 2)
-            for pair in stride(from: 0, to: digest.count - 1, by: 2) {
-                bytes.append(
-                    (hexadecimalDigit(digest[pair]) ?? 0) << 4 | (hexadecimalDigit(digest[pair + 1]) ?? 0)
-                )
-            }
+            bytes.append(node.id)
             let body = index == 0 ? nil : node.body
             bytes.appendCompact(body.map { $0.bytes.count + 1 } ?? 0)
             bytes.append(contentsOf: body?.bytes ?? [])
         }
-        for (remote, id) in remotes.sorted(by: { $0.key < $1.key }) {
-            guard let position = positions[id] else { continue }
+        let marks = remotes.compactMap { remote, id in positions[id].map { (remote, $0) } }
+        bytes.appendCompact(marks.count)
+        for (remote, position) in marks.sorted(by: { $0.0 < $1.0 }) {
             bytes.appendCompact(remote)
             bytes.appendCompact(position)
+        }
+        bytes.appendCompact(closed.count)
+        for id in closed.sorted(by: >) { bytes.append(id) }
+        bytes.appendCompact(copies.count)
+        for (id, sources) in copies.sorted(by: { $0.key > $1.key }) {
+            bytes.append(id)
+            bytes.appendCompact(sources.count)
+            for source in sources.sorted(by: { ($0.original, $0.origin) > ($1.original, $1.origin) }) {
+                bytes.append(source.original)
+                bytes.append(source.origin)
+            }
         }
         return bytes
     }
 
     /// Reads the stored form; nil if the bytes are not one.
-    package init?(encoded bytes: [UInt8], winnerBody: JSONText) {
+    ///
+    /// `closing`: the ID of the tombstone with which version 1 closed the branch of a revision.
+    package init?(
+        encoded bytes: [UInt8],
+        currentBody: JSONText,
+        closing: (RevisionID) -> RevisionID
+    ) {
         var input = bytes[...]
-        guard input.popFirst() == Self.version, let count = input.popCompact(), count > 0,
-            count <= bytes.count
+        guard let version = input.popFirst(), version == 1 || version == Self.version,
+            var nodes = Self.nodes(&input, currentBody: currentBody)
         else { return nil }
+        guard version == Self.version else {
+            guard let remotes = Self.marks(&input, nodes, count: nil) else { return nil }
+            self.init(version1: &nodes, remotes: remotes, closing: closing)
+            return
+        }
+        guard let count = input.popCompact(), let remotes = Self.marks(&input, nodes, count: count) else {
+            return nil
+        }
+        self.init(nodes: nodes, remotes: remotes)
+        guard let closedCount = input.popCompact() else { return nil }
+        for _ in 0..<closedCount {
+            guard let id = input.popRevision() else { return nil }
+            closed.insert(id)
+        }
+        guard let copyCount = input.popCompact() else { return nil }
+        for _ in 0..<copyCount {
+            guard let id = input.popRevision(), let sourceCount = input.popCompact() else { return nil }
+            for _ in 0..<sourceCount {
+                guard let original = input.popRevision(), let origin = input.popRevision() else { return nil }
+                copies[id, default: []].insert(Source(original: original, origin: origin))
+            }
+        }
+    }
+
+    private static func nodes(_ input: inout ArraySlice<UInt8>, currentBody: JSONText) -> [Node]? {
+        guard let count = input.popCompact(), count > 0, count <= input.count else { return nil }
         var parents: [Int] = []
         var nodes: [Node] = []
         for index in 0..<count {
             guard let flags = input.popFirst(), let parent = input.popCompact(), parent <= count,
-                let generation = input.popCompact().flatMap({ UInt32(exactly: $0) }),
-                let length = input.popCompact(), length > 0, length <= input.count
+                let id = input.popRevision(), let length = input.popCompact(), length - 1 <= input.count
             else { return nil }
-            let id = RevisionID(generation: generation, digest: input.prefix(length))
-            input = input.dropFirst(length)
-            guard let bodyLength = input.popCompact(), bodyLength - 1 <= input.count else { return nil }
             var body: JSONText?
-            if bodyLength > 0 {
-                body = JSONText(trusted: Array(input.prefix(bodyLength - 1)))
-                input = input.dropFirst(bodyLength - 1)
+            if length > 0 {
+                body = JSONText(trusted: Array(input.prefix(length - 1)))
+                input = input.dropFirst(length - 1)
             }
             parents.append(parent)
             nodes.append(
-                Node(id: id, parent: nil, flags: Flags(rawValue: flags), body: index == 0 ? winnerBody : body)
+                Node(id: id, parent: nil, flags: Flags(rawValue: flags), body: index == 0 ? currentBody : body)
             )
         }
         for (index, parent) in parents.enumerated() where parent > 0 {
+            // A line goes down; bytes that say otherwise would make a walk without end.
+            guard nodes[parent - 1].id.generation < nodes[index].id.generation else { return nil }
             nodes[index].parent = nodes[parent - 1].id
         }
+        return nodes
+    }
+
+    /// `count`: how many there are; nil for as many as the rest holds, as in version 1.
+    private static func marks(_ input: inout ArraySlice<UInt8>, _ nodes: [Node], count: Int?) -> [Remote:
+        RevisionID]?
+    {
         var remotes: [Remote: RevisionID] = [:]
-        while !input.isEmpty {
-            guard let remote = input.popCompact(), let position = input.popCompact(), position < count
+        var rest = count ?? .max
+        while rest > 0, count != nil || !input.isEmpty {
+            guard let remote = input.popCompact(), let position = input.popCompact(), position < nodes.count
             else { return nil }
             remotes[remote] = nodes[position].id
+            rest -= 1
         }
-        self.init(nodes: nodes, remotes: remotes)
+        return remotes
+    }
+
+    /// A tree as version 1 stored it: branches that lost end in tombstones flagged 4; those in conflict are flagged 2 from
+    /// their leaf down. The first node is the current revision, and stays it.
+    private init(
+        version1 nodes: inout [Node],
+        remotes: [Remote: RevisionID],
+        closing: (RevisionID) -> RevisionID
+    ) {
+        let (closedFlag, current) = (Flags(rawValue: 4), nodes[0].id)
+        let parents = Set(nodes.compactMap(\.parent))
+        var closed: Set<RevisionID> = []
+        var invented: Set<RevisionID> = []
+        for index in nodes.indices {
+            let node = nodes[index]
+            nodes[index].flags = node.flags.intersection([.deleted, .hasBlobs])
+            guard !parents.contains(node.id), node.id != current else { continue }
+            if node.flags.contains(closedFlag) {
+                // What closed the branch was no edit: the revision below it is the one that was given up.
+                if let parent = node.parent, node.id == closing(parent), !remotes.values.contains(node.id) {
+                    invented.insert(node.id)
+                    closed.insert(parent)
+                } else {
+                    closed.insert(node.id)
+                }
+            } else if node.flags.contains(.pending) {
+                nodes[index].flags.insert(.pending)
+            }
+        }
+        self.init(nodes: nodes.filter { !invented.contains($0.id) }, remotes: remotes)
+        self.closed = closed
+        guard !isLine else { return }
+        // Whatever lost in that database stays lost.
+        for candidate in candidates where candidate.node.id != current { self.closed.insert(candidate.original) }
     }
 }
 
@@ -84,6 +164,15 @@ extension [UInt8] {
         }
         append(UInt8(truncatingIfNeeded: rest))
     }
+
+    fileprivate mutating func append(_ id: RevisionID) {
+        appendCompact(Int(id.generation))
+        let digest = Array(id.digest.utf8)
+        appendCompact(digest.count / 2)
+        for pair in stride(from: 0, to: digest.count - 1, by: 2) {
+            append((hexadecimalDigit(digest[pair]) ?? 0) << 4 | (hexadecimalDigit(digest[pair + 1]) ?? 0))
+        }
+    }
 }
 
 extension ArraySlice<UInt8> {
@@ -95,5 +184,13 @@ extension ArraySlice<UInt8> {
             if byte < 0x80 { return Int(value) }
         }
         return nil
+    }
+
+    fileprivate mutating func popRevision() -> RevisionID? {
+        guard let generation = popCompact().flatMap({ UInt32(exactly: $0) }), let length = popCompact(),
+            length > 0, length <= count
+        else { return nil }
+        defer { self = dropFirst(length) }
+        return RevisionID(generation: generation, digest: prefix(length))
     }
 }

@@ -1,45 +1,85 @@
 extension RevisionTree {
-    /// How many branches that lost are remembered although no remote is known to have them.
-    ///
-    /// They may be on their way to a remote; and by them a revision is known that comes back after what followed it
-    /// has lost. Without that, three revisions of which each beats the next go round among the peers for ever.
-    static let closedBranchesKept = 4
+    /// How many lines that somebody gave up are remembered.
+    static let closedLinesKept = 32
+    /// Candidates beyond this number are given up, the lowest first. Every database that holds them gives up the same ones.
+    static let openCandidatesKept = 64
+    /// How many copies are remembered that no hub is known to have taken.
+    static let announcedCopiesKept = 64
 
-    /// Forgets revisions deeper than `depth` below every leaf, and bodies that nobody needs.
+    /// Forgets revisions deeper than `depth` below every leaf, and bodies that nobody needs. Changes no current revision.
     ///
-    /// The revision a remote database is known to have stays, with its body: a merge or a delta starts from it.
+    /// What stays: candidates, the origin of every line, and the revision that a remote database is known to have, with its
+    /// body: a merge, a delta or a copy starts from it.
     package mutating func prune(depth: Int) {
         remotes = remotes.filter { contains($0.value) }
-        forgetClosedBranches()
-        let marked = Set(remotes.values)
-        let leafIDs = Set(leaves.map(\.id))
-        let bases = conflictBases.union(deltaBases)
-        for index in nodes.indices where nodes[index].body != nil {
-            let id = nodes[index].id
-            if !leafIDs.contains(id), !marked.contains(id), !bases.contains(id) { nodes[index].body = nil }
+        if !isLine {
+            boundCandidates()
+            forgetClosedLines()
         }
-        guard nodes.count > depth else { return }
-        var kept = marked
-        for leaf in leafIDs { kept.formUnion([leaf] + ancestors(of: leaf).prefix(depth - 1)) }
+        if nodes.count > depth { pruneLines(depth) }
+        pruneBodies()
+    }
+
+    private mutating func pruneLines(_ depth: Int) {
+        let before = isLine ? [] : candidates
+        var kept = Set(remotes.values).union(before.map(\.node.id))
+        kept.formUnion(pending.map(\.id))
+        for leaf in leaves {
+            let line = line(leaf.id)
+            kept.formUnion(line.prefix(depth))
+            if let origin = line.last { kept.insert(origin) }
+        }
         guard kept.count < nodes.count else { return }
         let all = self
-        nodes = all.nodes.compactMap { node in
-            guard kept.contains(node.id) else { return nil }
-            var node = node
+        nodes = [:]
+        for id in kept {
+            guard var node = all.nodes[id] else { continue }
             // The parent that stays is the nearest ancestor that does.
-            node.parent = all.ancestors(of: node.id).first { kept.contains($0) }
-            return node
+            node.parent = all.ancestors(of: id).first { kept.contains($0) }
+            nodes[id] = node
+        }
+        closeRevived(before)
+    }
+
+    /// What only a forgotten revision had superseded stays superseded.
+    private mutating func closeRevived(_ before: [Candidate]) {
+        guard !isLine else { return }
+        let known = Set(before.map(\.original))
+        closed.formUnion(candidates.map(\.original).filter { !known.contains($0) })
+    }
+
+    // MARK: Bodies
+
+    private mutating func pruneBodies() {
+        guard nodes.count > 1 else { return }
+        var candidates: Set<RevisionID> = []
+        if isLine {
+            if let current { candidates.insert(current.id) }
+        } else {
+            for candidate in self.candidates {
+                // The body of any copy is that of the one which stands for all of them.
+                nodes[candidate.node.id] = candidate.node
+                candidates.insert(candidate.node.id)
+            }
+        }
+        let marked = Set(remotes.values)
+        let bases = pendingBases.union(deltaBases)
+        for (id, node) in nodes where node.body != nil && !node.flags.contains(.pending) {
+            if !candidates.contains(id), !marked.contains(id), !bases.contains(id) { nodes[id]?.body = nil }
         }
     }
-}
 
-extension RevisionTree {
-    /// What the current branch and those in conflict with it grew from, which their merge needs.
-    private var conflictBases: Set<RevisionID> {
-        let conflicts = conflicts
-        guard !conflicts.isEmpty, let winner else { return [] }
-        let mine = Set(ancestors(of: winner.id) + [winner.id])
-        return Set(conflicts.compactMap { ancestors(of: $0.id).first { mine.contains($0) } })
+    /// What the current revision and a pending one grew from, which their merge needs.
+    private var pendingBases: Set<RevisionID> {
+        let pending = pending
+        guard !pending.isEmpty, let current else { return [] }
+        return Set(pending.compactMap { commonAncestor($0.id, current.id) })
+    }
+
+    /// The youngest revision on the lines of both.
+    package func commonAncestor(_ one: RevisionID, _ other: RevisionID) -> RevisionID? {
+        let line = Set(line(one))
+        return self.line(other).first { line.contains($0) }
     }
 
     /// Bodies longer than this, in bytes, are not kept for deltas.
@@ -47,26 +87,61 @@ extension RevisionTree {
 
     /// What a delta to a peer that is a few revisions behind starts from.
     private var deltaBases: Set<RevisionID> {
-        guard ancestorBodiesKept > 0, let winner else { return [] }
-        let kept = ancestors(of: winner.id).prefix(ancestorBodiesKept)
-        return Set(kept.filter { (node($0)?.body?.bytes.count ?? 0) <= Self.longestDeltaBase })
+        guard ancestorBodiesKept > 0, let current else { return [] }
+        let kept = ancestors(of: current.id).prefix(ancestorBodiesKept)
+        return Set(kept.filter { (nodes[$0]?.body?.bytes.count ?? 0) <= Self.longestDeltaBase })
     }
 
-    /// Forgets branches that were given up and that no remote is known to have, but for the highest few.
-    private mutating func forgetClosedBranches() {
-        let forgotten = leaves.filter { $0.flags.contains(.closed) && $0.id != winner?.id }
-            .filter { leaf in
-                let own = ownRevisions(ofBranch: leaf.id)
-                return !remotes.values.contains { own.contains($0) }
+    // MARK: Bounds
+
+    private mutating func boundCandidates() {
+        let announced = copies.keys.filter { nodes[$0] == nil }
+        if announced.count > Self.announcedCopiesKept {
+            for id in announced.sorted(by: >).dropFirst(Self.announcedCopiesKept) { copies[id] = nil }
+        }
+        let open = candidates.filter { !closed.contains($0.original) }
+        guard open.count > Self.openCandidatesKept, let current else { return }
+        let losers = open.filter { $0.original != original(current.id) }.sorted { $0.original > $1.original }
+        closed.formUnion(losers.dropFirst(Self.openCandidatesKept - 1).map(\.original))
+    }
+
+    /// Forgets lines that were given up, but for the highest ones, and what was noted of revisions that are not here.
+    private mutating func forgetClosedLines() {
+        guard closed.count > Self.closedLinesKept else { return }
+        let current = current
+        let before = candidates
+        let lines = leaves.filter { closed.contains(original($0.id)) && $0.id != current?.id }
+        let forgotten = lines.sorted { $0.id > $1.id }.dropFirst(Self.closedLinesKept)
+        var needed: Set<RevisionID> = []
+        for id in remotes.values { needed.formUnion(line(id)) }
+        for leaf in leaves where !forgotten.contains(leaf) { needed.formUnion(line(leaf.id)) }
+        for leaf in forgotten {
+            for id in line(leaf.id) where !needed.contains(id) { nodes[id] = nil }
+        }
+        let absent = closed.filter { nodes[$0] == nil && copies[$0] == nil }.sorted(by: >)
+        closed.subtract(absent.dropFirst(Self.closedLinesKept))
+        closeRevived(before)
+    }
+}
+
+extension RevisionTree {
+    /// A sentence for each thing that no tree of ours has.
+    package var problems: [String] {
+        var problems: [String] = []
+        for node in nodes.values.sorted(by: { $0.id > $1.id }) {
+            if let parent = node.parent, nodes[parent] == nil || parent.generation >= node.id.generation {
+                problems.append("revision \(node.id) has the parent \(parent), which is not here or not older")
             }
-            .sorted { $0.id > $1.id }
-            .dropFirst(Self.closedBranchesKept)
-        for leaf in forgotten { purgeBranch(leaf.id) }
+            if node.flags.contains(.pending), !isLeaf(node.id) || node.body == nil {
+                problems.append("revision \(node.id) waits for a resolver, but is no leaf or has no body")
+            }
+        }
+        for (remote, id) in remotes where nodes[id] == nil {
+            problems.append("remote \(remote) is marked to have \(id), which is not here")
+        }
+        for (copy, sources) in copies where sources.contains(where: { $0.original == copy }) {
+            problems.append("revision \(copy) is written down as a copy of itself")
+        }
+        return problems
     }
-
-    /// Takes back a mark that its holder kept elsewhere.
-    package mutating func adoptRemote(_ remote: Remote, has id: RevisionID) { remotes[remote] = id }
-
-    /// Drops the mark of a remote, for a holder that keeps it elsewhere.
-    package mutating func forgetRemote(_ remote: Remote) { remotes[remote] = nil }
 }

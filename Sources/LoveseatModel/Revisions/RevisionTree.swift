@@ -1,19 +1,22 @@
-/// The branching history of one document.
+/// Everything that a database knows of one document's history. It only grows, but for pruning; the current revision is a
+/// function of it (docs/decisions/0001).
 ///
-/// A node knows its parent; a leaf is a node without children. Every leaf is kept with its body. One leaf is the
-/// winner, which every peer picks alike (``winner``).
+/// - A node knows its parent, or the nearest ancestor that is kept.
+/// - A line is a revision with its ancestors. The oldest revision of a line, its origin, tells one document from another
+///   that was made under the same ID; pruning keeps it.
+/// - A closed revision was given up by somebody who knew it.
+/// - A copy is a revision that somebody's database made for a hub: the content of one line on top of another. Nobody
+///   wrote it, so it stands for what it is a copy of, and supersedes nothing by lying on top.
 package struct RevisionTree: Hashable, Sendable {
-    /// What is known of a revision beside its name.
+    /// What is known of a revision beside its ID.
     package struct Flags: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// A tombstone.
         package static let deleted = Flags(rawValue: 1)
-        /// On a branch that a pull brought beside the current one and that nobody has resolved yet.
-        package static let conflict = Flags(rawValue: 2)
-        /// On a branch that was given up on purpose.
-        package static let closed = Flags(rawValue: 4)
+        /// A leaf that a pull brought, and that the app's resolver has not answered for yet.
+        package static let pending = Flags(rawValue: 2)
         /// The body refers to blobs.
         package static let hasBlobs = Flags(rawValue: 8)
     }
@@ -21,10 +24,10 @@ package struct RevisionTree: Hashable, Sendable {
     /// One revision.
     package struct Node: Hashable, Sendable {
         package let id: RevisionID
-        package var parent: RevisionID?
-        package var flags: Flags
-        /// Nil for ancestors whose body nobody needs.
-        package var body: JSONText?
+        package internal(set) var parent: RevisionID?
+        package internal(set) var flags: Flags
+        /// Nil where nobody needs the body, or it has not come.
+        package internal(set) var body: JSONText?
 
         package init(id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText?) {
             self.id = id
@@ -34,93 +37,111 @@ package struct RevisionTree: Hashable, Sendable {
         }
 
         package var isDeleted: Bool { flags.contains(.deleted) }
-        package var isConflict: Bool { flags.contains(.conflict) }
+    }
+
+    /// What a copy is a copy of.
+    package struct Source: Hashable, Sendable {
+        /// The first revision with that content.
+        package let original: RevisionID
+        /// An origin of that revision.
+        package let origin: RevisionID
+
+        package init(original: RevisionID, origin: RevisionID) {
+            self.original = original
+            self.origin = origin
+        }
     }
 
     /// The number of a remote database in this one.
     package typealias Remote = Int
 
-    /// The nodes, in no particular order.
-    package internal(set) var nodes: [Node] = []
+    package internal(set) var nodes: [RevisionID: Node] = [:]
+    /// The revisions that somebody gave up, each named by its original.
+    package internal(set) var closed: Set<RevisionID> = []
+    /// What is known of copies, also of those that a hub has not taken yet.
+    package internal(set) var copies: [RevisionID: Set<Source>] = [:]
     /// The revision last known to be the current one at each remote database (replication.md §12.3).
     package internal(set) var remotes: [Remote: RevisionID] = [:]
 
     /// How many ancestors of the current revision keep their bodies, for deltas to peers that pull. Not a part of what is
     /// stored.
     package var ancestorBodiesKept = 0
+    /// How many revisions of a line are kept. Not a part of what is stored.
+    package var depth = maximumDepth
+    /// The parts of the rule that this database leaves out, for the simulator to notice.
+    package var omissions: Omissions = []
+
+    /// Mistakes that an implementation of the rule could make.
+    package struct Omissions: OptionSet, Hashable, Sendable {
+        package let rawValue: Int
+        package init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// A local edit closes no other candidate.
+        package static let closingAtEdit = Omissions(rawValue: 1)
+        /// A copy ranks by its own revision ID.
+        package static let rankOfCopy = Omissions(rawValue: 2)
+        /// All lines are of one document.
+        package static let origin = Omissions(rawValue: 4)
+        /// A hub's revision with our content is taken for somebody's edit.
+        package static let recognition = Omissions(rawValue: 8)
+        /// A copy is written down only when the hub has answered.
+        package static let writingDownFirst = Omissions(rawValue: 16)
+    }
 
     package init() {}
 
-    /// A tree put together from stored parts.
-    package init(nodes: [Node], remotes: [Remote: RevisionID]) {
-        self.nodes = nodes
+    /// Creates a tree of stored parts.
+    package init(nodes: some Sequence<Node>, remotes: [Remote: RevisionID]) {
+        for node in nodes { self.nodes[node.id] = node }
         self.remotes = remotes
     }
 
     package var isEmpty: Bool { nodes.isEmpty }
 
-    package func index(of id: RevisionID) -> Int? { nodes.firstIndex { $0.id == id } }
+    package func node(_ id: RevisionID) -> Node? { nodes[id] }
 
-    package func node(_ id: RevisionID) -> Node? { nodes.first { $0.id == id } }
+    package func contains(_ id: RevisionID) -> Bool { nodes[id] != nil }
 
-    package func contains(_ id: RevisionID) -> Bool { index(of: id) != nil }
-
-    package func isLeaf(_ id: RevisionID) -> Bool { !nodes.contains { $0.parent == id } }
+    package func isLeaf(_ id: RevisionID) -> Bool { !nodes.values.contains { $0.parent == id } }
 
     /// The nodes without children.
     package var leaves: [Node] {
-        let parents = Set(nodes.compactMap(\.parent))
-        return nodes.filter { !parents.contains($0.id) }
+        let parents = Set(nodes.values.compactMap(\.parent))
+        return nodes.values.filter { !parents.contains($0.id) }
     }
 
-    /// The leaves that a pull brought and nobody has resolved yet, best first.
-    package var conflicts: [Node] { leaves.filter(\.isConflict).sorted { Self.precedes($0, $1) } }
+    /// The leaves that wait for the app's resolver, the highest first.
+    package var pending: [Node] {
+        nodes.values.filter { $0.flags.contains(.pending) }.sorted { $0.id > $1.id }
+    }
+
+    /// A revision and its ancestors, newest first; empty for one that is not here.
+    package func line(_ id: RevisionID) -> [RevisionID] {
+        var line: [RevisionID] = []
+        var next = nodes[id]
+        while let node = next {
+            line.append(node.id)
+            next = node.parent.flatMap { nodes[$0] }
+        }
+        return line
+    }
 
     /// The ancestors of a revision, newest first, without itself.
-    package func ancestors(of id: RevisionID) -> [RevisionID] {
-        var result: [RevisionID] = []
-        var next = node(id)?.parent
-        while let current = next {
-            result.append(current)
-            next = node(current)?.parent
-        }
-        return result
-    }
+    package func ancestors(of id: RevisionID) -> [RevisionID] { Array(line(id).dropFirst()) }
 
+    /// Whether a revision is on the line of another one.
     package func isAncestor(_ ancestor: RevisionID, of id: RevisionID) -> Bool {
-        ancestor == id || ancestors(of: id).contains(ancestor)
-    }
-}
-
-// MARK: - The winner
-
-extension RevisionTree {
-    /// The current revision: the leaf that every peer picks (replication.md §3).
-    ///
-    /// A branch that is not in conflict before one that is, live before deleted, open before closed, then the higher
-    /// revision ID.
-    package var winner: Node? { leaves.min { Self.precedes($0, $1) } }
-
-    static func precedes(_ lhs: Node, _ rhs: Node) -> Bool {
-        if lhs.isConflict != rhs.isConflict { return !lhs.isConflict }
-        if lhs.isDeleted != rhs.isDeleted { return !lhs.isDeleted }
-        let (lhsClosed, rhsClosed) = (lhs.flags.contains(.closed), rhs.flags.contains(.closed))
-        if lhsClosed != rhsClosed { return !lhsClosed }
-        return lhs.id > rhs.id
-    }
-
-    /// Makes the best branch an ordinary one if all that is left is in conflict.
-    mutating func unflagWinner() {
-        guard let winner, winner.isConflict else { return }
-        clearConflict(from: winner.id)
-    }
-
-    /// Takes the conflict flag from a leaf and from its ancestors as far as it reaches.
-    mutating func clearConflict(from leaf: RevisionID) {
-        var next: RevisionID? = leaf
-        while let id = next, let index = index(of: id), nodes[index].isConflict {
-            nodes[index].flags.remove(.conflict)
-            next = nodes[index].parent
+        var next = nodes[id]
+        while let node = next, node.id.generation >= ancestor.generation {
+            if node.id == ancestor { return true }
+            next = node.parent.flatMap { nodes[$0] }
         }
+        return false
+    }
+
+    /// Whether the tree is a single line that nothing else is known of, as most documents have.
+    package var isLine: Bool {
+        guard closed.isEmpty, copies.isEmpty else { return false }
+        return nodes.count < 2 || Set(nodes.values.map(\.parent)).count == nodes.count
     }
 }

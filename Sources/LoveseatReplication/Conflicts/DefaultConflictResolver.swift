@@ -20,17 +20,6 @@ package struct ConflictCase: Hashable, Sendable {
     /// The common ancestor, where its body is still here.
     package let base: Side?
 
-    /// How the conflict ends without asking anybody: both sides deleted the document, or say the same.
-    ///
-    /// The higher revision stands, as everywhere. Taking the remote one always would do with one server in the middle;
-    /// among peers two equal revisions would follow each other in a ring for ever.
-    package var agreement: Resolution? {
-        guard local.isDeleted == remote.isDeleted, local.isDeleted || local.body == remote.body else {
-            return nil
-        }
-        return remote.revision > local.revision ? .remote : .local
-    }
-
     package init(documentID: String, local: Side, remote: Side, base: Side?) {
         self.documentID = documentID
         self.local = local
@@ -46,20 +35,21 @@ package enum Resolution: Hashable, Sendable {
     case merged(JSONText)
     case deleted
 
-    /// What that means for the revision tree (replication.md §13.3).
+    /// What that means for the revision tree (docs/decisions/0001).
     ///
-    /// `closesBranches`: whether the peer takes a `deleted_branch` (docs/extensions.md). If not, the remote
-    ///   branch must win, and a local winner becomes a child of the remote revision.
-    package func settlement(of conflict: ConflictCase, closesBranches: Bool) -> RevisionTree.Settlement {
+    /// A new revision goes on top of the peer's: a hub takes it only there. Between two Loveseats it goes on top of the
+    /// higher one, so that peers that merge alike make the same revision.
+    package func verdict(on conflict: ConflictCase, with peer: RevisionTree.PeerKind) -> RevisionTree.Verdict {
+        let (local, remote) = (conflict.local, conflict.remote)
+        let parent = peer == .loveseat ? max(local.revision, remote.revision) : remote.revision
         switch self {
-        case .remote: return .remoteStands
-        case .local where closesBranches: return .localStands
-        case .local: return .child(body: conflict.local.body, isDeleted: conflict.local.isDeleted)
-        case .merged(let body): return .child(body: body, isDeleted: false)
+        case .local: return .local
+        case .remote: return .remote
+        case .merged(let body): return .merged(body: body, isDeleted: false, parent: parent)
         case .deleted:
-            if conflict.remote.isDeleted { return .remoteStands }
-            guard conflict.local.isDeleted else { return .child(body: .emptyObject, isDeleted: true) }
-            return Resolution.local.settlement(of: conflict, closesBranches: closesBranches)
+            if remote.isDeleted { return .remote }
+            return local.isDeleted
+                ? .local : .merged(body: .emptyObject, isDeleted: true, parent: parent)
         }
     }
 }

@@ -159,7 +159,7 @@ enum ProposeChangesMessage {
     enum Answer: Hashable {
         case send
         case alreadyThere
-        case conflict(current: RevisionID?)
+        case conflict(HubState)
         case refused(Int)
     }
 
@@ -172,7 +172,9 @@ enum ProposeChangesMessage {
             switch status {
             case 0: return .send
             case 304: return .alreadyThere
-            case 409: return .conflict(current: items[index]["rev"]?.string.flatMap { RevisionID($0) })
+            case 409:
+                guard let text = items[index]["rev"]?.string else { return .conflict(.unknown) }
+                return .conflict(text.isEmpty ? .hasNone : RevisionID(text).map { .has($0) } ?? .unknown)
             default: return .refused(status)
             }
         }

@@ -1,23 +1,26 @@
 import LoveseatBLIP
+import LoveseatModel
 
 /// What this build says beyond the protocol (docs/extensions.md). Other peers ignore the property.
 struct ProtocolExtensions: Hashable {
     static let property = "loveseat"
     /// Of `getAttachment`: the first byte wanted.
     static let blobOffset = "loveseat_offset"
-    static let none = ProtocolExtensions(closesBranches: false, resumesBlobs: false)
+    /// Of `rev`: the first revision of the line, where the history does not reach it.
+    static let origin = "loveseat_origin"
+    static let none = ProtocolExtensions(knowsTrees: false, resumesBlobs: false)
 
-    private static let closedBranches = "closed-branches"
+    private static let trees = "trees"
     private static let blobOffsets = "blob-offsets"
-    static let all = "\(closedBranches),\(blobOffsets)"
+    static let all = "\(trees),\(blobOffsets)"
 
-    /// It takes a `deleted_branch` with a revision.
-    let closesBranches: Bool
+    /// It tells what it knows of a document's history, and wants to be told.
+    let knowsTrees: Bool
     /// It sends a blob from any byte on.
     let resumesBlobs: Bool
 
-    private init(closesBranches: Bool, resumesBlobs: Bool) {
-        self.closesBranches = closesBranches
+    private init(knowsTrees: Bool, resumesBlobs: Bool) {
+        self.knowsTrees = knowsTrees
         self.resumesBlobs = resumesBlobs
     }
 
@@ -25,7 +28,7 @@ struct ProtocolExtensions: Hashable {
     init?(_ message: Message) {
         guard let names = message.properties[Self.property]?.split(separator: ",") else { return nil }
         self.init(
-            closesBranches: names.contains { $0 == Self.closedBranches },
+            knowsTrees: names.contains { $0 == Self.trees },
             resumesBlobs: names.contains { $0 == Self.blobOffsets }
         )
     }
@@ -34,8 +37,19 @@ struct ProtocolExtensions: Hashable {
 extension ReplicationSession {
     /// Notes what the peer knows beyond the protocol, if the message says.
     mutating func learn(_ message: Message) {
-        guard let extensions = ProtocolExtensions(message) else { return }
+        guard self.extensions != nil, let extensions = ProtocolExtensions(message) else { return }
         peer = extensions
-        for index in collections.indices { collections[index].pull.resumesBlobs = extensions.resumesBlobs }
+        let kind = peerKind
+        for index in collections.indices {
+            collections[index].pull.resumesBlobs = extensions.resumesBlobs
+            collections[index].pull.peer = kind
+            collections[index].push?.peer = kind
+        }
+    }
+
+    /// What the peer is where it comes to conflicts.
+    var peerKind: RevisionTree.PeerKind {
+        if peer.knowsTrees { return .loveseat }
+        return plan == nil ? .client : .hub
     }
 }

@@ -12,7 +12,12 @@ package enum RevisionMessage {
         /// A newer revision comes in place of the announced one, under a sequence of its own perhaps.
         let isReplacement: Bool
         private let properties: MessageProperties
-        private let revisions: Result<(history: [RevisionID], deletedBranch: [RevisionID]), ReplyError>
+        private let revisions: Result<[RevisionID], ReplyError>
+
+        /// Newest first, the revision itself included; empty for a header that does not pass its check.
+        var history: [RevisionID] { (try? revisions.get()) ?? [] }
+        /// The first revision of the line, where the history does not reach it.
+        var origin: RevisionID? { properties[ProtocolExtensions.origin].flatMap { RevisionID($0) } }
 
         init(_ message: Message) {
             properties = message.properties
@@ -25,15 +30,12 @@ package enum RevisionMessage {
             revisions = Self.revisions(properties)
         }
 
-        private static func revisions(_ properties: MessageProperties) -> Result<
-            (history: [RevisionID], deletedBranch: [RevisionID]), ReplyError
-        > {
+        private static func revisions(_ properties: MessageProperties) -> Result<[RevisionID], ReplyError> {
             guard let revision = properties["rev"].flatMap({ RevisionID($0) }) else {
                 return .failure(ReplyError("HTTP", 400, "received invalid version ID"))
             }
             do throws(ReplyError) {
-                let history = [revision] + (try list(properties["history"]))
-                return .success((history, try list(properties["deleted_branch"])))
+                return .success([revision] + (try list(properties["history"])))
             } catch { return .failure(error) }
         }
 
@@ -54,17 +56,15 @@ package enum RevisionMessage {
             }
         }
 
-        /// The revision with its body; the header must have been checked.
-        func revision(_ body: JSONText) -> IncomingRevision {
-            let (history, deletedBranch) = (try? revisions.get()) ?? ([], [])
-            return IncomingRevision(
-                documentID: documentID,
-                history: history,
-                isDeleted: isDeleted,
-                body: body,
-                noConflicts: properties.bool("noconflicts"),
-                deletedBranch: deletedBranch
-            )
+        /// Takes the tree off the end of a body, if the message brings one (docs/extensions.md).
+        func split(_ body: [UInt8], from peer: RevisionTree.PeerKind) throws(ReplyError) -> (
+            body: [UInt8], knowledge: TreeKnowledge?
+        ) {
+            guard let text = properties[TreeMessage.property] else { return (body, nil) }
+            guard peer == .loveseat, let count = Int(text), count > 0, count <= body.count else {
+                throw ReplyError("HTTP", 400, "invalid tree: nobody announced it, or it is longer than the body")
+            }
+            return (Array(body.dropLast(count)), try TreeMessage.parse(body.suffix(count)).knowledge)
         }
     }
 
@@ -138,12 +138,14 @@ package enum RevisionMessage {
         properties["collection"] = collection.map(String.init)
         properties["id"] = change.documentID
         properties["rev"] = content.revision.text
-        if content.revision != change.revision { properties["replacedRev"] = change.revision.text }
+        if content.revision != change.revision, !change.isProposal {
+            properties["replacedRev"] = change.revision.text
+        }
         properties["sequence"] = String(change.sequence)
         if change.isProposal { properties["noconflicts"] = "true" }
         if content.isDeleted { properties["deleted"] = "1" }
         if !content.history.isEmpty { properties["history"] = list(content.history) }
-        if !content.deletedBranch.isEmpty { properties["deleted_branch"] = list(content.deletedBranch) }
+        properties[ProtocolExtensions.origin] = content.origin?.text
         var body =
             addsAttachments
             ? withAttachments(content.body, generation: content.revision.generation).bytes
@@ -151,6 +153,11 @@ package enum RevisionMessage {
         if let base = content.deltaBase, let delta = delta(base, body, addsAttachments: addsAttachments) {
             properties["deltaSrc"] = base.revision.text
             body = delta
+        }
+        if let knowledge = content.knowledge {
+            let tree = TreeMessage.body(knowledge, current: content.revision)
+            properties[TreeMessage.property] = String(tree.count)
+            body += tree
         }
         return Message(properties, body: body, isCompressed: body.count >= compressionThreshold)
     }

@@ -11,6 +11,27 @@ extension PullSession {
         let request: UInt64?
         let isUrgent: Bool
         let wireBytes: Int
+        /// What the sender knows beside the revision.
+        var knowledge: TreeKnowledge?
+
+        func with(_ knowledge: TreeKnowledge?) -> Arrival {
+            var arrival = self
+            arrival.knowledge = knowledge
+            return arrival
+        }
+
+        /// The revision with its body; the header must have been checked.
+        func revision(_ body: JSONText, from peer: RevisionTree.PeerKind) -> IncomingRevision {
+            var revision = IncomingRevision(
+                documentID: header.documentID,
+                history: header.history,
+                isDeleted: header.isDeleted,
+                body: body,
+                sender: peer
+            )
+            (revision.origin, revision.knowledge) = (header.origin, knowledge)
+            return revision
+        }
     }
 
     mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
@@ -35,7 +56,9 @@ extension PullSession {
                 )
                 return
             }
-            guard let base = header.deltaSource else { return try accept(arrival, message.body, &effects) }
+            let (body, knowledge) = try header.split(message.body, from: peer)
+            let arrival = arrival.with(knowledge)
+            guard let base = header.deltaSource else { return try accept(arrival, body, &effects) }
             guard options.takesDeltas, !header.isDeleted else {
                 return resend(arrival, "deltas were not negotiated", &effects)
             }
@@ -47,7 +70,7 @@ extension PullSession {
                         collection: collection,
                         documentID: header.documentID,
                         base: base,
-                        delta: message.body
+                        delta: body
                     ),
                     then: .deltaExpanded(collection: collection, key: nextKey)
                 )
@@ -118,7 +141,7 @@ extension PullSession {
         let entry = Incoming(
             request: arrival.request,
             isUrgent: arrival.isUrgent,
-            revision: arrival.header.revision(content.body),
+            revision: arrival.revision(content.body, from: peer),
             sequenceNumber: arrival.entry?.number,
             bodySize: arrival.entry?.bodySize ?? 1,
             held: content.blobs.map(\.digest),

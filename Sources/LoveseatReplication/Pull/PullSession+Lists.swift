@@ -83,7 +83,7 @@ extension PullSession {
         } else {
             effects.append(
                 .store(
-                    .judgeProposals(collection: collection, list.proposals),
+                    .judgeProposals(collection: collection, list.proposals, from: peer),
                     then: .proposalsJudged(collection: collection, list: number)
                 )
             )
@@ -145,6 +145,7 @@ extension PullSession {
     private func answer(_ list: List, _ body: [UInt8], _ effects: inout [ReplicationEffect]) {
         var properties: MessageProperties = ["maxHistory": String(tuning.maxHistory), "blobs": "true"]
         if options.takesDeltas { properties["deltas"] = "true" }
+        if !list.proposals.isEmpty { properties[ProtocolExtensions.property] = options.extensions }
         effects.append(
             .reply(
                 Message(

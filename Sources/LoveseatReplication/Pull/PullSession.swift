@@ -23,6 +23,8 @@ struct PullSession: Sendable {
         /// The app decides which revisions are stored.
         var isFiltered = false
         var takesDeltas = false
+        /// What is said beyond the protocol in answers to proposals.
+        var extensions: String?
     }
 
     struct ExpectedKey: Hashable {
@@ -33,7 +35,7 @@ struct PullSession: Sendable {
     struct Incoming {
         let request: UInt64?
         let isUrgent: Bool
-        let revision: IncomingRevision
+        var revision: IncomingRevision
         let sequenceNumber: Int?
         let bodySize: Int
         var held: [BlobDigest]
@@ -74,6 +76,9 @@ struct PullSession: Sendable {
     var waitingForBlobs: [Int] = []
     /// The peer sends a blob from any byte on.
     var resumesBlobs = false
+    var peer: RevisionTree.PeerKind
+    /// Documents of which the peer has taken a revision since it announced the one that is on its way here.
+    var outdated: Set<String> = []
     var isCaughtUp: Bool
     var progress = DirectionProgress()
     var failure: LoveseatError?
@@ -86,8 +91,10 @@ struct PullSession: Sendable {
         isActive: Bool,
         since: RemoteSequence?,
         options: Options,
+        peer: RevisionTree.PeerKind,
         tuning: ReplicationTuning
     ) {
+        self.peer = peer
         self.options = options
         self.collection = collection
         self.wireIndex = wireIndex
@@ -98,6 +105,15 @@ struct PullSession: Sendable {
     }
 
     var remoteSequence: RemoteSequence? { sequences.done }
+
+    /// The peer has taken a revision of this document from here. What it announced before that is what it had before.
+    mutating func pushed(_ documentID: String) {
+        let isComing =
+            expected.keys.contains { $0.documentID == documentID }
+            || incoming.values.contains { $0.revision.documentID == documentID }
+            || lists.values.contains { $0.changes.contains { $0.documentID == documentID } }
+        if isComing { outdated.insert(documentID) }
+    }
 
     /// Nothing announced is unanswered, expected or on its way into the database.
     var isQuiet: Bool { lists.isEmpty && expected.isEmpty && arrivals.isEmpty && incoming.isEmpty }
@@ -157,7 +173,11 @@ struct PullSession: Sendable {
         }
         inserting = Array(insertQueue.prefix(tuning.insertBatch))
         insertQueue.removeFirst(inserting.count)
-        let revisions = inserting.compactMap { incoming[$0]?.revision }
+        let revisions = inserting.compactMap { key -> IncomingRevision? in
+            guard var entry = incoming[key] else { return nil }
+            entry.revision.isOutdated = outdated.remove(entry.revision.documentID) != nil
+            return entry.revision
+        }
         insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
         effects.append(
             .store(.insert(collection: collection, revisions), then: .inserted(collection: collection))
@@ -179,6 +199,9 @@ struct PullSession: Sendable {
                 echoes.remember(id, entry.revision.history[0], limit: tuning.echoes)
                 moved.append((id, result == .conflict))
                 end(key, nil, isNoop: result == .alreadyHere, reports: result != .conflict, &effects)
+            case .outranked(let knowledge, let current):
+                moved.append((id, false))
+                end(key, nil, tree: TreeMessage.body(knowledge.withoutBodies, current: current), &effects)
             case .refusedConflict:
                 end(key, LoveseatError(.httpConflict, "document \"\(id)\" would conflict"), &effects)
             case .badHistory:
@@ -201,6 +224,7 @@ struct PullSession: Sendable {
         _ key: Int,
         _ error: LoveseatError?,
         isNoop: Bool = false,
+        tree: [UInt8] = [],
         reports: Bool = true,
         finishesSequence: Bool = true,
         _ effects: inout [ReplicationEffect]
@@ -213,8 +237,15 @@ struct PullSession: Sendable {
                 promises.refuse(entry.revision.documentID)
                 effects.append(.replyError(ReplyError(error), to: request, isUrgent: entry.isUrgent))
             } else {
-                let properties: MessageProperties = isNoop ? ["noop": "true"] : [:]
-                effects.append(.reply(Message(properties, isUrgent: entry.isUrgent), to: request))
+                var properties: MessageProperties = isNoop ? ["noop": "true"] : [:]
+                if !tree.isEmpty { properties[TreeMessage.property] = "true" }
+                let reply = Message(
+                    properties,
+                    body: tree,
+                    isUrgent: entry.isUrgent,
+                    isCompressed: tree.count >= tuning.compressionThreshold
+                )
+                effects.append(.reply(reply, to: request))
             }
         }
         if finishesSequence, let number = entry.sequenceNumber { sequences.finish(number) }

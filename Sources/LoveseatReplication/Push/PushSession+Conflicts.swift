@@ -1,45 +1,44 @@
+import LoveseatBLIP
 import LoveseatModel
 
-/// What becomes of proposals that the peer refused as conflicts (replication.md §8).
+/// What becomes of revisions that the peer did not take as its current ones (replication.md §8, docs/decisions/0001).
 extension PushSession {
-    mutating func compare(
-        _ change: LocalChange,
-        server: RevisionID?,
-        _ effects: inout [ReplicationEffect]
-    ) {
+    /// Two sides that talk past each other more often than this are left to the next session.
+    private static let mostDisagreements = 3
+
+    // MARK: Hubs
+
+    /// A hub has something else than the proposal is to go on top of.
+    mutating func meet(_ change: LocalChange, _ state: HubState, _ effects: inout [ReplicationEffect]) {
         nextKey += 1
-        comparing[nextKey] = (change, server)
+        meeting[nextKey] = change
         effects.append(
             .store(
-                .compare(
-                    collection: collection,
-                    documentID: change.documentID,
-                    revision: change.revision,
-                    with: server
-                ),
-                then: .compared(collection: collection, key: nextKey)
+                .meet(collection: collection, change, state),
+                then: .met(collection: collection, key: nextKey)
             )
         )
     }
 
-    mutating func compared(_ key: Int, _ answer: RevisionComparison, _ effects: inout [ReplicationEffect]) {
-        guard let (change, server) = comparing.removeValue(forKey: key) else { return }
-        guard case .proposing(let pulls, _) = mode else { return }
-        let ancestor =
-            server.flatMap { answer.supersedes ? $0 : nil } ?? (server == nil ? answer.remoteAncestor : nil)
-        if !answer.isCurrent {
-            // A newer revision took its place, with a sequence of its own.
-            finish(change, synced: nil, &effects)
-        } else if let ancestor, ancestor != change.remoteAncestor, !answer.hasConflict {
-            var again = change
-            again.remoteAncestor = ancestor
-            offer([again], &effects)
-        } else if pulls {
-            parked[change.documentID] = change
-            release(change.documentID, succeeded: nil, &effects)
-        } else {
-            report(change, conflict(change), &effects)
-            finish(change, synced: nil, &effects)
+    mutating func met(_ key: Int, _ meeting: Meeting, _ effects: inout [ReplicationEffect]) {
+        guard let change = self.meeting.removeValue(forKey: key) else { return }
+        switch meeting {
+        case .isObsolete, .agrees: finish(change, synced: nil, &effects)
+        case .offer(let ancestor):
+            if countDisagreement(change) {
+                var again = change
+                again.remoteAncestor = ancestor
+                offer([again], &effects)
+            } else {
+                fail(change, conflict(change), &effects)
+            }
+        case .waits:
+            if pulls {
+                parked[change.documentID] = change
+                release(change.documentID, succeeded: nil, &effects)
+            } else {
+                fail(change, conflict(change), &effects)
+            }
         }
         pump(&effects)
     }
@@ -55,14 +54,87 @@ extension PushSession {
     mutating func documentMoved(_ id: String, _ effects: inout [ReplicationEffect]) {
         guard let change = parked.removeValue(forKey: id) else { return }
         busy[id] = .some(nil)
-        compare(change, server: nil, &effects)
+        meet(change, .unknown, &effects)
     }
 
-    /// Documents whose conflict nothing has explained; they are proposed again next time.
+    /// Documents whose conflict nothing has explained; they stay pending.
     mutating func reportParked(_ effects: inout [ReplicationEffect]) {
         for change in parked.values.sorted(by: { $0.sequence < $1.sequence }) {
             report(change, conflict(change), &effects)
         }
         parked = [:]
+    }
+
+    // MARK: Loveseats
+
+    /// The peer took the revision, and knows a reason why another one is current.
+    mutating func outranked(
+        _ revision: QueuedRevision,
+        _ answer: Message,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        do throws(ReplyError) {
+            let (knowledge, current) = try TreeMessage.parse(answer.body)
+            hearing[revision.key] = revision
+            effects.append(
+                .store(
+                    .hear(
+                        collection: collection,
+                        documentID: revision.documentID,
+                        knowledge,
+                        current: current
+                    ),
+                    then: .heard(collection: collection, key: revision.key)
+                )
+            )
+        } catch {
+            failure = LoveseatError(reply: error, "reading what the peer knows of \"\(revision.documentID)\"")
+        }
+    }
+
+    /// Where the two still disagree, the document was stored anew and comes by the feed once more.
+    mutating func heard(_ key: Int, agrees: Bool, _ effects: inout [ReplicationEffect]) {
+        guard let revision = hearing.removeValue(forKey: key) else { return }
+        if agrees {
+            disagreements[revision.documentID] = nil
+        } else if pulls {
+            countDisagreement(revision.change)
+        } else {
+            // What outranks it never comes here.
+            fail(revision.change, conflict(revision.change), &effects)
+            return pump(&effects)
+        }
+        report(revision, nil, &effects)
+        end(revision, synced: false, isDocument: true, &effects)
+        pump(&effects)
+    }
+
+    // MARK: Both
+
+    /// Returns whether another attempt is worth it.
+    @discardableResult
+    mutating func countDisagreement(_ change: LocalChange) -> Bool {
+        let before = disagreements[change.documentID]
+        let count = before?.revision == change.revision ? before?.count ?? 0 : 0
+        disagreements[change.documentID] = (change.revision, count + 1)
+        return !isGivenUp(change)
+    }
+
+    /// Whether this session has offered a revision often enough.
+    func isGivenUp(_ change: LocalChange) -> Bool {
+        guard let entry = disagreements[change.documentID], entry.revision == change.revision else { return false }
+        return entry.count > Self.mostDisagreements
+    }
+
+    /// Reports a document that could not be pushed. It stays pending.
+    mutating func fail(
+        _ change: LocalChange,
+        _ error: LoveseatError,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        report(change, error, &effects)
+        failed[change.documentID] = change.sequence
+        progress.finish(change.bodySize, isDocument: false)
+        release(change.documentID, succeeded: nil, &effects)
     }
 }

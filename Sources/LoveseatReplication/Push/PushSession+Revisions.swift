@@ -32,7 +32,8 @@ extension PushSession {
                 revision: $0.sent,
                 known: $0.known,
                 maxHistory: $0.maxHistory,
-                wantsDelta: sendsDeltas && peerTakesDeltas && !$0.refusesDelta
+                wantsDelta: sendsDeltas && peerTakesDeltas && !$0.refusesDelta,
+                peer: peer
             )
         }
         effects.append(
@@ -51,6 +52,11 @@ extension PushSession {
         for (key, outgoing) in zip(keys, found) {
             guard var revision = inFlight[key] else { continue }
             switch outgoing {
+            case .found(let content) where content.copy != nil && content.copy?.original == copied[revision.documentID]:
+                // Two that copy over each other would go on for ever. The next session sees what has become of it.
+                stopTransmitting(key)
+                inFlight[key] = nil
+                fail(revision.change, conflict(revision.change), &effects)
             case .found(let content):
                 let message = RevisionMessage.message(
                     revision,
@@ -60,7 +66,7 @@ extension PushSession {
                     compressionThreshold: tuning.compressionThreshold
                 )
                 revision.sent = content.revision
-                revision.closedBranch = content.deletedBranch.last
+                revision.copy = content.copy
                 revision.isDelta = message.properties["deltaSrc"] != nil
                 if revision.isDelta {
                     progress.deltas.sent += 1
@@ -77,6 +83,7 @@ extension PushSession {
                 revision.sent = current
                 inFlight[key] = revision
                 requestBodies([revision], &effects)
+            case .same: end(revision, synced: false, &effects)
             case .missing, .obsolete:
                 sendNothing(revision, status: outgoing == .missing ? 404 : 410, &effects)
                 end(revision, synced: false, &effects)
@@ -119,40 +126,44 @@ extension PushSession {
         unansweredBytes -= revision.sentBytes
         revision.sentBytes = 0
         switch answer {
+        case .success(let message) where message.properties[TreeMessage.property] != nil && peer == .loveseat:
+            inFlight[key] = nil
+            outranked(revision, message, &effects)
         case .success:
+            disagreements[revision.documentID] = nil
             report(revision, nil, &effects)
-            end(revision, synced: true, &effects)
+            if let copy = revision.copy {
+                copied[revision.documentID] = copy.original
+                let adopt = StoreRequest.adoptCopy(
+                    collection: collection,
+                    documentID: revision.documentID,
+                    copy: revision.sent,
+                    parent: copy.parent
+                )
+                effects.append(.store(adopt, then: .nothing))
+            }
+            end(revision, synced: revision.copy == nil, isDocument: true, &effects)
         case .failure(let reply):
             let error = LoveseatError(reply: reply, "pushing document \"\(revision.documentID)\"")
             if reply.domain == "HTTP", reply.code == 403, !revision.wasForbidden, isProposing {
-                // Access may have come with a document sent beside this one, so it gets one more try.
+                // Access may come with a document of this push, so it gets one more try when all others are through.
                 revision.wasForbidden = true
                 inFlight[key] = nil
-                queue.append(revision)
+                forbidden.append(revision)
             } else if revision.isDelta, Self.asksForWholeBody(reply) {
                 revision.refusesDelta = true
                 inFlight[key] = revision
                 requestBodies([revision], &effects)
-            } else if error.code == .httpConflict, let peer = revision.closedBranch, isProposing {
-                // The peer has gone on from what is current here, and dropped it: it can only follow the peer's.
-                effects.append(
-                    .store(
-                        .follow(
-                            collection: collection,
-                            documentID: revision.documentID,
-                            revision: revision.sent,
-                            peer: peer
-                        ),
-                        then: .followed(collection: collection)
-                    )
-                )
-                end(revision, synced: false, &effects)
-            } else if error.isTransient {
-                report(revision, error, &effects)
+            } else if isProposing, error.code == .httpConflict || error.code == .conflict {
+                // A real passive peer says LiteCore/8 (replication.md §13.3).
                 inFlight[key] = nil
-                progress.finish(revision.bodySize, isDocument: false)
-                release(revision.documentID, succeeded: nil, &effects)
+                countDisagreement(revision.change)
+                meet(revision.change, .unknown, &effects)
+            } else if isProposing, error.code != .httpForbidden {
+                inFlight[key] = nil
+                fail(revision.change, error, &effects)
             } else {
+                // Forbidden is forbidden, until the document changes.
                 report(revision, error, &effects)
                 end(revision, synced: false, &effects)
             }
@@ -172,12 +183,13 @@ extension PushSession {
     mutating func end(
         _ revision: QueuedRevision,
         synced: Bool,
+        isDocument: Bool = false,
         _ effects: inout [ReplicationEffect]
     ) {
         stopTransmitting(revision.key)
         inFlight[revision.key] = nil
         completed.insert(revision.sequence)
-        progress.finish(revision.bodySize, isDocument: synced)
+        progress.finish(revision.bodySize, isDocument: synced || isDocument)
         if synced { mark(revision.documentID, revision.sent, &effects) }
         release(revision.documentID, succeeded: synced ? revision.sent : nil, &effects)
     }

@@ -33,13 +33,25 @@ struct PushSession: Sendable {
     var nextList = 0
     var queue: [QueuedRevision] = []
     var inFlight: [Int: QueuedRevision] = [:]
+    /// Revisions that the peer forbade once, until everything else is through.
+    var forbidden: [QueuedRevision] = []
     var nextKey = 0
     var unansweredBytes = 0
     /// Documents between the feed and their answer, and the newer change that waits for it.
     var busy: [String: LocalChange?] = [:]
     /// Proposals refused as conflicts, until the pull brings the reason.
     var parked: [String: LocalChange] = [:]
-    var comparing: [Int: (change: LocalChange, server: RevisionID?)] = [:]
+    /// Proposals refused as conflicts, while the database is asked how to go on.
+    var meeting: [Int: LocalChange] = [:]
+    /// Revisions that the peer took and outranked, while its reasons are taken in.
+    var hearing: [Int: QueuedRevision] = [:]
+    /// How often the peer did not agree to a document's revision.
+    var disagreements: [String: (revision: RevisionID, count: Int)] = [:]
+    /// Of which revision a hub has taken a copy, by document. One copy of a revision is made in a session.
+    var copied: [String: RevisionID] = [:]
+    /// The sequences of documents that could not be pushed; they stay pending.
+    var failed: [String: UInt64] = [:]
+    var peer: RevisionTree.PeerKind
     /// The local sequences that are done with.
     var completed: SequenceSet
     /// Revisions whose bytes are being read or handed to the transport.
@@ -59,8 +71,10 @@ struct PushSession: Sendable {
         start: SequenceSet,
         isContinuous: Bool,
         sendsDeltas: Bool,
+        peer: RevisionTree.PeerKind,
         tuning: ReplicationTuning
     ) {
+        self.peer = peer
         self.sendsDeltas = sendsDeltas
         self.collection = collection
         self.wireIndex = wireIndex
@@ -74,6 +88,9 @@ struct PushSession: Sendable {
         peerHistory = tuning.maxHistory
     }
 
+    /// Whether what the peer has comes here too.
+    var pulls: Bool { if case .proposing(let pulls, _) = mode { pulls } else { false } }
+
     var isProposing: Bool { if case .proposing = mode { true } else { false } }
 
     var subscription: Subscription? {
@@ -81,8 +98,12 @@ struct PushSession: Sendable {
     }
 
     /// Everything known has been offered, sent and answered.
-    var isCaughtUp: Bool {
-        !isReading && !hasMore && lists.isEmpty && queue.isEmpty && inFlight.isEmpty && comparing.isEmpty
+    var isCaughtUp: Bool { isThrough && forbidden.isEmpty }
+
+    /// The same, but for what was forbidden once.
+    private var isThrough: Bool {
+        !isReading && !hasMore && lists.isEmpty && queue.isEmpty && inFlight.isEmpty && meeting.isEmpty
+            && hearing.isEmpty
     }
 
     // MARK: The feed
@@ -95,6 +116,7 @@ struct PushSession: Sendable {
 
     mutating func pump(_ effects: inout [ReplicationEffect]) {
         readMore(&effects)
+        if !forbidden.isEmpty, isThrough { (queue, forbidden) = (forbidden, []) }
         sendMore(&effects)
     }
 
@@ -137,7 +159,13 @@ struct PushSession: Sendable {
             if let older = parked.removeValue(forKey: change.documentID) {
                 complete(older)
             }
+            if let older = failed.removeValue(forKey: change.documentID) { completed.insert(older) }
             completed.remove(change.sequence)
+            if isGivenUp(change), busy[change.documentID] == nil {
+                progress.total += UInt64(max(1, change.bodySize))
+                fail(change, conflict(change), &effects)
+                continue
+            }
             progress.total += UInt64(max(1, change.bodySize))
             if let waiting = busy[change.documentID] {
                 if let waiting { complete(waiting) }
@@ -233,14 +261,17 @@ struct PushSession: Sendable {
         switch answer {
         case .send: enqueue(change, known: change.remoteAncestor.map { [$0] } ?? [])
         case .alreadyThere: finish(change, synced: change.revision, &effects)
-        case .conflict(let current): compare(change, server: current, &effects)
+        case .conflict(let state): meet(change, state, &effects)
         case .refused(let status):
             let error = LoveseatError(
                 .init(10_000 + status),
                 "the peer refused document \"\(change.documentID)\""
             )
-            report(change, error, &effects)
-            finish(change, synced: nil, &effects)
+            guard status != 403 else {
+                report(change, error, &effects)
+                return finish(change, synced: nil, &effects)
+            }
+            fail(change, error, &effects)
         }
     }
 

@@ -11,13 +11,13 @@ struct QueuedRevision: Hashable, Sendable {
     let bodySize: Int
     /// It was proposed rather than announced.
     let isProposal: Bool
-    /// Revisions that the peer has.
+    /// Revisions that the peer has. The first one is what a proposal is to go on top of.
     let known: [RevisionID]
     let maxHistory: Int
     /// What is actually sent, which may be a newer revision.
     var sent: RevisionID
-    /// The peer's revision whose branch the sent one gives up.
-    var closedBranch: RevisionID?
+    /// That the sent one was made for the hub.
+    var copy: SendableRevision.HubCopy?
     /// The bytes sent, while their answer is awaited.
     var sentBytes = 0
     var isTransmitting = false
@@ -25,6 +25,18 @@ struct QueuedRevision: Hashable, Sendable {
     var isDelta = false
     /// The peer could not use a delta of it.
     var refusesDelta = false
+
+    /// As it was read from the feed.
+    var change: LocalChange {
+        LocalChange(
+            sequence: sequence,
+            documentID: documentID,
+            revision: revision,
+            isDeleted: isDeleted,
+            bodySize: bodySize,
+            remoteAncestor: known.first
+        )
+    }
 }
 
 /// How far one direction of one collection is.

@@ -136,7 +136,7 @@ extension DocumentRecord {
     /// The current body, and those of conflicting leaves and kept ancestors.
     func allBodies() throws(LoveseatError) -> [JSONText] {
         guard encodedTree != nil else { return [body] }
-        return try tree().nodes.compactMap(\.body)
+        return try tree().nodes.values.compactMap(\.body)
     }
 }
 

@@ -1,48 +1,21 @@
 package import LoveseatModel
 
-/// A received revision to be stored.
-package struct IncomingRecord: Sendable {
-    package var documentID: String
-    /// Newest first, the revision itself included.
-    package var history: [RevisionID]
-    package var isDeleted: Bool
-    package var body: JSONText
-    package var allowConflict: Bool
-    /// The remote whose current revision this is; nil if that does not matter.
-    package var remote: Int?
-    /// A tombstone with its ancestors that gives up the branch which is current here.
-    package var deletedBranch: [RevisionID] = []
-
-    package init(
-        documentID: String,
-        history: [RevisionID],
-        isDeleted: Bool,
-        body: JSONText,
-        allowConflict: Bool,
-        remote: Int?
-    ) {
-        self.documentID = documentID
-        self.history = history
-        self.isDeleted = isDeleted
-        self.body = body
-        self.allowConflict = allowConflict
-        self.remote = remote
-    }
-}
-
 /// Revisions that peers bring, what they are known to have, and conflicts.
 extension WriteTransaction {
     // MARK: Received revisions
 
     /// Stores a received revision.
     ///
+    /// - Returns: what became of it, and the tree if the current revision is another one.
     /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
-    package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws
-        -> RevisionTree.Outcome
-    {
+    package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> (
+        outcome: RevisionTree.Outcome, preferred: RevisionTree?
+    ) {
         try requireOpen(collection)
         let flags = rowFlags(of: incoming.body, isDeleted: incoming.isDeleted)
-        if incoming.history.count == 1, let id = incoming.history.first {
+        if incoming.history.count == 1, let id = incoming.history.first, incoming.origin == nil,
+            incoming.knowledge == nil
+        {
             let sequence = try insertRow(
                 incoming.documentID,
                 in: collection,
@@ -52,25 +25,75 @@ extension WriteTransaction {
                 tree: nil,
                 body: incoming.body
             )
-            if sequence != nil { return .inserted }
+            if sequence != nil { return (.inserted, nil) }
         }
         let record = try record(incoming.documentID, in: collection)
-        var tree = try record.map { try self.tree(of: $0) } ?? RevisionTree()
+        var tree = try record.map { try self.tree(of: $0) } ?? newTree
         let before = tree
-        let outcome = try tree.insert(
+        var arrival = RevisionTree.Arrival(
             history: incoming.history,
             flags: flags.treeFlags,
             body: incoming.body,
-            allowConflict: incoming.allowConflict,
-            remote: incoming.remote,
-            deletedBranch: incoming.deletedBranch,
-            tombstone: Self.tombstone
+            sender: incoming.sender
         )
-        if tree != before { try store(tree, over: record, id: incoming.documentID, in: collection) }
-        return outcome
+        arrival.origin = incoming.origin
+        arrival.remote = incoming.remote
+        arrival.knowledge = incoming.knowledge
+        arrival.asksResolver = incoming.asksResolver
+        arrival.isOutdated = incoming.isOutdated
+        arrival.name = { try? Self.revisionID(parent: $0, isDeleted: false, body: $1) }
+        let outcome = try tree.insert(arrival)
+        try replace(before, with: tree, over: record, id: incoming.documentID, in: collection)
+        return (outcome, tree.current?.id == incoming.history.first ? nil : tree)
     }
 
-    /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody.
+    /// Adds what a peer knows of a document that is here, and which revision is the current one there.
+    ///
+    /// - Returns: whether the two agree now; nil if the document is not here.
+    /// - Throws: ``RevisionTree/Refusal`` if it contradicts what is known.
+    package func hear(
+        _ knowledge: TreeKnowledge,
+        current: RevisionID,
+        of id: String,
+        remote: Int,
+        asksResolver: Bool,
+        in collection: CollectionHandle
+    ) throws -> Bool? {
+        guard let record = try record(id, in: collection) else { return nil }
+        var tree = try tree(of: record)
+        let before = tree
+        let agrees = try tree.hear(knowledge, current: current, remote: remote, asksResolver: asksResolver)
+        try replace(before, with: tree, over: record, id: id, in: collection)
+        return agrees
+    }
+
+    /// Stores a changed tree. Under a new sequence if another revision became current, or if the remote has to be offered
+    /// the current one, again.
+    private func replace(
+        _ before: RevisionTree,
+        with tree: RevisionTree,
+        over record: DocumentRecord?,
+        id: String,
+        in collection: CollectionHandle
+    ) throws {
+        guard tree != before else { return }
+        guard let record else {
+            try store(tree, over: nil, id: id, in: collection)
+            return
+        }
+        let isContradicted = tree.remotes.contains { remote, mark in
+            before.remotes[remote] != mark && tree.isContradicted(by: remote)
+        }
+        let isSettled = record.hasConflicts && tree.pending.isEmpty
+        if tree.current?.id != record.revision || isContradicted || isSettled {
+            try store(tree, over: record, in: collection)
+        } else {
+            try write(tree, over: record, in: collection, sequence: record.sequence)
+        }
+    }
+
+    /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote
+    /// contradicts what is current here.
     package func markSynced(
         _ id: String,
         revision: RevisionID,
@@ -85,16 +108,63 @@ extension WriteTransaction {
         guard let record = try record(id, in: collection) else { return }
         if record.revision == revision, record.synced == remote { return }
         var tree = try tree(of: record)
-        tree.noteRemote(remote, has: revision, tombstone: Self.tombstone)
-        tree.finish()
-        let isSettled = record.hasConflicts && tree.conflicts.isEmpty
-        if isSettled || tree.winner?.id != record.revision || !tree.isKnownToFollow(revision) {
-            // The remote holds on to a branch that lost here, or a conflict kept the document from being offered:
-            // what is current has to be offered to it, again.
-            try store(tree, over: record, in: collection)
-        } else {
-            try write(tree, over: record, in: collection, sequence: record.sequence)
-        }
+        let before = tree
+        tree.note(remote, has: revision)
+        tree.prune(depth: tree.depth)
+        try replace(before, with: tree, over: record, id: id, in: collection)
+    }
+
+    /// Records what a hub said that it has, while the current revision is on its way there.
+    package func noteHub(_ revision: RevisionID, has id: String, remote: Int, in collection: CollectionHandle)
+        throws
+    {
+        guard let record = try record(id, in: collection) else { return }
+        var tree = try tree(of: record)
+        tree.note(remote, has: revision)
+        try write(tree, over: record, in: collection, sequence: record.sequence)
+    }
+
+    /// Forgets what a remote is known to have of a document.
+    package func forgetMark(_ id: String, remote: Int, in collection: CollectionHandle) throws {
+        guard let record = try record(id, in: collection) else { return }
+        var tree = try tree(of: record)
+        guard tree.remotes[remote] != nil else { return }
+        tree.forgetRemote(remote)
+        try write(tree, over: record, in: collection, sequence: record.sequence)
+    }
+
+    // MARK: Copies for hubs
+
+    /// Names the copy of the current revision that a hub can take on top of what it has, and writes down that it is one.
+    ///
+    /// - Returns: nil if the hub's revision is not here.
+    package func announceCopy(
+        of record: DocumentRecord,
+        over hub: RevisionID,
+        in collection: CollectionHandle
+    ) throws -> RevisionID? {
+        var tree = try tree(of: record)
+        guard tree.contains(hub) else { return nil }
+        let copy = try Self.revisionID(parent: hub, isDeleted: record.isDeleted, body: record.body)
+        let before = tree
+        tree.announceCopy(copy)
+        if tree != before { try write(tree, over: record, in: collection, sequence: record.sequence) }
+        return copy
+    }
+
+    /// Stores a copy that a hub has taken.
+    package func adoptCopy(
+        _ copy: RevisionID,
+        of id: String,
+        parent: RevisionID,
+        remote: Int,
+        in collection: CollectionHandle
+    ) throws {
+        guard let record = try record(id, in: collection) else { return }
+        var tree = try tree(of: record)
+        let before = tree
+        tree.adoptCopy(copy, parent: parent, remote: remote)
+        try replace(before, with: tree, over: record, id: id, in: collection)
     }
 
     // MARK: Conflicts
@@ -107,35 +177,20 @@ extension WriteTransaction {
         in collection: CollectionHandle,
         local: RevisionID,
         remote: RevisionID,
-        _ settlement: RevisionTree.Settlement
+        _ verdict: RevisionTree.Verdict
     ) throws -> RevisionID? {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
         var tree = try tree(of: record)
-        guard tree.conflicts.contains(where: { $0.id == remote }) else { return nil }
-        switch settlement {
-        case .remoteStands: tree.resolve(conflict: remote, child: nil, tombstone: Self.tombstone)
-        case .localStands: tree.keepLocal(over: remote, tombstone: Self.tombstone)
-        case .child(let body, let isDeleted):
-            let id = Self.revisionID(parent: remote, isDeleted: isDeleted, body: body)
-            let flags = rowFlags(of: body, isDeleted: isDeleted).treeFlags
-            tree.resolve(conflict: remote, child: (id, flags, body), tombstone: Self.tombstone)
+        guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
+        try tree.settle(remote, verdict) { parent, isDeleted, body in
+            RevisionTree.Node(
+                id: try Self.revisionID(parent: parent, isDeleted: isDeleted, body: body),
+                parent: parent,
+                flags: rowFlags(of: body, isDeleted: isDeleted).treeFlags,
+                body: body
+            )
         }
         try store(tree, over: record, in: collection)
-        return tree.winner?.id
-    }
-
-    /// Puts the current revision's content on top of what a remote has (see ``RevisionTree/follow(_:child:tombstone:)``),
-    /// if it is still `local`.
-    package func follow(
-        _ id: String,
-        in collection: CollectionHandle,
-        local: RevisionID,
-        remote: RevisionID
-    ) throws {
-        guard let record = try record(id, in: collection), record.revision == local else { return }
-        var tree = try tree(of: record)
-        let child = Self.revisionID(parent: remote, isDeleted: record.isDeleted, body: record.body)
-        guard tree.follow(remote, child: child, tombstone: Self.tombstone) else { return }
-        try store(tree, over: record, in: collection)
+        return tree.current?.id
     }
 }

@@ -13,7 +13,7 @@ package enum SaveCondition: Hashable, Sendable {
 /// A transaction that may write. Used inside the closure that it was given to, and nowhere else.
 package final class WriteTransaction: ReadTransaction {
     private let blobs: BlobFiles
-    private let ancestorBodiesKept: Int
+    private let options: DocumentStore.Options
     /// The IDs changed in each collection, in order. Only ever appended to, so that a part that fails is cut off.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
@@ -26,10 +26,10 @@ package final class WriteTransaction: ReadTransaction {
         database: Database,
         blobs: BlobFiles,
         catalog: DocumentStore.Catalog,
-        ancestorBodiesKept: Int
+        options: DocumentStore.Options
     ) {
         self.blobs = blobs
-        self.ancestorBodiesKept = ancestorBodiesKept
+        self.options = options
         super.init(database: database, catalog: catalog)
     }
 
@@ -113,8 +113,20 @@ package final class WriteTransaction: ReadTransaction {
 
     func tree(of record: DocumentRecord) throws -> RevisionTree {
         var tree = try record.tree()
-        tree.ancestorBodiesKept = ancestorBodiesKept
+        configure(&tree)
         return tree
+    }
+
+    var newTree: RevisionTree {
+        var tree = RevisionTree()
+        configure(&tree)
+        return tree
+    }
+
+    private func configure(_ tree: inout RevisionTree) {
+        tree.ancestorBodiesKept = options.ancestorBodiesKept
+        tree.depth = options.revisionDepth
+        tree.omissions = options.omissions
     }
 
     // MARK: Local edits
@@ -146,10 +158,8 @@ package final class WriteTransaction: ReadTransaction {
         if case .unchanged(let base) = condition {
             guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
         }
-        let revision = Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
+        let revision = try Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
         var tree = try tree(of: record)
-        // The same edit again, as after a crash between the commit and its answer, is the same revision.
-        if tree.contains(revision) { return (record.revision, record.sequence) }
         tree.insertLocal(revision, parent: record.revision, flags: flags.treeFlags, body: body)
         return (revision, try store(tree, over: record, in: collection))
     }
@@ -160,7 +170,7 @@ package final class WriteTransaction: ReadTransaction {
         body: JSONText,
         flags: RowFlags
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
-        let revision = Self.revisionID(parent: nil, isDeleted: false, body: body)
+        let revision = try Self.revisionID(parent: nil, isDeleted: false, body: body)
         let sequence = try insertRow(
             id,
             in: collection,
@@ -173,15 +183,26 @@ package final class WriteTransaction: ReadTransaction {
         return sequence.map { (revision, $0) }
     }
 
-    static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
-        let input = RevisionID.digestInput(parent: parent, isDeleted: isDeleted, canonicalBody: body.bytes)
-        return RevisionID(generation: (parent?.generation ?? 0) + 1, digest: Insecure.SHA1.hash(data: input))
+    /// Names a revision made here (replication.md §3).
+    ///
+    /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent's generation is the highest there is.
+    static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) throws(LoveseatError)
+        -> RevisionID
+    {
+        guard parent?.generation != .max else {
+            throw LoveseatError(.badRevisionID, "the document has the highest revision there can be: purge it")
+        }
+        return revision(over: parent, isDeleted: isDeleted, body: body)
     }
 
-    /// The name of the tombstone that closes a branch: everybody who closes it gives it the same, and no deletion by
-    /// an app has it.
-    static func tombstone(over leaf: RevisionID) -> RevisionID {
-        revisionID(parent: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
+    private static func revision(over parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
+        let input = RevisionID.digestInput(parent: parent, isDeleted: isDeleted, canonicalBody: body.bytes)
+        return RevisionID(generation: (parent?.generation ?? 0) &+ 1, digest: Insecure.SHA1.hash(data: input))
+    }
+
+    /// The ID of the tombstone with which format 2 and older closed a branch.
+    static func closingTombstone(over leaf: RevisionID) -> RevisionID {
+        revision(over: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
     }
 
     func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
@@ -265,14 +286,14 @@ package final class WriteTransaction: ReadTransaction {
         in collection: CollectionHandle
     ) throws -> UInt64 {
         guard let record else {
-            guard let id, let winner = tree.winner else {
+            guard let id, let current = tree.current else {
                 throw LoveseatError(.assertionFailed, "an empty tree")
             }
-            let parts = try RowParts(tree, winner: winner)
+            let parts = try RowParts(tree, current: current)
             let sequence = try insertRow(
                 id,
                 in: collection,
-                revision: winner.id,
+                revision: current.id,
                 flags: parts.flags,
                 synced: parts.synced,
                 tree: parts.tree,
@@ -295,12 +316,12 @@ package final class WriteTransaction: ReadTransaction {
         in collection: CollectionHandle,
         sequence: UInt64
     ) throws {
-        guard let winner = tree.winner else { throw LoveseatError(.assertionFailed, "an empty tree") }
-        let parts = try RowParts(tree, winner: winner)
+        guard let current = tree.current else { throw LoveseatError(.assertionFailed, "an empty tree") }
+        let parts = try RowParts(tree, current: current)
         let statement = try RawStatement(collection.updateSQL, in: database)
         statement.bind(1, record.row)
         statement.bind(2, Int64(clamping: sequence))
-        statement.bind(3, winner.id.text)
+        statement.bind(3, current.id.text)
         statement.bind(4, parts.flags.rawValue)
         statement.bind(5, Int64(parts.synced))
         statement.bind(6, blob: parts.tree)
@@ -315,14 +336,14 @@ package final class WriteTransaction: ReadTransaction {
         let tree: [UInt8]?
         let body: JSONText
 
-        init(_ tree: RevisionTree, winner: RevisionTree.Node) throws {
-            guard let body = winner.body else {
-                throw LoveseatError(.assertionFailed, "a leaf without a body")
+        init(_ tree: RevisionTree, current: RevisionTree.Node) throws {
+            guard let body = current.body else {
+                throw LoveseatError(.assertionFailed, "a current revision without a body")
             }
-            var flags = RowFlags(rawValue: Int64(winner.flags.subtracting(.conflict).rawValue))
-            if !tree.conflicts.isEmpty { flags.insert(.hasConflicts) }
+            var flags = RowFlags(rawValue: Int64(current.flags.rawValue))
+            if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
             // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
-            synced = tree.remotes.filter { $0.value == winner.id }.keys.min() ?? 0
+            synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
             var rest = tree
             if synced != 0 { rest.forgetRemote(synced) }
             self.tree = rest.encoded
@@ -334,8 +355,6 @@ package final class WriteTransaction: ReadTransaction {
 
 extension RowFlags {
     var treeFlags: RevisionTree.Flags {
-        RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: rawValue)).intersection([
-            .deleted, .closed, .hasBlobs,
-        ])
+        RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: rawValue)).intersection([.deleted, .hasBlobs])
     }
 }

@@ -1,0 +1,214 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// Revisions that go out and come in, and what is known beside them (docs/decisions/0001).
+extension StoreReplica {
+    // MARK: Out
+
+    func read(_ request: RevisionRequest, in index: Int, _ view: ReadTransaction) throws -> OutgoingRevision {
+        let collection = collections[index]
+        let kept = read.take(request, of: collection)
+        guard let record = try kept ?? view.record(request.documentID, in: collection) else {
+            return .missing
+        }
+        guard record.revision == request.revision else { return .obsolete(current: record.revision) }
+        guard record.encodedTree != nil else {
+            return .found(
+                SendableRevision(
+                    revision: record.revision,
+                    history: [],
+                    isDeleted: record.isDeleted,
+                    body: record.body
+                )
+            )
+        }
+        let tree = try record.tree()
+        let line = tree.line(record.revision)
+        var content = SendableRevision(
+            revision: record.revision,
+            history: RevisionHistory.toSend(
+                Array(line.dropFirst()),
+                of: record.revision,
+                known: request.known,
+                limit: request.maxHistory
+            ),
+            isDeleted: record.isDeleted,
+            body: record.body
+        )
+        if request.wantsDelta, !record.isDeleted { content.deltaBase = deltaBase(request.known, in: tree) }
+        if request.peer == .loveseat {
+            if let origin = line.last, origin != record.revision, !content.history.contains(origin) {
+                content.origin = origin
+            }
+            if !tree.isLine, tells(tree, of: record.id, in: index) { content.knowledge = tree.knowledge }
+        }
+        return .found(content)
+    }
+
+    /// Whether a peer may know all that is known of a document: it may read every candidate, and the app sends it.
+    private func tells(_ tree: RevisionTree, of id: String, in index: Int) -> Bool {
+        let filter = rule(index)?.pushFilter
+        guard access != nil || filter != nil else { return true }
+        return tree.candidates.allSatisfy { candidate in
+            let revision = FilterCandidate(
+                documentID: id,
+                revision: candidate.node.id,
+                isDeleted: candidate.node.isDeleted,
+                body: candidate.node.body ?? .emptyObject
+            )
+            if let access, access.access(to: revision, in: collections[index].name) < .read { return false }
+            return filter?(revision, false) ?? true
+        }
+    }
+
+    /// A hub takes only what descends from its own revision. If ours does not, our content goes on top of it as a copy, which
+    /// is written down before it is sent: the hub may take it, and its answer be lost.
+    func copyingForHub(
+        _ outgoing: OutgoingRevision,
+        _ request: RevisionRequest,
+        in collection: CollectionHandle
+    ) throws -> OutgoingRevision {
+        guard request.peer == .hub, let hub = request.known.first, case .found(let content) = outgoing,
+            content.revision != hub, !content.history.contains(hub)
+        else { return outgoing }
+        return try store.write { transaction in
+            guard let record = try transaction.record(request.documentID, in: collection),
+                record.revision == content.revision
+            else { return .obsolete(current: content.revision) }
+            let tree = try record.tree()
+            if let current = tree.current, let theirs = tree.node(hub), RevisionTree.saysTheSame(current, theirs) {
+                return .same
+            }
+            guard let copy = try transaction.announceCopy(of: record, over: hub, in: collection) else {
+                return outgoing
+            }
+            var content = SendableRevision(
+                revision: copy,
+                history: RevisionHistory.toSend(
+                    tree.line(hub),
+                    of: copy,
+                    known: request.known,
+                    limit: request.maxHistory
+                ),
+                isDeleted: record.isDeleted,
+                body: record.body
+            )
+            content.copy = .init(original: tree.original(record.revision), parent: hub)
+            return .found(content)
+        }
+    }
+
+    /// The first revision that the peer has and whose body is here (replication.md §10.1). Not one that deletes.
+    private func deltaBase(_ known: [RevisionID], in tree: RevisionTree) -> SendableRevision.DeltaBase? {
+        let nodes = known.lazy.compactMap { tree.node($0) }
+        guard let node = nodes.first(where: { $0.body != nil }), !node.isDeleted, let body = node.body else {
+            return nil
+        }
+        return SendableRevision.DeltaBase(revision: node.id, body: body)
+    }
+
+    // MARK: In
+
+    func insert(_ revisions: [IncomingRevision], in index: Int) throws -> StoreAnswer {
+        let collection = collections[index]
+        let refusals = try refusals(of: revisions, in: collection)
+        let asksResolver = rule(index)?.asksResolver ?? false
+        let results: [InsertResult] = try store.write { transaction in
+            try zip(revisions, refusals).map { revision, refusal in
+                if let refusal { return .failed(refusal) }
+                var incoming = IncomingRecord(
+                    documentID: revision.documentID,
+                    history: revision.history,
+                    isDeleted: revision.isDeleted,
+                    body: revision.body,
+                    sender: revision.sender,
+                    remote: remote
+                )
+                incoming.origin = revision.origin
+                incoming.knowledge = revision.knowledge
+                incoming.asksResolver = asksResolver
+                incoming.isOutdated = revision.isOutdated
+                do {
+                    let (outcome, preferred) = try transaction.insert(incoming, in: collection)
+                    if remote == nil, revision.sender == .loveseat, let preferred, let current = preferred.current {
+                        return .outranked(preferred.knowledge, current: current.id)
+                    }
+                    switch outcome {
+                    case .alreadyPresent: return .alreadyHere
+                    case .inserted: return .inserted
+                    case .pending: return .conflict
+                    }
+                } catch let refusal as RevisionTree.Refusal {
+                    return refusal == .conflict ? .refusedConflict : .badHistory
+                } catch let error as LoveseatError where error.code == .corruptRevisionData {
+                    return .failed(error)
+                }
+            }
+        }
+        return .inserted(try withholding(results, of: revisions, in: index))
+    }
+
+    /// A peer is not told of revisions that it may not read.
+    private func withholding(_ results: [InsertResult], of revisions: [IncomingRevision], in index: Int) throws
+        -> [InsertResult]
+    {
+        guard access != nil else { return results }
+        return try zip(results, revisions).map { result, revision in
+            guard case .outranked = result else { return result }
+            let record = try store.readRows { try $0.record(revision.documentID, in: collections[index]) }
+            guard let record, tells(try record.tree(), of: record.id, in: index) else { return .inserted }
+            return result
+        }
+    }
+
+    /// Takes in why a peer holds another revision to be the current one.
+    func hear(_ knowledge: TreeKnowledge, current: RevisionID, of id: String, in index: Int) throws -> Bool {
+        guard let remote else { return true }
+        return try store.write { transaction in
+            do {
+                return try transaction.hear(
+                    knowledge,
+                    current: current,
+                    of: id,
+                    remote: remote,
+                    asksResolver: rule(index)?.asksResolver ?? false,
+                    in: collections[index]
+                ) ?? true
+            } catch is RevisionTree.Refusal {
+                throw LoveseatError(
+                    .remoteError,
+                    "what the peer says of the history of \"\(id)\" contradicts what is known of it"
+                )
+            }
+        }
+    }
+
+    /// How to go on with a revision that a hub did not take.
+    func meet(_ change: LocalChange, _ state: HubState, in collection: CollectionHandle) throws -> Meeting {
+        guard let remote else { return .waits }
+        return try store.write { transaction in
+            guard let record = try transaction.record(change.documentID, in: collection),
+                record.revision == change.revision
+            else { return .isObsolete }
+            guard !record.hasConflicts else { return .waits }
+            let tree = try record.tree()
+            var mark = tree.remotes[remote]
+            switch state {
+            case .hasNone:
+                try transaction.forgetMark(record.id, remote: remote, in: collection)
+                return .offer(over: nil)
+            case .has(let revision):
+                guard tree.contains(revision), !tree.awaitsBody(of: revision) else { return .waits }
+                try transaction.noteHub(revision, has: record.id, remote: remote, in: collection)
+                mark = revision
+            case .unknown:
+                guard mark != change.remoteAncestor else { return .waits }
+            }
+            if let mark, let theirs = tree.node(mark), let current = tree.current {
+                if mark == current.id || RevisionTree.saysTheSame(theirs, current) { return .agrees }
+            }
+            return .offer(over: mark)
+        }
+    }
+}

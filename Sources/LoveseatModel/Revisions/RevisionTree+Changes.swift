@@ -1,0 +1,268 @@
+/// What happens to a tree: local edits, received revisions, copies for hubs, verdicts.
+extension RevisionTree {
+    /// How many revisions of a line are kept.
+    package static let maximumDepth = 50
+
+    /// What the other side of a connection is.
+    package enum PeerKind: Hashable, Sendable {
+        /// Another Loveseat: each tells the other what it knows.
+        case loveseat
+        /// A passive peer with one line of revisions, which takes only what descends from its current one.
+        case hub
+        /// A foreign peer that pushes to this database, for which this one is a hub.
+        case client
+    }
+
+    /// A received revision.
+    package struct Arrival: Sendable {
+        /// Newest first, the revision itself included.
+        package var history: [RevisionID]
+        package var origin: RevisionID?
+        package var flags: Flags
+        package var body: JSONText
+        package var sender: PeerKind
+        /// Under which number marks for the sender are kept; nil on the passive side, which keeps none.
+        package var remote: Remote?
+        /// What else the sender knows; nil if it is no more than this line.
+        package var knowledge: TreeKnowledge?
+        /// Whether the app decides between two versions.
+        package var asksResolver = false
+        /// The sender has taken a newer revision from here since it announced this one.
+        package var isOutdated = false
+        /// Names the live revision with a canonical body that a local edit of the parent would make. A body that is no
+        /// longer here is known by that.
+        package var name: (@Sendable (_ parent: RevisionID?, _ body: JSONText) -> RevisionID?)?
+
+        package init(history: [RevisionID], flags: Flags, body: JSONText, sender: PeerKind) {
+            self.history = history
+            self.flags = flags
+            self.body = body
+            self.sender = sender
+        }
+    }
+
+    /// What became of a received revision.
+    package enum Outcome: Hashable, Sendable {
+        /// Nothing new.
+        case alreadyPresent
+        case inserted
+        /// It waits beside the current revision for the app's resolver.
+        case pending
+    }
+
+    /// Adds a local edit on top of the current revision, or as the first one.
+    ///
+    /// Whoever edits the current revision has decided against all other candidates known here.
+    package mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
+        if !isLine, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
+            // What is pending has not been shown to anybody.
+            for candidate in candidates where candidate.original != winner { closed.insert(candidate.original) }
+        }
+        nodes[id] = Node(id: id, parent: parent, flags: flags, body: body)
+        prune(depth: depth)
+    }
+
+    /// Adds a received revision, and what its sender knows beside.
+    package mutating func insert(_ arrival: Arrival) throws(Refusal) -> Outcome {
+        try Self.check(arrival.history)
+        let id = arrival.history[0]
+        let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
+        if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
+        if arrival.sender == .hub { recognise(arrival) }
+        let repeats = isNew && arrival.remote.map { remotes[$0] } == before?.id && !arrival.isOutdated
+        try addLine(
+            arrival.history,
+            origin: arrival.origin,
+            flags: arrival.flags,
+            body: arrival.body
+        )
+        if let knowledge = arrival.knowledge { try merge(knowledge) }
+        if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id, arrival) {
+            closed.insert(original(before.id))
+        }
+        releasePending()
+        let isPending = arrival.asksResolver && isNew && holdBack(id, against: before)
+        if !arrival.isOutdated { note(arrival.remote, has: id) }
+        prune(depth: depth)
+        return isPending ? .pending : isNew ? .inserted : .alreadyPresent
+    }
+
+    /// Adds what a peer knows, which has answered that another revision is the current one there.
+    ///
+    /// - Returns: whether the two agree now. They do not while the peer's revision has no body here: its pull brings it.
+    package mutating func hear(
+        _ knowledge: TreeKnowledge,
+        current theirs: RevisionID,
+        remote: Remote,
+        asksResolver: Bool
+    ) throws(Refusal) -> Bool {
+        let (known, before, isNew) = (self, current, !contains(theirs))
+        try merge(knowledge)
+        guard contains(theirs) else { throw .badHistory }
+        guard !lacksCurrentBody else {
+            self = known
+            return false
+        }
+        releasePending()
+        if asksResolver, isNew { _ = holdBack(theirs, against: before) }
+        note(remote, has: theirs)
+        prune(depth: depth)
+        return current?.id == theirs
+    }
+
+    /// Whether a revision could be the current one, but that its body has not come.
+    package func awaitsBody(of id: RevisionID) -> Bool {
+        guard let node = nodes[id], node.body == nil else { return false }
+        let original = original(id)
+        guard !superseded.contains(original) else { return false }
+        return !candidates.contains { $0.original == original && $0.node.body != nil }
+    }
+
+    /// Whether a client's revision is here already; throws if it does not descend from the current one (replication.md
+    /// §12.1).
+    private mutating func isKnown(_ arrival: Arrival, _ current: Node?) throws(Refusal) -> Bool {
+        guard let current else { return false }
+        let id = arrival.history[0]
+        if isAncestor(id, of: current.id) { return true }
+        if arrival.history.contains(current.id) { return false }
+        // A deleted document may be made anew by a peer that never had it (replication.md §8).
+        guard current.isDeleted, !arrival.flags.contains(.deleted), !contains(id) else { throw .conflict }
+        closed.insert(original(current.id))
+        return false
+    }
+
+    /// What is news on a hub's line and says what a revision on another line here says is a copy of that one, whoever put it
+    /// there. Also of one that was edited since: whoever made the copy had not heard of the edit.
+    private mutating func recognise(_ arrival: Arrival) {
+        let id = arrival.history[0]
+        guard !contains(id), !isEmpty, arrival.history.count > 1, !arrival.flags.contains(.deleted),
+            !omissions.contains(.recognition)
+        else { return }
+        let body = arrival.body.canonical
+        var found = Set(candidates.filter { !$0.node.isDeleted && $0.node.body?.canonical == body }.map(\.node.id))
+        for node in nodes.values where !node.isDeleted && copies[node.id] == nil {
+            let isWhole = node.parent.map { $0.generation == node.id.generation - 1 } ?? (node.id.generation == 1)
+            if isWhole, arrival.name?(node.parent, body) == node.id { found.insert(node.id) }
+        }
+        for match in found.subtracting(arrival.history) {
+            copies[id, default: []].formUnion(sources(of: match).filter { $0.original != id })
+        }
+    }
+
+    /// Whether our current revision merely repeats what this remote said before, while what it says now is news on another
+    /// line. A Loveseat must have forgotten ours, and what it has now must be alive.
+    private func saysNothingNew(_ mine: RevisionID, over id: RevisionID, _ arrival: Arrival) -> Bool {
+        guard id != mine, !isAncestor(id, of: mine), !isAncestor(mine, of: id) else { return false }
+        guard arrival.sender == .loveseat else { return true }
+        let isKnownThere = arrival.knowledge?.nodes.contains { $0.id == mine } ?? false
+        return !isKnownThere && !arrival.flags.contains(.deleted)
+    }
+
+    /// Lets a pulled revision wait for the app's resolver, if there is something to decide.
+    private mutating func holdBack(_ id: RevisionID, against before: Node?) -> Bool {
+        let open = candidates.filter { !closed.contains($0.original) }
+        guard let before, nodes[id]?.body != nil, let theirs = open.first(where: { $0.node.id == id }),
+            let mine = open.first(where: { $0.original == original(before.id) }), mine != theirs,
+            !Self.saysTheSame(mine.node, theirs.node),
+            !(mine.node.isDeleted || theirs.node.isDeleted) || documents(among: [mine, theirs]).count == 1
+        else { return false }
+        nodes[id]?.flags.insert(.pending)
+        return true
+    }
+
+    /// What was followed by another revision, given up by somebody, or turned out to follow all others, waits no longer.
+    private mutating func releasePending() {
+        let pending = pending
+        guard !pending.isEmpty else { return }
+        let isAlone = standing.isEmpty
+        for node in pending where isAlone || closed.contains(original(node.id)) || !isLeaf(node.id) {
+            nodes[node.id]?.flags.remove(.pending)
+        }
+    }
+
+    // MARK: Remotes
+
+    /// Notes which revision is the current one at a remote database.
+    package mutating func note(_ remote: Remote?, has id: RevisionID) {
+        guard let remote, contains(id) else { return }
+        // The older of two arrived late.
+        if let old = remotes[remote], old != id, isAncestor(id, of: old) { return }
+        remotes[remote] = id
+    }
+
+    /// Whether a remote holds on to something else than the current revision and its ancestors.
+    package func isContradicted(by remote: Remote) -> Bool {
+        guard let mark = remotes[remote], let current else { return false }
+        return !isAncestor(mark, of: current.id)
+    }
+
+    /// Drops the mark of a remote, for a holder that keeps it elsewhere.
+    package mutating func forgetRemote(_ remote: Remote) { remotes[remote] = nil }
+
+    // MARK: Copies
+
+    /// How a copy of a revision is written down.
+    package func sources(of id: RevisionID) -> Set<Source> {
+        let original = original(id)
+        return Set(origins(of: id).map { Source(original: original, origin: $0) })
+    }
+
+    /// Writes down that a revision is a copy of the current one, before it is sent: a hub may take it and its answer be
+    /// lost.
+    package mutating func announceCopy(_ copy: RevisionID) {
+        guard let current, !omissions.contains(.writingDownFirst) else { return }
+        copies[copy, default: []].formUnion(sources(of: current.id))
+    }
+
+    /// Stores a copy that a hub has taken, on top of what the hub had.
+    package mutating func adoptCopy(_ copy: RevisionID, parent: RevisionID, remote: Remote) {
+        guard let source = copies[copy], contains(parent) else { return }
+        if !contains(copy) {
+            let like = candidates.first { $0.original == original(copy) }?.node
+            guard let like = like ?? source.compactMap({ nodes[$0.original] }).first else { return }
+            nodes[copy] = Node(
+                id: copy,
+                parent: parent,
+                flags: like.flags.subtracting(.pending),
+                body: like.body
+            )
+            releasePending()
+        }
+        note(remote, has: copy)
+        prune(depth: depth)
+    }
+
+    // MARK: Verdicts
+
+    /// How the app's resolver settled a conflict.
+    package enum Verdict: Hashable, Sendable {
+        case local
+        case remote
+        /// A new revision takes the place of both, as the child of one of them.
+        case merged(body: JSONText, isDeleted: Bool, parent: RevisionID)
+        /// The rule that all peers share decides.
+        case byRule
+    }
+
+    /// Settles the conflict between the current revision and one that is pending.
+    ///
+    /// `make`: names a new revision.
+    package mutating func settle(
+        _ pending: RevisionID,
+        _ verdict: Verdict,
+        make: (_ parent: RevisionID, _ isDeleted: Bool, _ body: JSONText) throws -> Node
+    ) rethrows {
+        guard let current, nodes[pending]?.flags.contains(.pending) == true else { return }
+        nodes[pending]?.flags.remove(.pending)
+        switch verdict {
+        case .byRule: break
+        case .local: closed.insert(original(pending))
+        case .remote: closed.insert(original(current.id))
+        case .merged(let body, let isDeleted, let parent):
+            let node = try make(parent, isDeleted, body)
+            closed.formUnion([original(pending), original(current.id)])
+            nodes[node.id] = node
+        }
+        prune(depth: depth)
+    }
+}

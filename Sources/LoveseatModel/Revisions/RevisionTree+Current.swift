@@ -1,0 +1,137 @@
+/// The rule for the current revision (docs/decisions/0001): a function of what is known, the same on equal knowledge.
+extension RevisionTree {
+    /// One of the revisions that nobody has superseded, with its copies.
+    package struct Candidate: Hashable, Sendable {
+        /// The first revision with this content.
+        package let original: RevisionID
+        /// The highest of the copies and the original itself, which stands for all of them.
+        package internal(set) var node: Node
+
+        /// Of one document a deletion stands, then the higher; a copy counts as what it is a copy of.
+        fileprivate func precedes(_ other: Self, _ omissions: Omissions) -> Bool {
+            if node.isDeleted != other.node.isDeleted { return other.node.isDeleted }
+            if omissions.contains(.rankOfCopy) { return node.id < other.node.id }
+            return original != other.original ? original < other.original : node.id < other.node.id
+        }
+    }
+
+    /// The current revision; nil if nothing is known.
+    ///
+    /// A revision whose body has not come cannot be shown: then it is the best one that can. A peer that has the body says
+    /// so when the two databases disagree.
+    package var current: Node? {
+        if isLine { return nodes.values.filter { $0.body != nil }.max { $0.id < $1.id } ?? highest }
+        let candidates = candidates
+        if let best = best(of: candidates), best.node.body != nil { return best.node }
+        if let best = best(of: candidates.filter { $0.node.body != nil }) { return best.node }
+        return nodes.values.filter { $0.body != nil && !$0.flags.contains(.pending) }.max { $0.id < $1.id } ?? highest
+    }
+
+    private var highest: Node? { nodes.values.max { $0.id < $1.id } }
+
+    /// Whether the rule names a revision whose body has not come.
+    package var lacksCurrentBody: Bool {
+        isLine ? highest?.body == nil : best(of: candidates)?.node.body == nil
+    }
+
+    /// What a revision is a copy of, the highest if that is known in several ways; else the revision itself.
+    package func original(_ id: RevisionID) -> RevisionID {
+        guard copies[id] != nil else { return id }
+        var found: Set<RevisionID> = []
+        var waiting = [id]
+        while let next = waiting.popLast() {
+            for source in copies[next] ?? [] where found.insert(source.original).inserted {
+                waiting.append(source.original)
+            }
+        }
+        return found.max() ?? id
+    }
+
+    /// What nobody has superseded: of each revision that lies below no other but copies, one node.
+    package var candidates: [Candidate] {
+        let standing = standing
+        // What contradicts itself is taken as it lies.
+        return standing.isEmpty ? leaves.map { Candidate(original: $0.id, node: $0) } : Array(standing.values)
+    }
+
+    /// The candidates by their originals; empty where every line loops back into another one.
+    var standing: [RevisionID: Candidate] {
+        let superseded = superseded
+        var found: [RevisionID: Candidate] = [:]
+        for node in nodes.values where !node.flags.contains(.pending) {
+            let original = original(node.id)
+            guard !superseded.contains(original) else { continue }
+            guard var candidate = found[original] else {
+                found[original] = Candidate(original: original, node: node)
+                continue
+            }
+            // All of them say the same, so the body of any of them is the body of all.
+            let body = candidate.node.body ?? node.body
+            if node.id > candidate.node.id { candidate.node = node }
+            candidate.node.body = candidate.node.body ?? body
+            found[original] = candidate
+        }
+        return found
+    }
+
+    /// The originals below revisions that are no copies.
+    var superseded: Set<RevisionID> {
+        var below: Set<RevisionID> = []
+        for node in nodes.values where copies[node.id] == nil {
+            var next = node.parent
+            while let id = next, below.insert(id).inserted { next = nodes[id]?.parent }
+        }
+        return copies.isEmpty ? below : Set(below.map(original))
+    }
+
+    /// What was closed counts only where all is closed.
+    private func best(of candidates: [Candidate]) -> Candidate? {
+        bestOpen(of: candidates.filter { !closed.contains($0.original) })
+            ?? candidates.max { $0.precedes($1, omissions) }
+    }
+
+    /// Of two documents a live one stands, then the higher.
+    private func bestOpen(of candidates: [Candidate]) -> Candidate? {
+        guard candidates.count > 1 else { return candidates.first }
+        let winners = documents(among: candidates).compactMap { $0.max { $0.precedes($1, omissions) } }
+        let live = winners.filter { !$0.node.isDeleted }
+        return (live.isEmpty ? winners : live).max { $0.precedes($1, omissions) }
+    }
+
+    /// Candidates that share an origin, directly or through others, are of one document.
+    func documents(among candidates: [Candidate]) -> [[Candidate]] {
+        if omissions.contains(.origin) { return [candidates] }
+        var documents: [(origins: Set<RevisionID>, members: [Candidate])] = []
+        for candidate in candidates {
+            var mine = (origins: origins(of: candidate.node.id), members: [candidate])
+            documents = documents.filter { other in
+                guard !other.origins.isDisjoint(with: mine.origins) else { return true }
+                mine.origins.formUnion(other.origins)
+                mine.members += other.members
+                return false
+            }
+            documents.append(mine)
+        }
+        return documents.map(\.members)
+    }
+
+    /// The first revisions of what a revision says: that of its line, and those of the lines that were put on top of it.
+    package func origins(of id: RevisionID) -> Set<RevisionID> {
+        let line = line(id)
+        var origins: Set<RevisionID> = [line.last ?? id]
+        guard !copies.isEmpty else { return origins }
+        for id in line { for source in copies[id] ?? [] { origins.insert(root(of: source.origin)) } }
+        return origins
+    }
+
+    /// The oldest known revision of a line.
+    private func root(of id: RevisionID) -> RevisionID { line(id).last ?? id }
+
+    /// Whether two revisions say the same: both are deleted, or their bodies are equal.
+    package static func saysTheSame(_ one: Node, _ other: Node) -> Bool {
+        guard one.isDeleted == other.isDeleted else { return false }
+        guard !one.isDeleted else { return true }
+        guard let body = one.body, let otherBody = other.body else { return false }
+        return body == otherBody || body.canonical == otherBody.canonical
+    }
+}

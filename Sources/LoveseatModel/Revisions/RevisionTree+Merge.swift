@@ -1,0 +1,146 @@
+/// What one database tells another of a document's history, where that is more than one line.
+package struct TreeKnowledge: Hashable, Sendable {
+    /// Revisions with their parents, or the nearest ancestors that the teller keeps.
+    package var nodes: [RevisionTree.Node] = []
+    package var closed: Set<RevisionID> = []
+    package var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
+
+    package init() {}
+
+    /// The IDs of all revisions.
+    package var revisions: Set<RevisionID> { Set(nodes.map(\.id)) }
+}
+
+extension RevisionTree {
+    /// Why a received revision or tree was refused.
+    package enum Refusal: Error, Hashable, Sendable {
+        /// It would make a branch where none is allowed.
+        case conflict
+        /// Its history skips generations or does not descend, or contradicts what is known.
+        case badHistory
+    }
+
+    /// All that is known, for another database, with the bodies of open candidates; without what still waits for a
+    /// resolver.
+    package var knowledge: TreeKnowledge {
+        var knowledge = TreeKnowledge()
+        let open = candidates.filter { !closed.contains($0.original) }.map(\.node) + [current].compactMap { $0 }
+        let bodies = Dictionary(open.map { ($0.id, $0.body) }) { first, _ in first }
+        var seen: Set<RevisionID> = []
+        let heads = leaves.filter { !$0.flags.contains(.pending) }.map(\.id) + open.map(\.id)
+        for head in heads {
+            for id in line(head) where seen.insert(id).inserted {
+                guard var node = nodes[id] else { continue }
+                node.body = bodies[id] ?? nil
+                knowledge.nodes.append(node)
+            }
+        }
+        knowledge.closed = closed
+        knowledge.copies = copies
+        return knowledge
+    }
+
+    /// Adds what another database knows. Commutative, associative and idempotent, but for pruning.
+    package mutating func merge(_ other: TreeKnowledge) throws(Refusal) {
+        for node in other.nodes { add(node) }
+        // No honest tree comes near this; a made-up one shall not hold the writer.
+        var steps = 200_000
+        for node in other.nodes {
+            guard let parent = node.parent else { continue }
+            guard parent.generation < node.id.generation, nodes[parent] != nil else { throw .badHistory }
+            try link(node.id, to: parent, &steps)
+        }
+        closed.formUnion(other.closed)
+        for (id, sources) in other.copies { copies[id, default: []].formUnion(sources) }
+    }
+
+    /// Adds a revision without its parent, or the body of one that has none here.
+    private mutating func add(_ node: Node) {
+        if nodes[node.id] != nil {
+            nodes[node.id]?.flags.formUnion(node.flags.subtracting(.pending))
+            if nodes[node.id]?.body == nil { nodes[node.id]?.body = node.body }
+        } else {
+            nodes[node.id] = Node(
+                id: node.id,
+                parent: nil,
+                flags: node.flags.subtracting(.pending),
+                body: node.body
+            )
+        }
+    }
+
+    /// Notes that a revision descends from another. Ancestors of one revision are one line, so each finds its place in it.
+    private mutating func link(
+        _ child: RevisionID,
+        to ancestor: RevisionID,
+        _ steps: inout Int
+    ) throws(Refusal) {
+        var (low, high) = (child, ancestor)
+        while let parent = nodes[low]?.parent {
+            if parent == high { return }
+            steps -= 1
+            guard parent.generation != high.generation, steps > 0 else { throw .badHistory }
+            if parent.generation > high.generation {
+                low = parent
+            } else {
+                // Between the two; what was above stays above.
+                nodes[low]?.parent = high
+                (low, high) = (high, parent)
+            }
+        }
+        nodes[low]?.parent = high
+    }
+
+    /// Adds a received revision with its ancestors, newest first (replication.md §12.2).
+    ///
+    /// `origin`: the first revision of the line, where the history does not reach so far (docs/extensions.md).
+    mutating func addLine(
+        _ history: [RevisionID],
+        origin: RevisionID?,
+        flags: Flags,
+        body: JSONText
+    ) throws(Refusal) {
+        guard let id = history.first else { throw .badHistory }
+        var line = TreeKnowledge()
+        var ancestors = history.dropFirst().filter { !$0.isFiller }
+        if ancestors.count > Self.maximumDepth {
+            // What would be pruned at once, but for where the line meets one that is here, and its beginning.
+            let rest = ancestors.dropFirst(Self.maximumDepth)
+            let meeting = rest.first { contains($0) }
+            ancestors = Array(ancestors.prefix(Self.maximumDepth))
+            ancestors += Set([meeting, rest.last].compactMap { $0 }).sorted(by: >)
+        }
+        let parents = ancestors + (origin.map { $0 < (ancestors.last ?? id) ? [$0] : [] } ?? [])
+        for (node, parent) in zip([id] + parents, parents.map(Optional.some) + [nil]) {
+            let isHead = node == id
+            line.nodes.append(
+                Node(id: node, parent: parent, flags: isHead ? flags : [], body: isHead ? body : nil)
+            )
+        }
+        try merge(line)
+    }
+
+    /// Refuses a history that skips generations (replication.md §12.2). Where a sender has pruned, a gap is allowed.
+    static func check(_ history: [RevisionID]) throws(Refusal) {
+        guard !history.isEmpty else { throw .badHistory }
+        for (index, pair) in zip(history, history.dropFirst()).enumerated() {
+            let (younger, older) = (pair.0.generation, pair.1.generation)
+            let mayBeGap = index >= maximumDepth - 2 && younger > older
+            guard younger > 0, younger - 1 == older || mayBeGap else { throw .badHistory }
+        }
+    }
+}
+
+extension RevisionID {
+    /// Whether it was invented to fill a gap in a history (replication.md §9.1). Nobody made such a revision.
+    package var isFiller: Bool { digest.hasPrefix("faded000") }
+}
+
+extension TreeKnowledge {
+    /// The same without any content.
+    package var withoutBodies: TreeKnowledge {
+        var knowledge = self
+        for index in nodes.indices { knowledge.nodes[index].body = nil }
+        return knowledge
+    }
+}

@@ -1,0 +1,174 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// What one Loveseat tells another of a document's history, where that is more than one line (docs/extensions.md, "Trees").
+///
+///     {"bodies":{"2-d…":{…}},"closed":["2-e…"],"copies":{"4-f…":[["2-d…","1-c…"]]},"current":"3-a…",
+///      "deleted":["3-a…"],"lines":[["3-a…","2-b…","1-c…"],["2-d…","1-c…"]]}
+///
+/// A line names a leaf and its ancestors, newest first, down to the first one that an earlier line names.
+enum TreeMessage {
+    /// Of `rev`: how many bytes at the end of the body are the tree. Of its answer: that the body is a tree.
+    static let property = "loveseat_tree"
+
+    // No tree of ours comes near these.
+    private static let mostLines = 256
+    private static let mostRevisions = 16_384
+    private static let mostNoted = 4_096
+    /// Bodies of other candidates beyond so many bytes are left out, as are those with blobs. Whoever lacks a body asks for it
+    /// when it matters.
+    private static let bodiesLimit = 64 << 10
+
+    /// `current`: the revision whose body travels by itself, or not at all.
+    static func body(_ knowledge: TreeKnowledge, current: RevisionID) -> [UInt8] {
+        var members: [String: JSONValue] = [
+            "current": .string(current.text),
+            "lines": .array(lines(of: knowledge).map { .array($0.map { .string($0.text) }) }),
+        ]
+        let deleted = knowledge.nodes.filter(\.isDeleted).map(\.id).sorted(by: >)
+        if !deleted.isEmpty { members["deleted"] = .array(deleted.map { .string($0.text) }) }
+        if !knowledge.closed.isEmpty {
+            members["closed"] = .array(knowledge.closed.sorted(by: >).map { .string($0.text) })
+        }
+        if !knowledge.copies.isEmpty {
+            members["copies"] = .object(
+                Dictionary(
+                    knowledge.copies.map { copy, sources in
+                        (
+                            copy.text,
+                            .array(
+                                sources.map { [.string($0.original.text), .string($0.origin.text)] }
+                            )
+                        )
+                    }
+                ) { first, _ in first }
+            )
+        }
+        var bytes = JSONText(canonical: .object(members)).bytes
+        let bodies = bodies(of: knowledge, except: current)
+        if !bodies.isEmpty {
+            bytes.removeLast()
+            bytes.append(contentsOf: #","bodies":{"#.utf8)
+            for (index, (id, body)) in bodies.enumerated() {
+                bytes.append(contentsOf: "\(index > 0 ? "," : "")\"\(id)\":".utf8)
+                bytes.append(contentsOf: body.bytes)
+            }
+            bytes.append(contentsOf: "}}".utf8)
+        }
+        return bytes
+    }
+
+    private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID) -> [(
+        RevisionID, JSONText
+    )] {
+        var room = bodiesLimit
+        return knowledge.nodes.sorted { $0.id > $1.id }.compactMap { node in
+            guard node.id != current, let body = node.body, !node.flags.contains(.hasBlobs),
+                body.bytes.count <= room
+            else { return nil }
+            room -= body.bytes.count
+            return (node.id, body)
+        }
+    }
+
+    private static func lines(of knowledge: TreeKnowledge) -> [[RevisionID]] {
+        let parents = Dictionary(knowledge.nodes.map { ($0.id, $0.parent) }) { first, _ in first }
+        let inner = Set(knowledge.nodes.compactMap(\.parent))
+        var named: Set<RevisionID> = []
+        return knowledge.nodes.map(\.id).filter { !inner.contains($0) }.sorted(by: >).map { leaf in
+            var line: [RevisionID] = []
+            var next: RevisionID? = leaf
+            while let id = next, parents[id] != nil {
+                line.append(id)
+                guard named.insert(id).inserted else { break }
+                next = parents[id] ?? nil
+            }
+            return line
+        }
+    }
+
+    /// - Throws: ``ReplyError`` for bytes that are no tree, or a larger one than any of ours.
+    static func parse(_ bytes: some Collection<UInt8>) throws(ReplyError) -> (
+        knowledge: TreeKnowledge, current: RevisionID
+    ) {
+        guard let json = try? JSONElement(parsing: Array(bytes)), json.kind == .object else {
+            throw invalid("not a JSON object")
+        }
+        let bodies = try bodies(json["bodies"])
+        let deleted = Set(try revisions(json["deleted"], atMost: mostRevisions))
+        var knowledge = TreeKnowledge()
+        var room = mostRevisions
+        guard json["lines"]?.count ?? 0 <= mostLines else { throw invalid("too many lines") }
+        for element in json["lines"]?.itemList ?? [] {
+            let line = try revisions(element, atMost: room)
+            room -= line.count
+            for (index, id) in line.enumerated() {
+                let parent = index + 1 < line.count ? line[index + 1] : nil
+                guard parent?.generation ?? 0 < id.generation else { throw invalid("a line that does not go down") }
+                var flags: RevisionTree.Flags = deleted.contains(id) ? .deleted : []
+                let body = bodies[id]
+                if let body, !BlobReference.all(in: body).isEmpty { flags.insert(.hasBlobs) }
+                knowledge.nodes.append(RevisionTree.Node(id: id, parent: parent, flags: flags, body: body))
+            }
+        }
+        knowledge.closed = Set(try revisions(json["closed"], atMost: mostNoted))
+        knowledge.copies = try copies(json["copies"])
+        guard let current = json["current"]?.string.flatMap({ RevisionID($0) }),
+            knowledge.nodes.contains(where: { $0.id == current })
+        else { throw invalid("no current revision") }
+        return (knowledge, current)
+    }
+
+    private static func bodies(_ json: JSONElement?) throws(ReplyError) -> [RevisionID: JSONText] {
+        var bodies: [RevisionID: JSONText] = [:]
+        for (text, element) in json?.memberList ?? [] {
+            guard let id = RevisionID(text), element.kind == .object, bodies.count < mostLines else {
+                throw invalid("a body that is none")
+            }
+            // Reserved names are never stored.
+            guard !element.members.contains(where: { $0.key.hasPrefix("_") && $0.key != "_attachments" }) else {
+                throw invalid("a body with reserved names")
+            }
+            bodies[id] = JSONText(trusted: Array(element.bytes))
+        }
+        return bodies
+    }
+
+    private static func copies(_ json: JSONElement?) throws(ReplyError) -> [RevisionID: Set<
+        RevisionTree.Source
+    >] {
+        var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
+        var room = mostNoted
+        for (text, sources) in json?.memberList ?? [] {
+            guard let copy = RevisionID(text) else { throw invalid("a copy that is none") }
+            for source in sources.items {
+                room -= 1
+                guard room >= 0, let original = source[0]?.string.flatMap({ RevisionID($0) }),
+                    let origin = source[1]?.string.flatMap({ RevisionID($0) }), original != copy
+                else { throw invalid("a copy of itself, or of nothing") }
+                copies[copy, default: []].insert(RevisionTree.Source(original: original, origin: origin))
+            }
+        }
+        return copies
+    }
+
+    private static func revisions(_ json: JSONElement?, atMost limit: Int) throws(ReplyError) -> [RevisionID] {
+        guard let json else { return [] }
+        guard json.count <= limit else { throw invalid("too many revisions") }
+        var revisions: [RevisionID] = []
+        for item in json.items {
+            guard let id = item.string.flatMap({ RevisionID($0) }) else { throw invalid("no revision ID") }
+            revisions.append(id)
+        }
+        return revisions
+    }
+
+    private static func invalid(_ what: String) -> ReplyError {
+        ReplyError("HTTP", 400, "invalid tree: \(what)")
+    }
+}
+
+extension JSONElement {
+    fileprivate var memberList: [(key: String, value: JSONElement)] { members.map { $0 } }
+    fileprivate var itemList: [JSONElement] { items.map { $0 } }
+}

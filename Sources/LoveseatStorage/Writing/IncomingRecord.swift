@@ -1,0 +1,37 @@
+package import LoveseatModel
+
+/// A received revision to be stored.
+package struct IncomingRecord: Sendable {
+    package var documentID: String
+    /// Newest first, the revision itself included.
+    package var history: [RevisionID]
+    /// The first revision of its line, if the history does not reach it.
+    package var origin: RevisionID?
+    package var isDeleted: Bool
+    package var body: JSONText
+    package var sender: RevisionTree.PeerKind
+    /// The remote whose current revision this is; nil if that does not matter.
+    package var remote: Int?
+    /// What else the sender knows of the document.
+    package var knowledge: TreeKnowledge?
+    /// Whether the app decides between two versions.
+    package var asksResolver = false
+    /// The sender has taken a newer revision from here since it announced this one.
+    package var isOutdated = false
+
+    package init(
+        documentID: String,
+        history: [RevisionID],
+        isDeleted: Bool,
+        body: JSONText,
+        sender: RevisionTree.PeerKind,
+        remote: Int? = nil
+    ) {
+        self.documentID = documentID
+        self.history = history
+        self.isDeleted = isDeleted
+        self.body = body
+        self.sender = sender
+        self.remote = remote
+    }
+}

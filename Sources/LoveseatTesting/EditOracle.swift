@@ -1,0 +1,162 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// Knows of every edit in a history what its author had seen, and so what may be left in the end (docs/decisions/0001).
+///
+/// An edit is superseded if another one's author knew it. What is left must be an edit that nobody superseded; it may be
+/// deleted only if some deletion was not superseded, and then no unsuperseded live edit may be of a document that no such
+/// deletion was about.
+final class EditOracle {
+    private struct Edit {
+        let isDeleted: Bool
+        let body: JSONText
+        /// The first revision of the line that it went on.
+        let origin: RevisionID
+        /// The edits that its author knew.
+        let superseded: Set<Int>
+        /// It was purged by the only peer that knew it.
+        var isGone = false
+        /// Somebody purged it. What is made anew there takes its place everywhere (docs/decisions/0001).
+        var isPurged = false
+    }
+
+    /// What is known of one document, by everybody.
+    private struct History {
+        var edits: [Edit] = []
+        /// The edits that each peer knows.
+        var known: [Int: Set<Int>] = [:]
+        /// The edits that the maker of a revision knew, its own included.
+        var restsOn: [RevisionID: Set<Int>] = [:]
+        var origins: [RevisionID: RevisionID] = [:]
+        /// Origins that a copy made one document.
+        var united: [Set<RevisionID>] = []
+    }
+
+    private var histories: [String: History] = [:]
+
+    /// A peer has stored something of a document.
+    func note(_ peer: Int, _ key: String, _ tree: RevisionTree) {
+        var history = histories[key] ?? History()
+        var known = history.known[peer] ?? []
+        for id in tree.nodes.keys { known.formUnion(history.restsOn[id] ?? []) }
+        history.known[peer] = known
+        if let current = tree.current?.id, history.restsOn[current] == nil { history.restsOn[current] = known }
+        histories[key] = history
+    }
+
+    /// Somebody edited a document: `tree` is what the peer has now, `base` the revision that was edited.
+    func edited(_ peer: Int, _ key: String, _ tree: RevisionTree, base: RevisionID?) {
+        guard let revision = tree.current, revision.id != base, let body = revision.body else { return }
+        var history = histories[key] ?? History()
+        let known = history.known[peer] ?? []
+        let origin = base.map { history.origins[$0] ?? tree.line($0).last ?? $0 } ?? revision.id
+        let number = history.edits.count
+        history.origins[revision.id] = origin
+        history.edits.append(
+            Edit(isDeleted: revision.isDeleted, body: body, origin: origin, superseded: known)
+        )
+        history.known[peer] = known.union([number])
+        history.restsOn[revision.id, default: []].formUnion(known.union([number]))
+        histories[key] = history
+    }
+
+    /// A peer is about to send a hub a copy.
+    func copied(_ peer: Int, _ key: String, _ copy: RevisionID, over hub: RevisionID, _ tree: RevisionTree) {
+        var history = histories[key] ?? History()
+        func origin(_ id: RevisionID) -> RevisionID { history.origins[id] ?? tree.line(id).last ?? id }
+        history.origins[copy] = origin(hub)
+        var united = Set([origin(hub)] + (tree.copies[copy] ?? []).map { origin($0.origin) })
+        history.united.removeAll { other in
+            guard !other.isDisjoint(with: united) else { return false }
+            united.formUnion(other)
+            return true
+        }
+        history.united.append(united)
+        if history.restsOn[copy] == nil { history.restsOn[copy] = history.known[peer] ?? [] }
+        histories[key] = history
+    }
+
+    /// A purge forgets what only that peer knew.
+    func purged(_ peer: Int, _ key: String) {
+        guard var history = histories[key], let mine = history.known.removeValue(forKey: peer) else { return }
+        let elsewhere = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
+        for number in mine {
+            history.edits[number].isPurged = true
+            if !elsewhere.contains(number) { history.edits[number].isGone = true }
+        }
+        histories[key] = history
+    }
+
+    /// What is wrong with what is left of a document; nil if nothing is.
+    ///
+    /// `body`: nil for a document that is deleted everywhere.
+    func judge(_ key: String, isDeleted: Bool, body: JSONText?) -> String? {
+        guard let history = histories[key], !history.edits.isEmpty else { return nil }
+        let edits = history.edits.indices.filter { !history.edits[$0].isGone }
+        let superseded = edits.reduce(into: Set()) { $0.formUnion(history.edits[$1].superseded) }
+        let standing = edits.filter { !superseded.contains($0) }
+        guard isDeleted else {
+            let left = edits.filter { !history.edits[$0].isDeleted && history.edits[$0].body == body }
+            return left.isEmpty || left.contains { !superseded.contains($0) }
+                ? nil : "STALE \(key): what is left had been superseded"
+        }
+        func document(_ number: Int) -> RevisionID {
+            let origin = history.edits[number].origin
+            return history.united.first { $0.contains(origin) }?.min() ?? origin
+        }
+        let deletions = Set(standing.filter { history.edits[$0].isDeleted }.map(document))
+        if deletions.isEmpty {
+            return standing.isEmpty ? nil : "UNDELETED \(key): it is deleted, and every deletion had been superseded"
+        }
+        let isLost = standing.contains { number in
+            let edit = history.edits[number]
+            return !edit.isDeleted && !edit.isPurged && !deletions.contains(document(number))
+        }
+        return isLost ? "FOREIGN \(key): a live document is lost to a deletion of another one" : nil
+    }
+}
+
+/// A database that tells the oracle what it comes to know.
+final class ObservedReplica: ReplicaStore {
+    private let inner: any ReplicaStore
+    private let owner: SimulatedPeer
+    private let oracle: EditOracle
+
+    init(_ inner: any ReplicaStore, owner: SimulatedPeer, oracle: EditOracle) {
+        (self.inner, self.owner, self.oracle) = (inner, owner, oracle)
+    }
+
+    func perform(_ request: StoreRequest) -> StoreAnswer {
+        let answer = inner.perform(request)
+        switch (request, answer) {
+        case (.insert(let collection, let revisions), _): note(revisions.map(\.documentID), collection)
+        case (.markSynced(let collection, let marks), _): note(marks.map(\.documentID), collection)
+        case (.hear(let collection, let id, _, _), _), (.adoptCopy(let collection, let id, _, _), _):
+            note([id], collection)
+        case (.meet(let collection, let change, _), _): note([change.documentID], collection)
+        case (.readRevisions(let collection, let requests), .revisions(let found)):
+            for (request, outgoing) in zip(requests, found) {
+                guard case .found(let content) = outgoing, let copy = content.copy,
+                    let tree = owner.tree(request.documentID, in: collection)
+                else { continue }
+                oracle.copied(
+                    owner.index,
+                    "\(collection)/\(request.documentID)",
+                    content.revision,
+                    over: copy.parent,
+                    tree
+                )
+            }
+        default: break
+        }
+        return answer
+    }
+
+    private func note(_ ids: [String], _ collection: Int) {
+        for id in ids {
+            guard let tree = owner.tree(id, in: collection) else { continue }
+            oracle.note(owner.index, "\(collection)/\(id)", tree)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import LoveseatModel
+import LoveseatTesting
+import Testing
+
+/// Rules that hold for every tree, tried on random ones.
+@Suite struct RevisionTreePropertyTests {
+    /// Random edits, hub copies, verdicts and merges of a document at several peers; what each of them knows.
+    private static func trees(_ generator: inout SeededGenerator, prunes: Bool = false) throws -> [RevisionTree] {
+        var trees = (0..<generator.int(2...4)).map { _ in RevisionTree() }
+        var number: UInt32 = 0
+        for _ in 0..<generator.int(4...40) {
+            let index = generator.int(0...trees.count - 1)
+            number += 1
+            let current = trees[index].current
+            switch generator.int(0...9) {
+            case 0...4:
+                let parent = generator.chance(0.1) && trees[index].isEmpty ? nil : current?.id
+                trees[index].insertLocal(
+                    revision((parent?.generation ?? 0) + 1, number),
+                    parent: parent,
+                    flags: parent != nil && generator.chance(0.3) ? .deleted : [],
+                    body: JSONText(canonical: ["n": JSONValue(Int(number))])
+                )
+            case 5:
+                // Somebody else's line, of which a part came.
+                let depth = UInt32(generator.int(1...6))
+                var arrival = RevisionTree.Arrival(
+                    history: (0..<depth).map { revision(depth - $0, 1_000 + number) },
+                    flags: generator.chance(0.3) ? .deleted : [],
+                    body: JSONText(canonical: ["n": JSONValue(Int(number))]),
+                    sender: .loveseat
+                )
+                arrival.asksResolver = false
+                _ = try trees[index].insert(arrival)
+            case 6:
+                guard let current, let other = trees[index].candidates.first(where: { $0.node.id != current.id })
+                else { continue }
+                let copy = revision(other.node.id.generation + 1, 2_000 + number)
+                trees[index].announceCopy(copy)
+                trees[index].adoptCopy(copy, parent: other.node.id, remote: 1)
+            default:
+                let other = generator.int(0...trees.count - 1)
+                try trees[index].merge(trees[other].everything)
+            }
+            if prunes { trees[index].prune(depth: 6) }
+        }
+        return trees
+    }
+
+    private static func revision(_ generation: UInt32, _ number: UInt32) -> RevisionID {
+        RevisionID(generation: generation, digest: (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) })
+    }
+
+    private static func merged(_ trees: [RevisionTree]) throws -> RevisionTree {
+        var all = RevisionTree()
+        for tree in trees { try all.merge(tree.everything) }
+        return all
+    }
+
+    private static func forgettingMarks(_ tree: RevisionTree) -> RevisionTree {
+        var tree = tree
+        tree.forgetRemote(1)
+        return tree
+    }
+
+    @Test func `merging is commutative, associative and idempotent`() throws {
+        for seed in UInt64(1)...400 {
+        var generator = SeededGenerator(seed: seed)
+        let trees = try Self.trees(&generator).map(Self.forgettingMarks)
+        let once = try Self.merged(trees)
+        #expect(try Self.merged(trees.reversed()) == once)
+        #expect(try Self.merged(trees + trees) == once)
+        let (first, rest) = (trees[0], Array(trees.dropFirst()))
+        #expect(try Self.merged([Self.merged(rest), first]) == once)
+        #expect(try Self.merged(trees.reversed()).current == once.current)
+        }
+    }
+
+    @Test func `trees that were pruned differently merge to the same, in any order`() throws {
+        for seed in UInt64(1)...400 {
+        var generator = SeededGenerator(seed: seed)
+        let trees = try Self.trees(&generator, prunes: true).map(Self.forgettingMarks)
+        let once = try Self.merged(trees)
+        #expect(try Self.merged(trees.reversed()) == once)
+        #expect(try Self.merged([once] + trees) == once)
+        }
+    }
+
+    @Test func `pruning changes no current revision`() throws {
+        for seed in UInt64(1)...400 {
+        var generator = SeededGenerator(seed: seed)
+        for tree in try Self.trees(&generator) {
+            for depth in 4...12 {
+                var pruned = tree
+                pruned.prune(depth: depth)
+                #expect(pruned.current == tree.current, "depth \(depth)")
+                var twice = pruned
+                twice.prune(depth: depth)
+                #expect(twice == pruned, "depth \(depth)")
+            }
+        }
+        }
+    }
+
+    @Test func `a tree survives being stored`() throws {
+        for seed in UInt64(1)...200 {
+        var generator = SeededGenerator(seed: seed)
+        for var tree in try Self.trees(&generator) {
+            guard let current = tree.current, let body = current.body else { continue }
+            tree.note(3, has: current.id)
+            guard let bytes = tree.encoded else { continue }
+            let again = RevisionTree(encoded: bytes, currentBody: body) { $0 }
+            #expect(again == tree)
+        }
+        }
+    }
+
+    @Test func `bytes that are no tree are refused, not trusted`() throws {
+        for seed in UInt64(1)...100 {
+        var generator = SeededGenerator(seed: seed)
+        for tree in try Self.trees(&generator) {
+            guard var bytes = tree.encoded else { continue }
+            for _ in 0..<20 {
+                bytes[generator.int(0...bytes.count - 1)] = UInt8(generator.int(0...255))
+                // Whatever it reads is a tree whose walks end.
+                guard let read = RevisionTree(encoded: bytes, currentBody: .emptyObject, closing: { $0 }) else { continue }
+                #expect(read.current != nil)
+            }
+        }
+        }
+    }
+}
