@@ -53,9 +53,9 @@ extension RevisionTree {
     private mutating func pruneBodies() {
         guard nodes.count > 1 else { return }
         var candidates: Set<RevisionID> = []
-        if isLine {
-            if let current { candidates.insert(current.id) }
-        } else {
+        // Also where the rule names one whose body has not come.
+        if let current { candidates.insert(current.id) }
+        if !isLine {
             for candidate in self.candidates {
                 // The body of any copy is that of the one which stands for all of them.
                 nodes[candidate.node.id] = candidate.node
