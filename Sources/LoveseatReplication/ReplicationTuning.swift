@@ -12,8 +12,12 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var transmittingBytes = 256 << 10
     /// Bytes of revisions sent and not answered. Keeps what is lost by a cut, and the peer's queue, small.
     package var unansweredBytes = 2 << 20
-    /// Revisions asked for and not received; beyond it no more lists are answered.
-    package var revisionsRequested = 500
+    /// Announced revisions asked for and not received: the next list is answered when all that it may ask for fit too,
+    package var revisionsRequested = 200
+    /// and so do their bytes, as announced or else as bodies have been so far. A single list is always answered.
+    package var requestedBytes = 16 << 20
+    /// Proposed revisions agreed to and not received; beyond it no more lists are answered. Pushers hold back by themselves.
+    package var proposalsAgreed = 500
     /// Revisions received and not stored, because blobs of theirs are missing or others come first; beyond it no more
     /// lists are answered.
     package var revisionsHandled = 500
@@ -35,12 +39,20 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var blobsFetching = 4
     /// Bytes of a blob read from disk at a time.
     package var blobPiece = 64 << 10
-    /// Unanswered lists that a peer may leave with us before it is a mistake of its own.
-    package var listsAccepted = 64
+    /// Bytes of unanswered lists that a peer may leave with us before it is a mistake of its own. Good peers have a few lists
+    /// under way; the worst of ours had one of a hundred bytes for every document in conflict.
+    package var listBytesAccepted = 16 << 20
     /// Messages of a peer's that break a rule, each of which is refused, before it is not listened to any more.
     package var violationsAccepted = 100
-    /// Bytes of received revisions that are not stored yet before it is a mistake of the peer's.
-    package var receivedBytes = 24 << 20
+    /// Bytes of received revisions that are not stored yet, because blobs of theirs are missing; beyond it what comes
+    /// waits outside, on disk if it is long.
+    package var receivedBytes = 8 << 20
+    /// Blobs sent at the same time over one connection; others wait for their turn.
+    package var blobsSending = 32
+    /// Blobs that a peer may have waiting.
+    package var blobsWaiting = 10_000
+    /// How often a checkpoint that the peer refuses is saved again under the revision that the peer has.
+    package var checkpointRepairs = 5
     /// Bodies at least this long, in bytes, travel compressed.
     package var compressionThreshold = 100
     /// How many documents more, or

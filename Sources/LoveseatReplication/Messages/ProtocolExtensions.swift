@@ -5,20 +5,28 @@ struct ProtocolExtensions: Hashable {
     static let property = "loveseat"
     /// Of `getAttachment`: the first byte wanted.
     static let blobOffset = "loveseat_offset"
-    static let none = ProtocolExtensions(closesBranches: false, resumesBlobs: false)
+    static let none = ProtocolExtensions(
+        closesBranches: false,
+        resumesBlobs: false,
+        announcesLateDeletions: false
+    )
 
     private static let closedBranches = "closed-branches"
     private static let blobOffsets = "blob-offsets"
-    static let all = "\(closedBranches),\(blobOffsets)"
+    private static let lateDeletions = "late-deletions"
+    static let all = "\(closedBranches),\(blobOffsets),\(lateDeletions)"
 
     /// It takes a `deleted_branch` with a revision.
     let closesBranches: Bool
     /// It sends a blob from any byte on.
     let resumesBlobs: Bool
+    /// To a peer that wants no tombstones it announces those that are made after it subscribed.
+    let announcesLateDeletions: Bool
 
-    private init(closesBranches: Bool, resumesBlobs: Bool) {
+    private init(closesBranches: Bool, resumesBlobs: Bool, announcesLateDeletions: Bool) {
         self.closesBranches = closesBranches
         self.resumesBlobs = resumesBlobs
+        self.announcesLateDeletions = announcesLateDeletions
     }
 
     /// Reads what a peer says; nil if it says nothing.
@@ -26,7 +34,8 @@ struct ProtocolExtensions: Hashable {
         guard let names = message.properties[Self.property]?.split(separator: ",") else { return nil }
         self.init(
             closesBranches: names.contains { $0 == Self.closedBranches },
-            resumesBlobs: names.contains { $0 == Self.blobOffsets }
+            resumesBlobs: names.contains { $0 == Self.blobOffsets },
+            announcesLateDeletions: names.contains { $0 == Self.lateDeletions }
         )
     }
 }

@@ -20,7 +20,7 @@ package enum RevisionMessage {
             sequence = properties["sequence"].flatMap { RemoteSequence(json: $0) }
             let deleted = properties["deleted"] ?? "0"
             isDeleted = deleted != "0" && deleted.lowercased() != "false"
-            deltaSource = properties["deltaSrc"].flatMap { RevisionID($0) }
+            deltaSource = properties["deltaSrc"].flatMap { RevisionID(received: $0) }
             isReplacement = properties["replacedRev"] != nil
             revisions = Self.revisions(properties)
         }
@@ -28,7 +28,7 @@ package enum RevisionMessage {
         private static func revisions(_ properties: MessageProperties) -> Result<
             (history: [RevisionID], deletedBranch: [RevisionID]), ReplyError
         > {
-            guard let revision = properties["rev"].flatMap({ RevisionID($0) }) else {
+            guard let revision = properties["rev"].flatMap({ RevisionID(received: $0) }) else {
                 return .failure(ReplyError("HTTP", 400, "received invalid version ID"))
             }
             do throws(ReplyError) {
@@ -36,6 +36,9 @@ package enum RevisionMessage {
                 return .success((history, try list(properties["deleted_branch"])))
             } catch { return .failure(error) }
         }
+
+        /// The revision itself; nil if it is not valid.
+        var revisionID: RevisionID? { try? revisions.get().history.first }
 
         /// Throws what is wrong (replication.md §9.4, steps 1 to 4).
         func check(needsSequence: Bool) throws(ReplyError) {
@@ -195,7 +198,7 @@ package enum RevisionMessage {
     fileprivate static func list(_ text: String?) throws(ReplyError) -> [RevisionID] {
         var revisions: [RevisionID] = []
         for part in (text ?? "").split(separator: ",") {
-            guard let revision = RevisionID(part.drop { $0 == " " }) else {
+            guard let revision = RevisionID(received: part.drop { $0 == " " }) else {
                 throw ReplyError("LiteCore", 4, "received invalid history")
             }
             revisions.append(revision)
@@ -271,7 +274,7 @@ package enum RevisionHistory {
         var next = revision.generation
         for ancestor in ancestors {
             // Pruned generations get names of their own, so that the receiver sees an unbroken chain.
-            while next > ancestor.generation + 1, history.count + 1 < limit {
+            while next > ancestor.generation, next - ancestor.generation > 1, history.count + 1 < limit {
                 next -= 1
                 history.append(
                     RevisionID(generation: next, digest: fadedDigest(of: revision, generation: next))
