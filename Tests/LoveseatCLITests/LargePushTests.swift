@@ -50,6 +50,7 @@ struct LargePushTests {
         #expect(try pull("n < 2") == 2)
         #expect(try pull("n < 4") == 4)
         #expect(try pull() == 6)
+        #expect(server.interrupt() == 0)
     }
 
     private static func memory(_ process: Int32, _ name: String) throws -> Int {

@@ -210,4 +210,36 @@ struct SubscriptionTests {
         }
         #expect(try ours.count() == 3_000 && line.answers[3_000] != nil)
     }
+
+    @Test func `subscriptions that are cancelled and never read leave no lists behind`() throws {
+        let id = String(repeating: "x", count: 200)
+        try save((0..<500).map { "\(id)\($0)" })
+        let peer = ReplicationPeer(session: ReplicationSession(passive: PassivePlan(collections: [.default])))
+        let replica = StoreReplica(store: ours.store, nowMilliseconds: { 0 })
+        func perform(_ first: [ReplicationPeer.Action]) {
+            var actions = first[...]
+            while let action = actions.popFirst() {
+                guard case .store(let request, let continuation) = action else { continue }
+                actions.append(contentsOf: peer.stored(continuation, replica.perform(request)))
+            }
+        }
+        perform(peer.connected(.mobile3))
+        let puppet = BLIPConnection()
+        for number in 0..<100 {
+            for profile in ["subChanges", "unsubChanges"] {
+                let message = Message(["Profile": profile, "batch": "500"])
+                try puppet.send(message, tag: UInt64(number))
+                while let frame = try puppet.nextFrame() { perform(peer.receive(frame)) }
+            }
+        }
+        var bytes = 0
+        while true {
+            let (frame, actions) = peer.nextFrame()
+            perform(actions)
+            guard let frame else { break }
+            bytes += frame.count
+        }
+        // One list has more than 100 kB.
+        #expect(bytes < 100_000 && !peer.isOver)
+    }
 }
