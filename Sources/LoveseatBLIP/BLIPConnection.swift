@@ -272,8 +272,9 @@ package final class BLIPConnection {
     private func receiveRequest(_ frame: IncomingFrame) throws(BLIPError) {
         let number = frame.number
         var message: IncomingMessage
-        let partial = requests.removeValue(forKey: number)
-        if let partial {
+        // Nothing else may hold the message, or each frame would copy it.
+        let isFirst = requests[number] == nil
+        if let partial = requests.removeValue(forKey: number) {
             message = partial
         } else if number == lastIncoming + 1 {
             lastIncoming += 1
@@ -284,11 +285,11 @@ package final class BLIPConnection {
         try add(frame, to: &message, key: number << 1, acknowledgement: .acknowledgeRequest)
         if frame.flags.contains(.moreComing) {
             requests[number] = message
-            if partial == nil { unfinished.append(number) }
+            if isFirst { unfinished.append(number) }
             return
         }
         let whole = try whole(message, key: number << 1)
-        if partial != nil { finish(number) }
+        if !isFirst { finish(number) }
         if whole.isUrgent, !whole.noReply { urgentRequests.insert(number) }
         events.append(.request(number: number, whole))
     }

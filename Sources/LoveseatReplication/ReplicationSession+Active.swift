@@ -130,7 +130,7 @@ extension ReplicationSession {
                     collection: wireIndex,
                     since: checkpoint.start.remote,
                     isContinuous: plan.isContinuous,
-                    batch: tuning.changesPerMessage,
+                    batch: tuning.changesAskedFor,
                     // Other peers leave out deletions that were made while the pull went on.
                     activeOnly: binding.isEmpty && checkpoint.start.remote == nil
                         && peer.announcesLateDeletions,

@@ -1,7 +1,10 @@
 /// Every limit and delay of replication, each with its reason (replication.md §16).
 package struct ReplicationTuning: Hashable, Sendable {
-    /// Changes in one `changes` or `proposeChanges` message; what peers ask for.
+    /// Changes in one `changes` or `proposeChanges` message.
     package var changesPerMessage = 200
+    /// Changes in a list that an active side asks for: half of what may be asked for, so that the next list is answered while
+    /// revisions of the one before still come.
+    package var changesAskedFor = 100
     /// Lists sent and not answered. One is enough once the backlog is done.
     package var listsInFlight = 5
     /// Revisions waiting to be sent before the feed of changes pauses.

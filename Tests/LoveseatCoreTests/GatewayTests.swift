@@ -58,7 +58,7 @@ import Testing
         let first = try #require(gateway.heard("subChanges").last)
         // A gateway does not say that it announces deletions which come during the pull.
         #expect(first.properties["activeOnly"] == nil && first.properties["revocations"] == "true")
-        #expect(first.properties["batch"] == "200" && first.properties["versioning"] == "rev-trees")
+        #expect(first.properties["batch"] == "100" && first.properties["versioning"] == "rev-trees")
         #expect(first.properties["since"] == nil && first.properties["continuous"] == nil && first.body == [])
         #expect(first.properties["filter"] == nil && first.properties["channels"] == nil)
         gateway.edit { $0.feed = [.init("12:34", "a", "1-aa")] }
