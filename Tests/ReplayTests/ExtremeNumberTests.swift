@@ -1,6 +1,7 @@
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
+import LoveseatStorage
 import Testing
 
 /// Numbers of a peer's at the ends of their ranges.
@@ -120,5 +121,15 @@ struct ExtremeNumberTests {
             _ = other.intersect(Checkpoint(try JSONElement(parsing: Array(body.utf8))))
             #expect(other.completed.completeUpTo ?? 0 <= 10)
         }
+    }
+
+    @Test func `a document that has the highest generation already can be edited`() throws {
+        try ours.seed(Message(["id": "d", "rev": "4294967295-aa"]), in: .default)
+        let handle = try ours.collection(.default)
+        let body = JSONText(canonical: ["n": 1])
+        _ = try ours.store.write { transaction in
+            try transaction.save("d", in: handle, body: body, isDeleted: false, condition: .lastWriteWins)
+        }
+        #expect(try ours.record("d")?.body == body)
     }
 }

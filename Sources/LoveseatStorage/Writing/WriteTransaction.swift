@@ -175,7 +175,9 @@ package final class WriteTransaction: ReadTransaction {
 
     static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
         let input = RevisionID.digestInput(parent: parent, isDeleted: isDeleted, canonicalBody: body.bytes)
-        return RevisionID(generation: (parent?.generation ?? 0) + 1, digest: Insecure.SHA1.hash(data: input))
+        // Such a parent is not taken from a peer any more, but may have been.
+        let (next, isOver) = (parent?.generation ?? 0).addingReportingOverflow(1)
+        return RevisionID(generation: isOver ? .max : next, digest: Insecure.SHA1.hash(data: input))
     }
 
     /// The name of the tombstone that closes a branch: everybody who closes it gives it the same, and no deletion by
