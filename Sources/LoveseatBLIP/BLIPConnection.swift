@@ -1,9 +1,18 @@
 /// The bounds of a connection.
 package struct BLIPLimits: Hashable, Sendable {
-    /// The longest message that is put together in memory, in bytes. Longer bodies must be taken in pieces.
+    /// The longest message that is put together, in bytes. Of a longer one the body is left out, but for bodies that are
+    /// taken in pieces.
     package var largestMessage = 24 << 20
-    /// The bytes of all unfinished incoming messages together.
+    /// A message of more bytes than this is taken for one without an end.
+    package var endlessMessage = 96 << 20
+    /// The bytes of all unfinished incoming messages together, besides ``BLIPConnection/allowance``.
     package var incomingBytes = 32 << 20
+    /// How many of these bytes are kept in memory, if there is another place.
+    package var memoryBytes = 8 << 20
+    /// Beyond this many bytes of unfinished messages only
+    package var unfinishedBytes = 16 << 20
+    /// so many of the oldest requests are acknowledged, so that they are finished before others go on.
+    package var requestsAcknowledged = 16
     /// What one frame may inflate to.
     package var inflatedFrame = 24 << 20
     /// 0 never compresses, 9 compresses hardest.
@@ -45,7 +54,13 @@ package final class BLIPConnection {
     /// How much of a message may be under way unacknowledged (blip.md §9).
     private static let window: UInt64 = 128_000
     private static let pieceSize = 64 << 10
+    /// A body of at least so many bytes is worth the way to another place.
+    private static let spillSize = 32 << 10
 
+    /// The bytes of unfinished messages that the peer was asked for. They are no mistake of the peer's, however many come
+    /// at once.
+    package var allowance = 0
+    private let spill: (any BodySpill)?
     private let limits: BLIPLimits
     private var encoder: FrameEncoder
     private var decoder: FrameDecoder
@@ -63,10 +78,19 @@ package final class BLIPConnection {
     private var requests: [UInt64: IncomingMessage] = [:]
     private var responses: [UInt64: IncomingMessage] = [:]
     private var incomingBytes = 0
+    private var spilledBytes = 0
+    /// The numbers of the requests in ``requests``, ascending.
+    private var unfinished: [UInt64] = []
+    /// What will be acknowledged of requests when older ones are finished.
+    private var heldAcknowledgements: [UInt64: UInt64] = [:]
+    /// Requests whose answers are urgent because they were.
+    private var urgentRequests: Set<UInt64> = []
     private var events: [Event] = []
 
-    package init(limits: BLIPLimits = BLIPLimits()) {
+    /// `spill`: takes the bodies that are too much for memory; without it they stay there.
+    package init(limits: BLIPLimits = BLIPLimits(), spill: (any BodySpill)? = nil) {
         self.limits = limits
+        self.spill = spill
         encoder = FrameEncoder(compressionLevel: limits.compressionLevel)
         decoder = FrameDecoder(largestFrame: limits.inflatedFrame)
     }
@@ -136,7 +160,9 @@ package final class BLIPConnection {
         bytes.append(contentsOf: properties)
         bytes.append(contentsOf: message.body)
         var flags: FrameFlags = []
-        if message.isUrgent { flags.insert(.urgent) }
+        if message.isUrgent || number.map({ urgentRequests.remove($0) != nil }) == true {
+            flags.insert(.urgent)
+        }
         if message.isCompressed { flags.insert(.compressed) }
         if message.noReply { flags.insert(.noReply) }
         queue.append(
@@ -149,6 +175,11 @@ package final class BLIPConnection {
                 isWhole: isWhole
             )
         )
+    }
+
+    /// Takes back requests that have not begun to be sent.
+    package func cancelUnsent(_ tags: Set<Tag>) {
+        while queue.remove(where: { !$0.hasBegun && $0.tag.map { tags.contains($0) } == true }) != nil {}
     }
 
     private func askForBody(_ number: UInt64) {
@@ -239,22 +270,28 @@ package final class BLIPConnection {
     }
 
     private func receiveRequest(_ frame: IncomingFrame) throws(BLIPError) {
+        let number = frame.number
         var message: IncomingMessage
-        if let partial = requests.removeValue(forKey: frame.number) {
+        // Nothing else may hold the message, or each frame would copy it.
+        let isFirst = requests[number] == nil
+        if let partial = requests.removeValue(forKey: number) {
             message = partial
-        } else if frame.number == lastIncoming + 1 {
+        } else if number == lastIncoming + 1 {
             lastIncoming += 1
             message = IncomingMessage(frame)
         } else {
-            throw .message("request \(frame.number) came after request \(lastIncoming)")
+            throw .message("request \(number) came after request \(lastIncoming)")
         }
-        try add(frame, to: &message, acknowledgement: .acknowledgeRequest)
+        try add(frame, to: &message, key: number << 1, acknowledgement: .acknowledgeRequest)
         if frame.flags.contains(.moreComing) {
-            requests[frame.number] = message
-        } else {
-            incomingBytes -= message.bufferedBytes
-            events.append(.request(number: frame.number, message.message))
+            requests[number] = message
+            if isFirst { unfinished.append(number) }
+            return
         }
+        let whole = try whole(message, key: number << 1)
+        if !isFirst { finish(number) }
+        if whole.isUrgent, !whole.noReply { urgentRequests.insert(number) }
+        events.append(.request(number: number, whole))
     }
 
     private func receiveResponse(_ frame: IncomingFrame) throws(BLIPError) {
@@ -264,10 +301,12 @@ package final class BLIPConnection {
             }
             return
         }
+        let key = frame.number << 1 | 1
         var message = responses.removeValue(forKey: frame.number) ?? IncomingMessage(frame)
-        try add(frame, to: &message, acknowledgement: .acknowledgeResponse)
+        let isStreamed = inPieces && message.type == .response
+        try add(frame, to: &message, key: isStreamed ? nil : key, acknowledgement: .acknowledgeResponse)
         let isLast = !frame.flags.contains(.moreComing)
-        if inPieces, message.type == .response, message.properties != nil {
+        if isStreamed, message.properties != nil {
             incomingBytes -= message.bufferedBytes
             events.append(.piece(tag, message.takeBody(), isLast: isLast))
         }
@@ -276,32 +315,93 @@ package final class BLIPConnection {
             return
         }
         awaited[frame.number] = nil
-        if message.type == .error {
-            incomingBytes -= message.bufferedBytes
-            events.append(.failure(tag, ReplyError(message.message)))
-        } else if !inPieces {
-            incomingBytes -= message.bufferedBytes
-            events.append(.response(tag, message.message))
+        guard !isStreamed else { return }
+        let whole = try whole(message, key: key)
+        if whole.isTooLarge {
+            events.append(.failure(tag, ReplyError("BLIP", 413, "the answer is too large")))
+        } else if message.type == .error {
+            events.append(.failure(tag, ReplyError(whole)))
+        } else {
+            events.append(.response(tag, whole))
         }
     }
 
+    /// `key`: under which the body is kept if it is too much for memory; nil if it is taken in pieces.
     private func add(
         _ frame: IncomingFrame,
         to message: inout IncomingMessage,
+        key: UInt64?,
         acknowledgement: MessageType
     ) throws(BLIPError) {
         let before = message.bufferedBytes
-        if let bytes = try message.add(frame) {
+        let due = try message.add(frame)
+        incomingBytes += message.bufferedBytes - before
+        if let key { try bound(&message, key) }
+        let bytes = incomingBytes + spilledBytes + 256 * (requests.count + responses.count)
+        guard bytes <= limits.incomingBytes + allowance else {
+            throw .tooLarge("more than \(limits.incomingBytes) bytes of messages that were not asked for")
+        }
+        guard let due else { return }
+        if acknowledgement == .acknowledgeRequest, mustWait(frame.number) {
+            heldAcknowledgements[frame.number] = due
+        } else {
             acknowledgements.append(
-                FrameEncoder.acknowledgement(number: frame.number, type: acknowledgement, bytes: bytes)
+                FrameEncoder.acknowledgement(number: frame.number, type: acknowledgement, bytes: due)
             )
         }
-        incomingBytes += message.bufferedBytes - before
-        guard message.bufferedBytes <= limits.largestMessage else {
-            throw .tooLarge("a message of more than \(limits.largestMessage) bytes")
+    }
+
+    /// Moves a body out of memory, or throws it away, if it is too long.
+    private func bound(_ message: inout IncomingMessage, _ key: UInt64) throws(BLIPError) {
+        let length = message.bufferedBytes + message.spilledBytes + message.discardedBytes
+        if length > limits.largestMessage {
+            guard length <= limits.endlessMessage else {
+                throw .tooLarge("a message of more than \(limits.endlessMessage) bytes")
+            }
+            spill?.drop(key)
+            spilledBytes -= message.spilledBytes
+            incomingBytes -= message.bufferedBytes
+            message.discardedBytes += message.spilledBytes + message.takeBody().count
+            message.spilledBytes = 0
+            incomingBytes += message.bufferedBytes
+        } else if let spill, incomingBytes > limits.memoryBytes, message.body.count >= Self.spillSize {
+            let body = message.takeBody()
+            do { try spill.append(body, to: key) } catch { throw .spill("\(error)") }
+            message.spilledBytes += body.count
+            spilledBytes += body.count
+            incomingBytes -= body.count
         }
-        guard incomingBytes + 256 * (requests.count + responses.count) <= limits.incomingBytes else {
-            throw .tooLarge("more than \(limits.incomingBytes) bytes of unfinished messages")
+    }
+
+    /// A message with all of its body.
+    private func whole(_ message: IncomingMessage, key: UInt64) throws(BLIPError) -> Message {
+        incomingBytes -= message.bufferedBytes
+        var whole = message.message
+        whole.isTooLarge = message.discardedBytes > 0
+        guard message.spilledBytes > 0, let spill else { return whole }
+        spilledBytes -= message.spilledBytes
+        do { whole.body = try spill.take(key) + whole.body } catch { throw .spill("\(error)") }
+        return whole
+    }
+
+    /// Whether a request is to be acknowledged only when older ones are finished: a peer may send any number at once, each
+    /// as far as it gets without acknowledgement (blip.md §9).
+    private func mustWait(_ number: UInt64) -> Bool {
+        incomingBytes + spilledBytes > limits.unfinishedBytes
+            && unfinished.count > limits.requestsAcknowledged
+            && number > unfinished[limits.requestsAcknowledged - 1]
+    }
+
+    /// A request that came in several frames is whole.
+    private func finish(_ number: UInt64) {
+        if let index = unfinished.firstIndex(of: number) { unfinished.remove(at: index) }
+        heldAcknowledgements[number] = nil
+        for (waiting, bytes) in heldAcknowledgements.sorted(by: { $0.key < $1.key }) where !mustWait(waiting)
+        {
+            heldAcknowledgements[waiting] = nil
+            acknowledgements.append(
+                FrameEncoder.acknowledgement(number: waiting, type: .acknowledgeRequest, bytes: bytes)
+            )
         }
     }
 
@@ -328,7 +428,10 @@ package final class BLIPConnection {
     /// Ends the connection: the tags of all requests that no answer will come to.
     package func disconnect() -> [Tag] {
         let tags = Set(awaited.values.map(\.tag) + queue.tags + icebox.tags)
+        for (number, message) in requests where message.spilledBytes > 0 { spill?.drop(number << 1) }
+        for (number, message) in responses where message.spilledBytes > 0 { spill?.drop(number << 1 | 1) }
         (awaited, requests, responses) = ([:], [:], [:])
+        (unfinished, heldAcknowledgements, urgentRequests) = ([], [:], [])
         (queue, icebox, starved) = (OutgoingQueue(), OutgoingQueue(), OutgoingQueue())
         acknowledgements = []
         events = []

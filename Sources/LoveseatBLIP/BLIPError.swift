@@ -1,4 +1,4 @@
-/// What a peer did that ends the connection (blip.md §12).
+/// What ends a connection: mostly what the peer did (blip.md §12).
 package enum BLIPError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A frame that cannot be read.
     case frame(String)
@@ -10,6 +10,8 @@ package enum BLIPError: Error, Hashable, Sendable, CustomStringConvertible {
     case message(String)
     /// More bytes than this side accepts.
     case tooLarge(String)
+    /// This side could not keep what came: nothing that the peer did.
+    case spill(String)
 
     package var description: String {
         switch self {
@@ -18,6 +20,7 @@ package enum BLIPError: Error, Hashable, Sendable, CustomStringConvertible {
         case .compression: "the compressed bytes cannot be inflated"
         case .message(let detail): "bad message: \(detail)"
         case .tooLarge(let detail): "too large: \(detail)"
+        case .spill(let detail): detail
         }
     }
 }

@@ -7,6 +7,10 @@ package struct IncomingMessage: Sendable {
     private var head: [UInt8] = []
     private var receivedBytes: UInt64 = 0
     private var unacknowledged: UInt64 = 0
+    /// The bytes of the body that came first and are kept elsewhere.
+    var spilledBytes = 0
+    /// The bytes of the body that were thrown away because the message is too large.
+    var discardedBytes = 0
 
     /// After how many bytes of a message its sender hears that they arrived (blip.md §9).
     static let acknowledgementInterval: UInt64 = 50_000
@@ -16,6 +20,7 @@ package struct IncomingMessage: Sendable {
         flags = frame.flags
     }
 
+    /// The bytes that are in memory.
     var bufferedBytes: Int { head.count + body.count }
 
     /// Adds a frame, and returns the number of bytes to acknowledge if it is time to.

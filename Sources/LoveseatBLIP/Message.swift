@@ -109,6 +109,8 @@ package struct Message: Hashable, Sendable {
     package var isUrgent: Bool
     package var isCompressed: Bool
     package var noReply: Bool
+    /// The body was longer than this side takes, and is left out.
+    package var isTooLarge = false
 
     package init(
         _ properties: MessageProperties = [:],

@@ -23,13 +23,15 @@ struct OutgoingMessage: Sendable {
 /// Interleaves messages: urgent ones first, ordinary ones in turns (blip.md §8).
 struct OutgoingQueue: Sendable {
     private var messages: [OutgoingMessage] = []
+    /// The bytes of all messages that are not in a frame yet.
+    private(set) var bytes = 0
 
     var isEmpty: Bool { messages.isEmpty }
     var first: OutgoingMessage? { messages.first }
-    var bytes: Int { messages.reduce(0) { $0 + $1.pending.count } }
     var tags: [BLIPConnection.Tag] { messages.compactMap(\.tag) }
 
     mutating func append(_ message: OutgoingMessage) {
+        bytes += message.pending.count
         guard message.isUrgent, messages.count > 1 else { return messages.append(message) }
         // Exactly one ordinary message stays between two urgent ones, and a new request never overtakes an older one
         // that has not begun.
@@ -49,18 +51,26 @@ struct OutgoingQueue: Sendable {
         messages.insert(message, at: max(1, min(position, messages.count)))
     }
 
-    mutating func popFirst() -> OutgoingMessage? { messages.isEmpty ? nil : messages.removeFirst() }
+    mutating func popFirst() -> OutgoingMessage? {
+        guard !messages.isEmpty else { return nil }
+        bytes -= messages[0].pending.count
+        return messages.removeFirst()
+    }
 
     /// Changes the first message that matches, where it stands.
     mutating func update(where matches: (OutgoingMessage) -> Bool, _ change: (inout OutgoingMessage) -> Void)
         -> Bool
     {
         guard let index = messages.firstIndex(where: matches) else { return false }
+        bytes -= messages[index].pending.count
         change(&messages[index])
+        bytes += messages[index].pending.count
         return true
     }
 
     mutating func remove(where matches: (OutgoingMessage) -> Bool) -> OutgoingMessage? {
-        messages.firstIndex(where: matches).map { messages.remove(at: $0) }
+        guard let index = messages.firstIndex(where: matches) else { return nil }
+        bytes -= messages[index].pending.count
+        return messages.remove(at: index)
     }
 }

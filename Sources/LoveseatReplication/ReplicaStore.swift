@@ -34,7 +34,9 @@ package enum StoreRequest: Hashable, Sendable {
     /// The peer was told of them.
     case forgetGrants(collection: Int, [String])
     case markSynced(collection: Int, [DocumentRevision])
-    case listConflicts(collection: Int)
+    /// Documents in conflict, in the order of their sequences.
+    case listConflicts(collection: Int, after: UInt64)
+    case lastSequence(collection: Int)
     /// Which received revisions the app's filter lets in (replication.md §9.4, step 8).
     case admit(collection: Int, [FilterCandidate])
     /// Removes documents that the peer took away, but for those that the app's filter holds back (replication.md §14).
@@ -78,7 +80,9 @@ package enum StoreAnswer: Hashable, Sendable {
     case heard(agrees: Bool)
     case revisions([OutgoingRevision])
     case inserted([InsertResult])
-    case documentIDs([String])
+    /// `next`: the sequence after which there may be more; nil if there are none.
+    case conflicts([String], next: UInt64?)
+    case lastSequence(UInt64)
     case admitted([Bool])
     case expanded(DeltaExpansion)
     case missingBlobs([BlobDigest])
@@ -104,8 +108,8 @@ package struct BoundCollection: Hashable, Sendable {
 package struct ChangeQuery: Hashable, Sendable {
     package var since: UInt64
     package var limit: Int
-    /// Leaves tombstones out.
-    package var activeOnly = false
+    /// Leaves out tombstones up to this sequence.
+    package var tombstonesSkipped: UInt64 = 0
     /// Only these documents.
     package var documentIDs: Set<String>?
     /// Leaves out what the active side's remote is known to have, and documents in conflict.

@@ -1,4 +1,4 @@
-import LoveseatBLIP
+package import LoveseatBLIP
 package import LoveseatModel
 
 /// Runs one ``ReplicationPeer`` against a real channel and a real database. Decides nothing.
@@ -27,8 +27,6 @@ package actor ReplicationDriver {
     private static let batchBytes = 64 << 10
     private static let batchFrames = 256
     private static let farewellSeconds = 2
-    /// Beyond this much unsent output nothing more is read: the peer asks faster than it listens.
-    private static let outputLimit = 16 << 20
 
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let executor: any SerialExecutor
@@ -42,22 +40,23 @@ package actor ReplicationDriver {
     private var farewell: Task<Void, Never>?
     private var isSending = false
     private var isGone = false
-    private var outputWaiters: [CheckedContinuation<Void, Never>] = []
     private var goodbye: (code: Int, reason: String)?
     private var failure: LoveseatError?
 
-    /// `executor`: a serial executor that may block, since the database is called on it.
+    /// `executor`: a serial executor that may block, since the database is called on it. `spill`: takes what is received and
+    /// too much for memory.
     package init(
         session: ReplicationSession,
         store: sending any ReplicaStore,
         channel: any MessageChannel,
         executor: any SerialExecutor,
         compressionLevel: Int,
+        spill: sending (any BodySpill)? = nil,
         hooks: Hooks
     ) {
         var limits = BLIPLimits()
         limits.compressionLevel = compressionLevel
-        peer = ReplicationPeer(session: session, limits: limits)
+        peer = ReplicationPeer(session: session, limits: limits, spill: spill)
         self.store = store
         self.channel = channel
         self.hooks = hooks
@@ -75,9 +74,6 @@ package actor ReplicationDriver {
                     perform(peer.receive(frame))
                     // What is to be said goes out in between.
                     if index % 50 == 49 { await Task.yield() }
-                }
-                while peer.queuedBytes > Self.outputLimit, !isGone {
-                    await withCheckedContinuation { outputWaiters.append($0) }
                 }
             }
             if goodbye == nil, failure == nil {
@@ -180,7 +176,6 @@ package actor ReplicationDriver {
                 batch.append(frame)
                 bytes += frame.count
             }
-            if peer.queuedBytes <= Self.outputLimit { resumeReading() }
             if batch.isEmpty {
                 // All that was to be said is said; the channel's end wakes the reader.
                 if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
@@ -188,16 +183,9 @@ package actor ReplicationDriver {
             }
             do { try await channel.send(batch) } catch {
                 // The reader hears of it too, with the reason.
-                resumeReading()
                 return
             }
         }
-    }
-
-    private func resumeReading() {
-        let waiters = outputWaiters
-        outputWaiters = []
-        for waiter in waiters { waiter.resume() }
     }
 }
 

@@ -10,6 +10,8 @@ package enum ReplicationEffect: Hashable, Sendable {
     /// Begin an answer whose body the driver asks for with ``ReplicationSession/wantsBody(_:)``.
     case beginReply(Message, to: UInt64)
     case supply([UInt8], isLast: Bool, to: UInt64)
+    /// Take back requests that are still queued, and do not listen to the answers of those that are not.
+    case cancel([ReplyContinuation])
     case store(StoreRequest, then: StoreContinuation)
     /// Fire once after so many milliseconds; setting again moves it.
     case setTimer(ReplicationTimer, milliseconds: Int)
@@ -62,6 +64,8 @@ package enum StoreContinuation: Hashable, Sendable {
     case met(collection: Int, key: Int)
     case heard(collection: Int, key: Int)
     case revisionsRead(collection: Int, keys: [Int])
+    case subscriptionBegins(collection: Int)
+    case unaskedJudged(request: UInt64, isUrgent: Bool)
     case inserted(collection: Int)
     case conflictsListed(collection: Int)
     case deltaExpanded(collection: Int, key: Int)
@@ -86,6 +90,8 @@ package enum ReplicationTimer: Hashable, Sendable {
 package enum ReplicationReport: Hashable, Sendable {
     case activity(isBusy: Bool, ReplicationProgress)
     case document(DocumentEvent)
+    /// The last checkpoint could not be saved: the next replication does some work again.
+    case checkpointNotSaved(LoveseatError)
     /// Why the session ends; nothing if it ends well.
     case failure(LoveseatError)
 }
@@ -160,7 +166,10 @@ extension LoveseatError {
     init(reply: ReplyError, _ doing: String) {
         let text = reply.text.isEmpty ? "error \(reply.domain)/\(reply.code)" : reply.text
         let message = "\(doing): the peer says \"\(text)\""
+        // A number of a peer's may be any.
+        let isKnown = (0...99_999).contains(reply.code)
         switch reply.domain {
+        case _ where !isKnown: self.init(.remoteError, message)
         case "HTTP", "WebSocket": self.init(.init(10_000 + reply.code), message)
         case "LiteCore": self.init(.init(reply.code), message)
         case "Network": self.init(.init(5_000 + reply.code), message)

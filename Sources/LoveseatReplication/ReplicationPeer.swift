@@ -22,10 +22,37 @@ package final class ReplicationPeer {
     private var actions: [Action] = []
     /// Revisions handed to the transport.
     package private(set) var revisionsSent = 0
+    private let largestMessage: Int
+    private let spill: (any BodySpill)?
+    /// Requests that came while the peer did not take the answers to earlier ones.
+    private var heldRequests = HeldRequests()
+    /// Revisions that came while others wait for their blobs.
+    private var heldRevisions = HeldRequests()
 
-    package init(session: ReplicationSession, limits: BLIPLimits = BLIPLimits()) {
+    /// Beyond this much unsent output, in bytes, no more requests are looked at: the peer asks faster than it listens. All
+    /// else is, since acknowledgements are what makes room.
+    private static let outputLimit = 16 << 20
+    /// Requests that a peer may have waiting. Real ones have some hundred, and do not leave their answers.
+    private static let requestsHeld = 20_000
+
+    /// Requests that wait, in order.
+    private struct HeldRequests {
+        var queue: [(number: UInt64, message: Message)] = []
+        var bytes = 0
+
+        var isEmpty: Bool { queue.isEmpty }
+    }
+
+    /// `spill`: takes what is received and too much for memory; without it that stays there.
+    package init(
+        session: ReplicationSession,
+        limits: BLIPLimits = BLIPLimits(),
+        spill: (any BodySpill)? = nil
+    ) {
         self.session = session
-        connection = BLIPConnection(limits: limits)
+        self.spill = spill
+        largestMessage = limits.largestMessage
+        connection = BLIPConnection(limits: limits, spill: spill)
     }
 
     /// Unix time in seconds, for checkpoints.
@@ -35,9 +62,6 @@ package final class ReplicationPeer {
     }
 
     package var isOver: Bool { session.isOver }
-
-    /// The bytes that wait to be sent. A driver stops reading from a peer that does not take its answers.
-    package var queuedBytes: Int { connection.queuedBytes }
 
     package func connected(_ negotiated: ReplicationProtocol) -> [Action] { run { $0.connected(negotiated) } }
     package func stored(_ what: StoreContinuation, _ answer: StoreAnswer) -> [Action] {
@@ -55,12 +79,17 @@ package final class ReplicationPeer {
     package func receive(_ frame: [UInt8]) -> [Action] {
         run { session in
             do throws(BLIPError) { try connection.receive(frame) } catch {
-                session.fail(LoveseatError(.remoteError, "the peer broke the protocol: \(error)"))
+                session.fail(Self.failure(error))
                 defer { session.effects = [] }
                 return session.effects
             }
             return []
         }
+    }
+
+    private static func failure(_ error: BLIPError) -> LoveseatError {
+        if case .spill(let detail) = error { return LoveseatError(.ioError, detail) }
+        return LoveseatError(.remoteError, "the peer broke the protocol: \(error)")
     }
 
     /// The next frame for the transport; nil when there is nothing to send now.
@@ -83,6 +112,8 @@ package final class ReplicationPeer {
     package func disconnected() -> [Action] {
         _ = connection.disconnect()
         continuations = [:]
+        for held in heldRequests.queue + heldRevisions.queue { spill?.drop(held.number << 1) }
+        (heldRequests, heldRevisions) = (HeldRequests(), HeldRequests())
         return run { $0.disconnected() }
     }
 
@@ -91,11 +122,85 @@ package final class ReplicationPeer {
         while true {
             while let effect = effects.popFirst() { perform(effect) }
             let events = connection.takeEvents()
-            if events.isEmpty { break }
             for event in events { effects.append(contentsOf: self.effects(of: event)) }
+            if !events.isEmpty { continue }
+            guard let held = releaseNext() else { break }
+            effects.append(contentsOf: held)
         }
+        connection.allowance = session.revisionsExpected * largestMessage
         defer { actions = [] }
         return actions
+    }
+
+    // MARK: Requests that wait
+
+    private func received(_ number: UInt64, _ message: Message) -> [ReplicationEffect] {
+        if !heldRequests.isEmpty || connection.queuedBytes > Self.outputLimit {
+            guard heldRequests.queue.count < Self.requestsHeld else {
+                session.fail(
+                    LoveseatError(.remoteError, "the peer asks more and more, and does not read the answers")
+                )
+                defer { session.effects = [] }
+                return session.effects
+            }
+            return hold(number, message, in: &heldRequests)
+        }
+        return pass(number, message)
+    }
+
+    /// Hands a request to the session, unless it is a revision and there are too many.
+    private func pass(_ number: UInt64, _ message: Message) -> [ReplicationEffect] {
+        if message.profile == "rev", !heldRevisions.isEmpty || session.isFull {
+            return hold(number, message, in: &heldRevisions)
+        }
+        return session.received(message, number: number)
+    }
+
+    private func hold(_ number: UInt64, _ message: Message, in held: inout HeldRequests)
+        -> [ReplicationEffect]
+    {
+        var message = message
+        if let spill, held.bytes + message.body.count > Self.heldBytes {
+            do { try spill.append(message.body, to: number << 1) } catch {
+                session.fail(Self.failure(.spill("\(error)")))
+                defer { session.effects = [] }
+                return session.effects
+            }
+            message.body = []
+        }
+        held.bytes += message.body.count
+        held.queue.append((number, message))
+        return []
+    }
+
+    /// Bytes of bodies that wait in memory.
+    private static let heldBytes = 4 << 20
+
+    /// What the next request that need not wait any more leads to; nil if there is none.
+    private func releaseNext() -> [ReplicationEffect]? {
+        guard !session.isOver else { return nil }
+        do {
+            if !heldRevisions.isEmpty, !session.isFull {
+                let (number, message) = try release(from: &heldRevisions)
+                return session.received(message, number: number)
+            }
+            if !heldRequests.isEmpty, connection.queuedBytes <= Self.outputLimit {
+                let (number, message) = try release(from: &heldRequests)
+                return pass(number, message)
+            }
+        } catch {
+            session.fail(Self.failure(.spill("\(error)")))
+            defer { session.effects = [] }
+            return session.effects
+        }
+        return nil
+    }
+
+    private func release(from held: inout HeldRequests) throws -> (UInt64, Message) {
+        var (number, message) = held.queue.removeFirst()
+        held.bytes -= message.body.count
+        if message.body.isEmpty, let spill { message.body = try spill.take(number << 1) }
+        return (number, message)
     }
 
     private func perform(_ effect: ReplicationEffect) {
@@ -106,6 +211,7 @@ package final class ReplicationPeer {
             case .replyError(let error, let number, let isUrgent):
                 try connection.reply(error, to: number, isUrgent: isUrgent)
             case .beginReply(let message, let number): try connection.beginReply(message, to: number)
+            case .cancel(let continuations): cancel(Set(continuations))
             case .supply(let bytes, let isLast, let number):
                 connection.supply(bytes, isLast: isLast, for: number)
             case .store(let request, let continuation): actions.append(.store(request, then: continuation))
@@ -132,9 +238,15 @@ package final class ReplicationPeer {
         try connection.send(message, tag: nextTag, inPieces: continuation.isInPieces)
     }
 
+    private func cancel(_ cancelled: Set<ReplyContinuation>) {
+        let tags = continuations.filter { cancelled.contains($0.value) }.keys
+        for tag in tags { continuations[tag] = nil }
+        connection.cancelUnsent(Set(tags))
+    }
+
     private func effects(of event: BLIPConnection.Event) -> [ReplicationEffect] {
         switch event {
-        case .request(let number, let message): return session.received(message, number: number)
+        case .request(let number, let message): return received(number, message)
         case .response(let tag, let message):
             return continuations.removeValue(forKey: tag).map { session.answered($0, .success(message)) }
                 ?? []

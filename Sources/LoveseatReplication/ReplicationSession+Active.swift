@@ -13,10 +13,15 @@ extension ReplicationSession {
                 )
             )
         }
+        isMobile2 = negotiated == .mobile2
         // The form of 2.x is understood by every peer; it has no collections.
         hasCollections = !isSoleDefault
         collections = plan.collections.enumerated().map { index, binding in
-            var checkpoint = CheckpointSession(collection: index, id: binding.checkpointID)
+            var checkpoint = CheckpointSession(
+                collection: index,
+                id: binding.checkpointID,
+                repairs: tuning.checkpointRepairs
+            )
             checkpoint.wireIndex = isSoleDefault ? nil : index
             let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
             return CollectionSession(name: binding.name, checkpoint: checkpoint, pull: pull)
@@ -54,7 +59,9 @@ extension ReplicationSession {
     mutating func collectionsAnswered(_ answer: Result<Message, ReplyError>) {
         guard phase == .negotiating else { return }
         do throws(ReplyError) {
-            let items = try ChangesMessage.list(try answer.get().body)
+            let message = try answer.get()
+            learn(message)
+            let items = try ChangesMessage.list(message.body)
             guard items.count == collections.count else {
                 throw ReplyError("BLIP", 400, "wrong number of collections")
             }
@@ -66,10 +73,12 @@ extension ReplicationSession {
                 )
             }
             for (index, item) in items.enumerated() {
-                let hasCheckpoint = item["rev"] != nil
+                // Couchbase Lite says `rev`, gateways `_rev`; anything but an empty object is a checkpoint
+                // (replication.md §B.2).
+                let hasCheckpoint = item.kind == .object && item.count > 0
                 collections[index].checkpoint?.peerAnswered(
                     hasCheckpoint ? item : nil,
-                    revision: item["rev"]?.string
+                    revision: (item["rev"] ?? item["_rev"])?.string
                 )
             }
             startAll()
@@ -96,6 +105,7 @@ extension ReplicationSession {
             options.autoPurges = plan.autoPurges
             options.isFiltered = plan.collections[index].filtersPull
             options.takesDeltas = plan.usesDeltas
+            options.removesByBody = isMobile2
         }
         return PullSession(
             collection: index,
@@ -121,8 +131,12 @@ extension ReplicationSession {
                     collection: wireIndex,
                     since: checkpoint.start.remote,
                     isContinuous: plan.isContinuous,
-                    batch: tuning.changesPerMessage,
-                    activeOnly: binding.isEmpty && checkpoint.start.remote == nil,
+                    batch: tuning.changesAskedFor,
+                    // Other peers leave out deletions that were made while the pull went on.
+                    activeOnly: binding.isEmpty && checkpoint.start.remote == nil
+                        && peer.announcesLateDeletions,
+                    // Over the older protocol revoked documents are announced like any others (gateway.md 32).
+                    wantsRevocations: !isMobile2,
                     channels: binding.channels,
                     documentIDs: binding.documentIDs
                 )
@@ -159,15 +173,14 @@ extension ReplicationSession {
             switch answer {
             case .success(let message):
                 learn(message)
-                effects.append(
-                    .store(.listConflicts(collection: index), then: .conflictsListed(collection: index))
-                )
+                listConflicts(index, after: 0)
             case .failure(let error): fail(LoveseatError(reply: error, "subscribing to changes"))
             }
         case .proposals(let index, let list), .changes(let index, let list):
             if case .success(let message) = answer { learn(message) }
             collections[index].push?.listAnswered(list, answer, &effects)
         case .revocations(let index, let ids):
+            collections[index].push?.revocationsAnswered(&effects)
             guard case .success = answer else { return }
             effects.append(.store(.forgetGrants(collection: index, ids), then: .nothing))
         case .revision(let index, let key):
@@ -181,10 +194,11 @@ extension ReplicationSession {
         }
     }
 
-    private mutating func blobEnded(_ index: Int, _ handle: BlobHandle, _ error: LoveseatError?) {
+    mutating func blobEnded(_ index: Int, _ handle: BlobHandle, _ error: LoveseatError?) {
+        let digest = collections[index].pull.digest(handle)
         collections[index].pull.blobEnded(handle, error, &effects)
         // Documents of any collection may have waited for this one.
-        for index in collections.indices { collections[index].pull.fetchWaiting(&effects) }
+        for index in collections.indices { collections[index].pull.fetchWaiting(digest, &effects) }
     }
 
     mutating func handleStored(_ what: StoreContinuation, _ answer: StoreAnswer) {
@@ -192,7 +206,7 @@ extension ReplicationSession {
         switch (what, answer) {
         case (.checkpointLoaded(let index), .checkpoint(let json)): checkpointLoaded(index, json)
         case (.checkpointSaved(let index), let answer):
-            collections[index].checkpoint?.savedLocally(answer == .done)
+            collections[index].checkpoint?.savedLocally(answer, &effects)
         case (.changesRead(let index), .changes(let changes, let through, let hasMore)):
             let echoes = collections[index].pull.echoes
             collections[index].push?.changesRead(
@@ -222,7 +236,16 @@ extension ReplicationSession {
         case (.accessRemoved(let index, let ids), .admitted(let verdicts)):
             collections[index].pull.accessRemoved(ids, verdicts, &effects)
         case (.inserted(let index), .inserted(let results)): inserted(index, results)
-        case (.conflictsListed(let index), .documentIDs(let ids)): for id in ids { resolve(index, id) }
+        case (.conflictsListed(let index), .conflicts(let ids, let next)):
+            collections[index].isListingConflicts = false
+            collections[index].unlistedConflicts = next
+            for id in ids { resolve(index, id) }
+        case (.subscriptionBegins(let index), .lastSequence(let last)):
+            collections[index].push?.tombstonesSkipped = last
+            findRevoked(index)
+            collections[index].push?.pump(&effects)
+        case (.unaskedJudged(let request, let isUrgent), .changeVerdicts(let verdicts)):
+            answerUnasked(request, isUrgent: isUrgent, isHere: verdicts == [.alreadyHere])
         case (.blobsHeld(let index, let key), .missingBlobs(let missing)):
             collections[index].pull.blobsHeld(key, missing: missing, &effects)
         case (.blobBegun(let index, let handle), .blobBegun(let start)):
@@ -257,6 +280,26 @@ extension ReplicationSession {
         }
         for (id, isConflict) in collections[index].pull.inserted(results, &effects) {
             if isConflict { resolve(index, id) } else { collections[index].push?.documentMoved(id, &effects) }
+        }
+    }
+
+    /// Has the app resolve what earlier runs left, as many at a time as one answer holds.
+    mutating func listConflicts(_ index: Int, after sequence: UInt64) {
+        collections[index].isListingConflicts = true
+        effects.append(
+            .store(
+                .listConflicts(collection: index, after: sequence),
+                then: .conflictsListed(collection: index)
+            )
+        )
+    }
+
+    private mutating func answerUnasked(_ request: UInt64, isUrgent: Bool, isHere: Bool) {
+        if isHere {
+            effects.append(.reply(Message(["noop": "true"], isUrgent: isUrgent), to: request))
+        } else {
+            let error = ReplyError("HTTP", 403, "the revision was not asked for")
+            effects.append(.replyError(error, to: request, isUrgent: isUrgent))
         }
     }
 

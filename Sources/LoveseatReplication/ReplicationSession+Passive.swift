@@ -3,7 +3,10 @@ import LoveseatModel
 
 /// What the peer asks, which is mostly asked of the passive side.
 extension ReplicationSession {
-    private static let longestCheckpoint = 1 << 20
+    /// In bytes; real ones have some hundred.
+    private static let longestCheckpoint = 64 << 10
+    /// Checkpoints that one connection may save under IDs of their own.
+    private static let checkpointsSaved = 100
     private static let profilesDeferred = 1_000
 
     mutating func handle(_ message: Message, number: UInt64) {
@@ -21,7 +24,7 @@ extension ReplicationSession {
             withCollection(message, number) { $0.subscribe($1, message, number: number) }
         case "unsubChanges":
             withCollection(message, number) { session, index in
-                session.collections[index].push = nil
+                session.unsubscribe(index)
                 session.acknowledge(message, number: number)
             }
         case "changes":
@@ -50,7 +53,7 @@ extension ReplicationSession {
         if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: number)) }
     }
 
-    private mutating func refuse(_ message: Message, _ number: UInt64, _ error: ReplyError) {
+    mutating func refuse(_ message: Message, _ number: UInt64, _ error: ReplyError) {
         if !message.noReply { effects.append(.replyError(error, to: number, isUrgent: message.isUrgent)) }
     }
 
@@ -133,7 +136,7 @@ extension ReplicationSession {
     }
 
     /// The collection that a message means, or why it means none (replication.md §B.1).
-    private func collection(of message: Message) throws(ReplyError) -> Int {
+    func collection(of message: Message) throws(ReplyError) -> Int {
         guard let text = message.properties["collection"] else {
             guard hasCollections != true else {
                 throw ReplyError("HTTP", 400, "inappropriate use of the collection property.")
@@ -200,9 +203,30 @@ extension ReplicationSession {
                 peer: peerKind,
                 tuning: tuning
             )
+            guard !subscription.activeOnly else {
+                // What is deleted from now on is announced: the peer may have the document by then.
+                return effects.append(
+                    .store(
+                        .lastSequence(collection: index),
+                        then: .subscriptionBegins(collection: index)
+                    )
+                )
+            }
             findRevoked(index)
             collections[index].push?.pump(&effects)
         } catch { refuse(message, number, error) }
+    }
+
+    /// Ends a subscription, and takes back what of it is still queued.
+    private mutating func unsubscribe(_ index: Int) {
+        guard let push = collections[index].push else { return }
+        collections[index].push = nil
+        effects.append(
+            .cancel(
+                push.lists.keys.map { .changes(collection: index, list: $0) }
+                    + push.inFlight.keys.map { .revision(collection: index, key: $0) }
+            )
+        )
     }
 
     /// Looks for documents that the peer has and may not have any more, if it wants to hear of them.
@@ -221,6 +245,7 @@ extension ReplicationSession {
         for start in stride(from: 0, to: changes.count, by: tuning.changesPerMessage) {
             let list = Array(changes[start..<min(start + tuning.changesPerMessage, changes.count)])
             let message = push.listMessage("changes", body: ChangesMessage.revocations(list), isEmpty: false)
+            collections[index].push?.revocationLists += 1
             effects.append(
                 .send(message, then: .revocations(collection: index, list.map(\.documentID)))
             )
@@ -248,9 +273,16 @@ extension ReplicationSession {
         do throws(ReplyError) {
             _ = try collection(of: message)
             let id = try checkpointID(message)
-            guard message.body.count <= Self.longestCheckpoint, let body = try? JSONText(message.body) else {
+            guard message.body.count <= Self.longestCheckpoint else {
+                throw ReplyError("HTTP", 413, "a checkpoint may have \(Self.longestCheckpoint) bytes")
+            }
+            guard let body = try? JSONText(message.body) else {
                 throw ReplyError("BLIP", 400, "invalid checkpoint body")
             }
+            guard checkpointsSaved.contains(id) || checkpointsSaved.count < Self.checkpointsSaved else {
+                throw ReplyError("HTTP", 403, "a connection may save \(Self.checkpointsSaved) checkpoints")
+            }
+            checkpointsSaved.insert(id)
             guard let revision = CheckpointRevision.number(message.properties["rev"]) else {
                 throw ReplyError("HTTP", 409, "revision ID mismatch")
             }
@@ -261,31 +293,6 @@ extension ReplicationSession {
                 )
             )
         } catch { refuse(message, number, error) }
-    }
-
-    // MARK: Blobs
-
-    private mutating func getAttachment(_ message: Message, number: UInt64) {
-        do throws(ReplyError) {
-            _ = try collection(of: message)
-            guard let digest = message.properties["digest"].flatMap({ BlobDigest($0) }) else {
-                throw ReplyError("LiteCore", 9, "invalid blob digest")
-            }
-            var read = BlobRead(digest: digest, isCompressed: message.properties.bool("compress"))
-            read.offset = message.properties[ProtocolExtensions.blobOffset].flatMap { UInt64($0) } ?? 0
-            blobReads[number] = read
-            effects.append(.store(.blobLength(digest), then: .blobFound(request: number)))
-        } catch { refuse(message, number, error) }
-    }
-
-    private mutating func proveAttachment(_ message: Message, number: UInt64) {
-        guard let digest = message.properties["digest"].flatMap({ BlobDigest($0) }) else {
-            return refuse(message, number, ReplyError("LiteCore", 9, "invalid blob digest"))
-        }
-        guard (1...255).contains(message.body.count) else {
-            return refuse(message, number, ReplyError("BLIP", 400, "invalid nonce"))
-        }
-        effects.append(.store(.proveBlob(digest, nonce: message.body), then: .proven(request: number)))
     }
 
     // MARK: The database's answers
@@ -339,39 +346,6 @@ extension ReplicationSession {
         hasCollections = nil
         for (number, message) in waiting {
             refuse(message, number, ReplyError("HTTP", 403, "you may not have the default collection"))
-        }
-    }
-
-    private mutating func blobFound(_ request: UInt64, _ length: UInt64?) {
-        guard let length, let read = blobReads[request] else {
-            blobReads[request] = nil
-            let error = ReplyError("LiteCore", 7, "blob not found")
-            return effects.append(.replyError(error, to: request, isUrgent: false))
-        }
-        guard read.offset <= length else {
-            blobReads[request] = nil
-            let error = ReplyError("HTTP", 416, "the blob has \(length) bytes")
-            return effects.append(.replyError(error, to: request, isUrgent: false))
-        }
-        blobReads[request]?.length = length
-        effects.append(.beginReply(Message(isCompressed: read.isCompressed), to: request))
-    }
-
-    private mutating func blobRead(_ request: UInt64, _ bytes: [UInt8]) {
-        guard var read = blobReads[request] else { return }
-        read.offset += UInt64(bytes.count)
-        let isLast = read.offset >= read.length || bytes.isEmpty
-        blobReads[request] = isLast ? nil : read
-        effects.append(.supply(bytes, isLast: isLast, to: request))
-    }
-
-    /// The database could not answer for a peer's request. A blob under way ends where it stands: the peer sees that
-    /// its digest is wrong.
-    mutating func answerFailed(_ request: UInt64, _ error: LoveseatError) {
-        if let read = blobReads.removeValue(forKey: request), read.offset > 0 || read.length > 0 {
-            effects.append(.supply([], isLast: true, to: request))
-        } else {
-            effects.append(.replyError(ReplyError(error), to: request, isUrgent: false))
         }
     }
 }

@@ -72,6 +72,9 @@ package struct ReplicationSession: Sendable {
         var push: PushSession?
         var pull: PullSession
         var resolving: Set<String> = []
+        /// After which sequence there are conflicts that are not being resolved yet; nil if there are none.
+        var unlistedConflicts: UInt64?
+        var isListingConflicts = false
         /// The pull may have changed something that a push of one pass has already gone by.
         var mayHaveMoreToPush = false
     }
@@ -98,12 +101,19 @@ package struct ReplicationSession: Sendable {
     /// Unix time in seconds, for the `time` of checkpoints.
     package var now: Int64 = 0
 
+    /// The peer speaks the older form of the protocol.
+    var isMobile2 = false
+
     // Passive side.
     var hasCollections: Bool?
     /// What the peer knows beyond the protocol.
     var peer = ProtocolExtensions.none
     var deferred: [(number: UInt64, message: Message)] = []
     var blobReads: [UInt64: BlobRead] = [:]
+    /// Blobs asked for while as many as may be are being sent, in order.
+    var waitingBlobReads: [UInt64] = []
+    /// The checkpoints that the peer has saved over this connection.
+    var checkpointsSaved: Set<String> = []
 
     private var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
     private var hasFailed = false
@@ -142,6 +152,15 @@ package struct ReplicationSession: Sendable {
 
     var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
     package var isOver: Bool { phase == .over }
+
+    /// The received revisions that wait for something take all the memory that they may: others wait outside.
+    package var isFull: Bool {
+        collections.reduce(0) { $0 + $1.pull.bufferedBytes } > tuning.receivedBytes
+    }
+
+    /// Revisions that the peer was asked for, or was told that it may send, and that have not come.
+    package var revisionsExpected: Int { collections.reduce(0) { $0 + $1.pull.outstanding } }
+
     /// The collections of this session, in its order; none before the peers agreed on them.
     package var collectionNames: [CollectionName] { collections.map(\.name) }
 
@@ -174,7 +193,13 @@ package struct ReplicationSession: Sendable {
     {
         event { session in
             guard case .blob(let index, let handle) = what else { return }
-            session.collections[index].pull.blobPiece(handle, bytes, isLast: isLast, &session.effects)
+            let error = session.collections[index].pull.blobPiece(
+                handle,
+                bytes,
+                isLast: isLast,
+                &session.effects
+            )
+            if let error { session.blobEnded(index, handle, error) }
         }
     }
 
@@ -243,6 +268,12 @@ package struct ReplicationSession: Sendable {
     {
         event { session in
             guard session.collections[index].resolving.remove(documentID) != nil else { return }
+            if session.collections[index].resolving.isEmpty,
+                let next = session.collections[index].unlistedConflicts
+            {
+                session.collections[index].unlistedConflicts = nil
+                session.listConflicts(index, after: next)
+            }
             session.effects.append(
                 .report(
                     .document(
@@ -295,7 +326,7 @@ package struct ReplicationSession: Sendable {
         return effects
     }
 
-    /// A mistake is told to the peer. Who makes nothing else is not to be listened to.
+    /// A protocol violation is reported to the peer. A peer that keeps violating the protocol is disconnected.
     private mutating func countViolations() {
         for case .replyError(let error, _, _) in effects where error.isViolation {
             violations += 1
@@ -345,8 +376,8 @@ package struct ReplicationSession: Sendable {
     // Collections are looked at where they are: this runs after every event, and copying them is dear.
 
     private func isBusy(_ index: Int) -> Bool {
-        if !collections[index].resolving.isEmpty || !collections[index].pull.isQuiet
-            || collections[index].push?.isCaughtUp == false
+        if !collections[index].resolving.isEmpty || collections[index].isListingConflicts
+            || !collections[index].pull.isQuiet || collections[index].push?.isCaughtUp == false
         {
             return true
         }

@@ -1,7 +1,10 @@
 /// Every limit and delay of replication, each with its reason (replication.md §16).
 package struct ReplicationTuning: Hashable, Sendable {
-    /// Changes in one `changes` or `proposeChanges` message; what peers ask for.
+    /// Changes in one `changes` or `proposeChanges` message.
     package var changesPerMessage = 200
+    /// Changes in a list that an active side asks for: half of what may be asked for, so that the next list is answered while
+    /// revisions of the one before still come.
+    package var changesAskedFor = 100
     /// Lists sent and not answered. One is enough once the backlog is done.
     package var listsInFlight = 5
     /// Revisions waiting to be sent before the feed of changes pauses.
@@ -12,8 +15,12 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var transmittingBytes = 256 << 10
     /// Bytes of revisions sent and not answered. Keeps what is lost by a cut, and the peer's queue, small.
     package var unansweredBytes = 2 << 20
-    /// Revisions asked for and not received; beyond it no more lists are answered.
-    package var revisionsRequested = 500
+    /// Announced revisions asked for and not received: the next list is answered when all that it may ask for fit too,
+    package var revisionsRequested = 200
+    /// and so do their bytes, as announced or else as bodies have been so far. A single list is always answered.
+    package var requestedBytes = 16 << 20
+    /// Proposed revisions agreed to and not received; beyond it no more lists are answered. Pushers hold back by themselves.
+    package var proposalsAgreed = 500
     /// Revisions received and not stored, because blobs of theirs are missing or others come first; beyond it no more
     /// lists are answered.
     package var revisionsHandled = 500
@@ -35,12 +42,20 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var blobsFetching = 4
     /// Bytes of a blob read from disk at a time.
     package var blobPiece = 64 << 10
-    /// Unanswered lists that a peer may leave with us before it is a mistake of its own.
-    package var listsAccepted = 64
+    /// Bytes of unanswered lists that a peer may leave with us before it is a mistake of its own. Good peers have a few lists
+    /// under way; the worst of ours had one of a hundred bytes for every document in conflict.
+    package var listBytesAccepted = 16 << 20
     /// Messages of a peer's that break a rule, each of which is refused, before it is not listened to any more.
     package var violationsAccepted = 100
-    /// Bytes of received revisions that are not stored yet before it is a mistake of the peer's.
-    package var receivedBytes = 24 << 20
+    /// Bytes of received revisions that are not stored yet, because blobs of theirs are missing; beyond it what comes
+    /// waits outside, on disk if it is long.
+    package var receivedBytes = 8 << 20
+    /// Blobs sent at the same time over one connection; others wait for their turn.
+    package var blobsSending = 32
+    /// Blobs that a peer may have waiting.
+    package var blobsWaiting = 10_000
+    /// How often a checkpoint that the peer refuses is saved again under the revision that the peer has.
+    package var checkpointRepairs = 5
     /// Bodies at least this long, in bytes, travel compressed.
     package var compressionThreshold = 100
     /// How many documents more, or

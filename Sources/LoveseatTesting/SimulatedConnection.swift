@@ -196,6 +196,7 @@ final class SimulatedConnection {
             case .report(.activity(let isBusy, let progress)):
                 (end.isBusy, end.progress) = (isBusy, progress)
             case .report(.failure(let error)): end.failure = end.failure ?? error
+            case .report(.checkpointNotSaved): break
             case .report(.document(let event)):
                 trace(
                     "\(end.owner.index) \(event.isPush ? "push" : "pull") \(event.documentID) \(event.error?.code.description ?? "ok")"

@@ -13,6 +13,8 @@ final class HostilePeer {
     private let socket: Int32
     private var encoder = FrameEncoder(compressionLevel: 9)
     private var number: UInt64 = 0
+    private var decoder = FrameDecoder(largestFrame: 1 << 20)
+    private var unread: [UInt8] = []
 
     /// Connects and, unless told otherwise, opens a WebSocket.
     init(port: UInt16, upgrades: Bool = true) throws {
@@ -116,6 +118,64 @@ final class HostilePeer {
             return false
         }
         return sendFrame(frame)
+    }
+
+    /// Sends requests at once, a frame of each in turn, without waiting for acknowledgements.
+    @discardableResult
+    func interleave(_ requests: [(properties: MessageProperties, body: [UInt8])]) -> Bool {
+        var rests: [(number: UInt64, rest: ArraySlice<UInt8>)] = requests.map { request in
+            number += 1
+            let head = request.properties.encoded
+            var message: [UInt8] = []
+            message.appendVarInt(UInt64(head.count))
+            message += head + request.body
+            return (number, message[...])
+        }
+        while !rests.isEmpty {
+            for index in rests.indices {
+                let chunk = rests[index].rest.prefix(16_000)
+                rests[index].rest = rests[index].rest.dropFirst(chunk.count)
+                let flags: FrameFlags = rests[index].rest.isEmpty ? [] : [.moreComing]
+                let (number, type) = (rests[index].number, MessageType.request)
+                guard
+                    let frame = try? encoder.frame(number: number, type: type, flags: flags, payload: chunk),
+                    sendFrame(frame)
+                else { return false }
+            }
+            rests.removeAll { $0.rest.isEmpty }
+        }
+        return true
+    }
+
+    /// What the other side sends until it has answered so many requests; nil where that is an error.
+    func answers(_ count: Int) throws -> [UInt64: Bool] {
+        var found: [UInt64: Bool] = [:]
+        while found.count < count {
+            while let frame = nextFrame() {
+                guard let frame = try decoder.decode(frame), !frame.flags.contains(.moreComing) else {
+                    continue
+                }
+                if frame.type == .response || frame.type == .error {
+                    found[frame.number] = frame.type == .response
+                }
+            }
+            guard found.count < count else { break }
+            unread += try #require(read(64 << 10), "the other side says nothing more")
+        }
+        return found
+    }
+
+    /// A whole WebSocket frame's content of what has been read.
+    private func nextFrame() -> [UInt8]? {
+        guard unread.count >= 2 else { return nil }
+        var (start, length) = (2, Int(unread[1] & 0x7F))
+        if length == 126 {
+            guard unread.count >= 4 else { return nil }
+            (start, length) = (4, Int(unread[2]) << 8 | Int(unread[3]))
+        }
+        guard length < 126 || start == 4, unread.count >= start + length else { return nil }
+        defer { unread.removeFirst(start + length) }
+        return Array(unread[start..<start + length])
     }
 
     /// Answers a request of the other side's, whose requests count from 1.

@@ -72,7 +72,7 @@ struct HostilePeerTests {
             )
             return true
         },
-        Attack(name: "a revision that was never asked for") { peer in
+        Attack(name: "a revision that was never asked for", ends: false) { peer in
             peer.getCollections()
             peer.request(revision("1-aa"), Array("{}".utf8))
             return peer.hears("not asked for")

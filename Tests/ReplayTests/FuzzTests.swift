@@ -11,7 +11,13 @@ struct FuzzTests {
             "collection=0\n", "client=cp-x\n", "history=1-ab,1-cd\n", "deleted=1\n",
             "digest=sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=\n",
             "since=5\n", "batch=0\n", "{\"collections\":[\"_default\"],\"checkpoint_ids\":[\"x\"]}",
-            "noconflicts=x\n", "\u{0}",
+            "noconflicts=x\n", "\u{0}", "rev=4294967295-aa\n", "history=4294967295-aa,4294967294-aa\n",
+            "since=18446744073709551615\n", "maxHistory=9223372036854775807\n",
+            "batch=-9223372036854775808\n",
+            "[[18446744073709551615,\"d\",\"4294967295-aa\",9223372036854775807,9223372036854775807]]",
+            "[[\"d\",\"4294967294-aa\",\"4294967295-aa\",9223372036854775807]]",
+            "[9223372036854775807,-9223372036854775808]", "loveseat_offset=18446744073709551615\n",
+            "{\"local\":18446744073709551615,\"localCompleted\":[1,18446744073709551615]}",
         ]
         var bytes: [UInt8] = []
         for _ in 0..<generator.int(1...12) {

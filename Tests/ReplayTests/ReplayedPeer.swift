@@ -221,6 +221,10 @@ extension Message {
         var result = Dictionary(properties.pairs.map { ($0.name, $0.value) }) { $1 }
         for name in ["client", "sequence", "loveseat"] { result[name] = result[name].map { _ in "…" } }
         result["loveseat"] = nil
+        // Real ones ask every peer to leave out tombstones, and lose deletions by it (replication.md §6).
+        result["activeOnly"] = nil
+        // They ask for lists of 200, of which one at a time fits what they ask for.
+        result["batch"] = nil
         // The gateway compares this one with the word (replication.md §6); everybody takes both forms of the other.
         for name in ["sendReplacementRevs", "noconflicts"] where result[name] == "1" { result[name] = "true" }
         return result

@@ -134,6 +134,7 @@ struct PeerOptions: ParsableArguments {
             entry.channels = channels.isEmpty ? nil : channels.split(separator: ",").map(String.init)
             entry.pushFilter = filter
             entry.pullFilter = filter
+            entry.filterVersion = filters.isEmpty ? nil : filters.joined(separator: "\n")
             return entry
         }
         let peer = paired ? try pairedPeer(of: database) : nil

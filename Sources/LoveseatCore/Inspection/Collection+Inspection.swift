@@ -105,7 +105,7 @@ extension Collection {
 
     /// The documents whose conflicts nobody has resolved yet, in the order in which they came.
     package func conflictedDocumentIDs() throws -> [String] {
-        try openStore.read { try $0.conflictedIDs(in: handle, limit: -1) }
+        try openStore.read { try $0.conflictedIDs(in: handle, limit: -1).ids }
     }
 
     /// A number that changes with every commit of another process.

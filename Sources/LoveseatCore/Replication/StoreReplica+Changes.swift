@@ -48,7 +48,7 @@ extension StoreReplica {
         rule: CollectionRules?,
         now: Int64
     ) throws -> LocalChange? {
-        if query.activeOnly, record.isDeleted { return nil }
+        if record.isDeleted, record.sequence <= query.tombstonesSkipped { return nil }
         if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }

@@ -100,8 +100,10 @@ package final class StoreReplica: ReplicaStore {
         case .markSynced(let index, let revisions):
             try mark(revisions, in: collections[index])
             return .done
-        case .listConflicts(let index):
-            return .documentIDs(try store.read { try $0.conflictedIDs(in: collections[index]) })
+        case .listConflicts(let index, let sequence):
+            let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
+            return .conflicts(found.ids, next: found.next)
+        case .lastSequence(let index): return .lastSequence(store.lastSequence(collections[index]))
         case .admit(let index, let candidates):
             return .admitted(candidates.map { admits($0, isAccessRemoved: false, in: index) })
         case .removeAccess(let index, let ids): return try removeAccess(ids, in: index)

@@ -20,6 +20,12 @@ public struct CollectionConfiguration: Sendable {
     /// A document that the peer takes away comes with ``DocumentFlags/accessRemoved`` and no properties: answering
     /// false keeps it.
     public var pullFilter: ReplicationFilter?
+    /// Names what ``pushFilter`` and ``pullFilter`` let through, such as `"v2"` or the text they were made of; nil by default.
+    ///
+    /// A replicator goes on where the last one with the same configuration ended, so that documents which a filter left out
+    /// stay left out when it lets more through later. Channels and document IDs tell configurations apart, closures cannot:
+    /// change this whenever a filter changes, and the next replicator looks at all documents again.
+    public var filterVersion: String?
     /// Decides between two versions of a document; nil for ``ConflictResolver/default``.
     public var conflictResolver: (any ConflictResolverProtocol)?
 

@@ -30,6 +30,7 @@ package final class Conversation: Sendable {
             channel: channel,
             executor: QueueExecutor(label: "loveseat.replication"),
             compressionLevel: compressionLevel,
+            spill: SpillFile(folder: store.blobs.folder),
             hooks: ReplicationDriver.Hooks(
                 resolve: resolve,
                 report: report,

@@ -45,6 +45,7 @@ struct ReplicationSetup {
             )
             id.channels = entry.channels ?? []
             id.documentIDs = entry.documentIDs ?? []
+            id.filterVersion = entry.filterVersion
             let isDefault = entry.collection.handle.name == .default
             let hash = isDefault ? Hashing.sha1(id.hashInput) : Hashing.sha256(id.hashInput)
             return "cp-" + Base64.encode(hash)

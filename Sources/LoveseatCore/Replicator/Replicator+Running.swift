@@ -198,6 +198,11 @@ extension Replicator {
                 error: event.error
             )
             events.add(document, isPush: event.isPush)
+        case .checkpointNotSaved(let error):
+            LogDomain.replicator.log(
+                .warning,
+                "\(self): the checkpoint is not saved, some work will be done again: \(error.message) (\(error.code))"
+            )
         case .failure: break
         }
     }

@@ -71,13 +71,17 @@ public struct BlobReference: Hashable, Sendable {
         return value
     }
 
-    /// Every blob that a body refers to, each digest once.
+    /// Every blob that a body refers to, each digest once: also by an `_attachments` table, as apps of the 1.x kind do.
     package static func all(in text: JSONText) -> [BlobReference] {
         // Most documents have none, and a search for the word is fifty times faster than an index. An escape could
         // hide the word, so text with escapes is looked at properly.
-        guard text.bytes.contains(word: "blob") || text.bytes.contains(word: "\\u") else { return [] }
+        guard
+            text.bytes.contains(word: "blob") || text.bytes.contains(word: "_attachments")
+                || text.bytes.contains(word: "\\u")
+        else { return [] }
         var found: [BlobReference] = []
-        var stack = [JSONElement(text)]
+        let root = JSONElement(text)
+        var stack = [root]
         while let element = stack.popLast() {
             switch element.kind {
             case .array: stack.append(contentsOf: element.items)
@@ -91,7 +95,20 @@ public struct BlobReference: Hashable, Sendable {
             default: break
             }
         }
-        return found.reversed()
+        found.reverse()
+        for (_, attachment) in root["_attachments"]?.members.map({ $0 }) ?? [] {
+            guard let digest = attachment["digest"]?.string.flatMap({ BlobDigest($0) }),
+                !found.contains(where: { $0.digest == digest })
+            else { continue }
+            found.append(
+                BlobReference(
+                    digest: digest,
+                    length: attachment["length"]?.int.flatMap { UInt64(exactly: $0) },
+                    contentType: attachment["content_type"]?.string
+                )
+            )
+        }
+        return found
     }
 
     /// Whether the content would shrink under compression, judged by its media type (replication.md §11.2).

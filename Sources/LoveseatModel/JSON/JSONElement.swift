@@ -171,7 +171,9 @@ public struct JSONElement: Sendable {
     }
 
     /// The members of an object with keys that are not decoded yet.
-    var rawMembers: some Sequence<(key: JSONElement?, value: JSONElement)> { Walk(self, entering: .object) }
+    package var rawMembers: some Sequence<(key: JSONElement?, value: JSONElement)> {
+        Walk(self, entering: .object)
+    }
 
     private struct Walk: Sequence, IteratorProtocol {
         let source: Source

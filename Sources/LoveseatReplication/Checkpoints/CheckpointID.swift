@@ -9,6 +9,11 @@ package struct CheckpointID: Hashable, Sendable {
     package var remote: String
     package var channels: [String] = []
     package var documentIDs: [String] = []
+    /// Tells the app's filters apart; nil without.
+    package var filterVersion: String?
+
+    /// What no text is.
+    private static let filterMark: [UInt8] = [0xFF]
 
     package init(privateUUID: [UInt8], collection: CollectionName, pulls: Bool, pushes: Bool, remote: String)
     {
@@ -35,6 +40,7 @@ package struct CheckpointID: Hashable, Sendable {
             parts.append([UInt8(documentIDs.isEmpty ? 0 : 1)])
             parts += documentIDs.map { Array($0.utf8) }
         }
+        if let filterVersion { parts += [Self.filterMark, Array(filterVersion.utf8)] }
         // Lengths in front, so that no two lists of parts give the same bytes.
         return parts.flatMap { part in
             (0..<4).map { UInt8(truncatingIfNeeded: part.count >> (24 - 8 * $0)) } + part

@@ -23,10 +23,16 @@ struct CheckpointSession: Sendable {
     private var timerIsSet = false
     /// The peer refused the last save; trying again at every opportunity would never end.
     private var gaveUp = false
+    /// How often this save may still be tried under the revision that the peer has.
+    private var repairsLeft = 0
 
-    init(collection: Int, id: String) {
+    private let repairs: Int
+
+    /// `repairs`: see ``ReplicationTuning/checkpointRepairs``.
+    init(collection: Int, id: String, repairs: Int) {
         self.collection = collection
         self.id = id
+        self.repairs = repairs
     }
 
     var isSaving: Bool { saving != .no }
@@ -77,6 +83,7 @@ struct CheckpointSession: Sendable {
         if timerIsSet { effects.append(.cancelTimer(.checkpoint(collection: collection))) }
         timerIsSet = false
         beingSaved = checkpoint
+        repairsLeft = repairs
         send(checkpoint, time: time, &effects)
     }
 
@@ -106,16 +113,22 @@ struct CheckpointSession: Sendable {
                     then: .checkpointSaved(collection: collection)
                 )
             )
-        case .failure(let error) where error.code == 409:
+        // Another revision is stored there, or none any more (gateway.md 18).
+        case .failure(let error) where [404, 409].contains(error.code) && repairsLeft > 0:
+            repairsLeft -= 1
             saving = .refetching
             var properties: MessageProperties = ["Profile": "getCheckpoint"]
             properties["collection"] = wireIndex.map(String.init)
             properties["client"] = id
             effects.append(.send(Message(properties), then: .refetchCheckpoint(collection: collection)))
-        case .failure:
-            saving = .no
-            gaveUp = true
+        case .failure(let error): giveUp(LoveseatError(reply: error, "saving the checkpoint"), &effects)
         }
+    }
+
+    private mutating func giveUp(_ error: LoveseatError, _ effects: inout [ReplicationEffect]) {
+        saving = .no
+        gaveUp = true
+        effects.append(.report(.checkpointNotSaved(error)))
     }
 
     mutating func refetched(
@@ -127,18 +140,16 @@ struct CheckpointSession: Sendable {
         switch answer {
         case .success(let message): peerRevision = message.properties["rev"] ?? ""
         case .failure(let error) where error.code == 404: peerRevision = ""
-        case .failure:
-            saving = .no
-            gaveUp = true
-            return
+        case .failure(let error):
+            return giveUp(LoveseatError(reply: error, "asking for the checkpoint"), &effects)
         }
         send(beingSaved, time: time, &effects)
     }
 
-    mutating func savedLocally(_ succeeded: Bool) {
+    mutating func savedLocally(_ answer: StoreAnswer, _ effects: inout [ReplicationEffect]) {
         guard saving == .locally else { return }
         saving = .no
-        if succeeded { saved = beingSaved } else { gaveUp = true }
+        if case .failed(let error) = answer { giveUp(error, &effects) } else { saved = beingSaved }
         beingSaved = nil
     }
 }

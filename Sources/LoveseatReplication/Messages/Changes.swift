@@ -9,6 +9,8 @@ package struct AnnouncedChange: Hashable, Sendable {
     /// 1 deleted, 2 access revoked, 4 removed from the channel (replication.md §B.1); older peers write a boolean.
     package let flags: Int
     package let bodySize: Int
+    /// Why the revision cannot be had; nil if nothing is wrong with the entry.
+    var defect: String?
 
     /// The peer takes the document away rather than sending it (replication.md Part B).
     var isRemoval: Bool { flags > 1 && flags != 5 }
@@ -16,20 +18,32 @@ package struct AnnouncedChange: Hashable, Sendable {
 
 /// Reading and writing the lists of changes and their answers.
 enum ChangesMessage {
+    /// Larger announced sizes of bodies, in bytes, are taken for this one.
+    private static let largestSize = 1 << 40
+
+    /// Entries that name no valid document or revision have a ``AnnouncedChange/defect``.
+    ///
     /// - Throws: ``ReplyError`` for a body that is no list of changes.
     static func parse(_ body: [UInt8]) throws(ReplyError) -> [AnnouncedChange] {
         try list(body).map { (entry) throws(ReplyError) in
-            guard let sequence = entry[0], let id = entry[1]?.string, DocumentID.isValidOnWire(id),
-                let revision = entry[2]?.string.flatMap({ RevisionID($0) })
-            else { throw ReplyError("BLIP", 400, "invalid entry of changes") }
+            guard let sequence = entry[0], let id = entry[1]?.string, let text = entry[2]?.string else {
+                throw ReplyError("BLIP", 400, "invalid entry of changes")
+            }
+            let revision = RevisionID(received: text)
             let flags = entry[3].map { $0.int ?? ($0.bool == true ? 1 : 0) } ?? 0
-            return AnnouncedChange(
+            var change = AnnouncedChange(
                 sequence: RemoteSequence(sequence),
                 documentID: id,
-                revision: revision,
+                revision: revision ?? RevisionID(generation: 1, digest: []),
                 flags: flags,
-                bodySize: max(0, entry[4]?.int ?? 0)
+                bodySize: min(max(0, entry[4]?.int ?? 0), largestSize)
             )
+            if !DocumentID.isValidOnWire(id) {
+                change.defect = "its ID is not valid"
+            } else if revision == nil {
+                change.defect = "its revision ID is not valid"
+            }
+            return change
         }
     }
 
@@ -67,6 +81,12 @@ enum ChangesMessage {
                 ])
             }
         )
+    }
+
+    /// A status in an answer; 500 for a number that is none, 0 for anything else.
+    static func status(_ item: JSONElement?) -> Int {
+        guard let status = item?.int else { return 0 }
+        return (0...999).contains(status) ? status : 500
     }
 
     static func json(_ items: [JSONValue]) -> [UInt8] { JSONText(canonical: .array(items)).bytes }
@@ -118,7 +138,7 @@ enum ChangesMessage {
             if items[index].kind == .array {
                 return .send(known: items[index].items.compactMap { $0.string.flatMap { RevisionID($0) } })
             }
-            let status = items[index].int ?? 0
+            let status = Self.status(items[index])
             return status == 0 ? .notWanted : .refused(status)
         }
     }
@@ -135,7 +155,7 @@ enum ProposeChangesMessage {
     static func parse(_ body: [UInt8]) throws(ReplyError) -> [ProposedChange] {
         try ChangesMessage.list(body).map { (entry) throws(ReplyError) in
             guard let id = entry[0]?.string, DocumentID.isValidOnWire(id),
-                let revision = entry[1]?.string.flatMap({ RevisionID($0) })
+                let revision = entry[1]?.string.flatMap({ RevisionID(received: $0) })
             else { throw ReplyError("BLIP", 400, "invalid entry of proposeChanges") }
             let server = entry[2]?.string ?? ""
             guard server.isEmpty || RevisionID(server) != nil else {
@@ -168,7 +188,8 @@ enum ProposeChangesMessage {
         guard items.count <= count else { throw ReplyError("BLIP", 400, "more answers than proposals") }
         return (0..<count).map { index in
             guard index < items.count else { return .send }
-            let status = items[index].int ?? items[index]["status"]?.int ?? 0
+            let item = items[index]
+            let status = ChangesMessage.status(item.kind == .object ? item["status"] : item)
             switch status {
             case 0: return .send
             case 304: return .alreadyThere
@@ -178,5 +199,16 @@ enum ProposeChangesMessage {
             default: return .refused(status)
             }
         }
+    }
+}
+
+extension RevisionID {
+    /// More edits than any document has had, and so few that an app's next ones can be counted too.
+    private static let highestReceived: UInt32 = 1 << 31
+
+    /// Reads a revision ID that a peer made up; nil for what is none, or too high to go on from.
+    init?(received text: some StringProtocol) {
+        self.init(text)
+        guard generation <= Self.highestReceived else { return nil }
     }
 }

@@ -39,10 +39,15 @@ enum GetCollectionsMessage {
             guard collection.exists else { return .null }
             guard let checkpoint = collection.checkpoint else { return [:] }
             var value = JSONElement(checkpoint).value
+            // Couchbase Lite reads `rev`, gateways `_rev` (gateway.md 20).
             value["rev"] = .string(CheckpointRevision.text(collection.revision))
+            value["_rev"] = value["rev"]
             return value
         }
-        return Message(body: ChangesMessage.json(items))
+        return Message(
+            [ProtocolExtensions.property: ProtocolExtensions.all],
+            body: ChangesMessage.json(items)
+        )
     }
 }
 
@@ -68,6 +73,8 @@ struct Subscription: Hashable, Sendable {
     /// Whether the peer wants to hear of documents that it may not have any more.
     var wantsRevocations = false
     var documentIDs: Set<String>?
+    /// The peer is a gateway that replicates from here, and refuses lists that do not say so (gateway.md 49).
+    var isGateway = false
 
     init(_ message: Message) throws(ReplyError) {
         guard (message.properties["versioning"] ?? "rev-trees") == "rev-trees" else {
@@ -76,12 +83,14 @@ struct Subscription: Hashable, Sendable {
         guard message.properties["filter"] == nil else {
             throw ReplyError("LiteCore", 19, "Filtering not supported")
         }
-        since = message.properties["since"].flatMap { UInt64($0) } ?? 0
+        // What is higher than any sequence can be is the end.
+        since = min(message.properties["since"].flatMap { UInt64($0) } ?? 0, UInt64(Int64.max) - 1)
         isContinuous = message.properties["continuous"].map { $0.lowercased() != "false" } ?? false
         batch = min(max(message.properties.int("batch") ?? 200, 10), 1_000)
         activeOnly = message.properties.bool("activeOnly")
         sendsReplacements = message.properties.bool("sendReplacementRevs")
         wantsRevocations = message.properties.bool("revocations")
+        isGateway = message.properties.bool("client_sgr2")
         guard !message.body.isEmpty else { return }
         guard let body = try? JSONElement(parsing: message.body) else {
             throw ReplyError("HTTP", 400, "Invalid JSON body")
@@ -95,6 +104,7 @@ struct Subscription: Hashable, Sendable {
         isContinuous: Bool,
         batch: Int,
         activeOnly: Bool,
+        wantsRevocations: Bool,
         channels: [String],
         documentIDs: [String]?
     ) -> Message {
@@ -106,7 +116,7 @@ struct Subscription: Hashable, Sendable {
         properties["sendReplacementRevs"] = "true"
         properties["versioning"] = "rev-trees"
         if activeOnly { properties["activeOnly"] = "true" }
-        properties["revocations"] = "true"
+        if wantsRevocations { properties["revocations"] = "true" }
         properties[ProtocolExtensions.property] = ProtocolExtensions.all
         if !channels.isEmpty {
             properties["filter"] = "sync_gateway/bychannel"

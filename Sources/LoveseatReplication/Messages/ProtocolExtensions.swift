@@ -8,20 +8,24 @@ struct ProtocolExtensions: Hashable {
     static let blobOffset = "loveseat_offset"
     /// Of `rev`: the first revision of the line, where the history does not reach it.
     static let origin = "loveseat_origin"
-    static let none = ProtocolExtensions(knowsTrees: false, resumesBlobs: false)
+    static let none = ProtocolExtensions(knowsTrees: false, resumesBlobs: false, announcesLateDeletions: false)
 
     private static let trees = "trees"
     private static let blobOffsets = "blob-offsets"
-    static let all = "\(trees),\(blobOffsets)"
+    private static let lateDeletions = "late-deletions"
+    static let all = "\(trees),\(blobOffsets),\(lateDeletions)"
 
     /// It tells what it knows of a document's history, and wants to be told.
     let knowsTrees: Bool
     /// It sends a blob from any byte on.
     let resumesBlobs: Bool
+    /// To a peer that wants no tombstones it announces those that are made after it subscribed.
+    let announcesLateDeletions: Bool
 
-    private init(knowsTrees: Bool, resumesBlobs: Bool) {
+    private init(knowsTrees: Bool, resumesBlobs: Bool, announcesLateDeletions: Bool) {
         self.knowsTrees = knowsTrees
         self.resumesBlobs = resumesBlobs
+        self.announcesLateDeletions = announcesLateDeletions
     }
 
     /// Reads what a peer says; nil if it says nothing.
@@ -29,7 +33,8 @@ struct ProtocolExtensions: Hashable {
         guard let names = message.properties[Self.property]?.split(separator: ",") else { return nil }
         self.init(
             knowsTrees: names.contains { $0 == Self.trees },
-            resumesBlobs: names.contains { $0 == Self.blobOffsets }
+            resumesBlobs: names.contains { $0 == Self.blobOffsets },
+            announcesLateDeletions: names.contains { $0 == Self.lateDeletions }
         )
     }
 }

@@ -17,7 +17,7 @@ package enum RevisionMessage {
         /// Newest first, the revision itself included; empty for a header that does not pass its check.
         var history: [RevisionID] { (try? revisions.get()) ?? [] }
         /// The first revision of the line, where the history does not reach it.
-        var origin: RevisionID? { properties[ProtocolExtensions.origin].flatMap { RevisionID($0) } }
+        var origin: RevisionID? { properties[ProtocolExtensions.origin].flatMap { RevisionID(received: $0) } }
 
         init(_ message: Message) {
             properties = message.properties
@@ -25,19 +25,22 @@ package enum RevisionMessage {
             sequence = properties["sequence"].flatMap { RemoteSequence(json: $0) }
             let deleted = properties["deleted"] ?? "0"
             isDeleted = deleted != "0" && deleted.lowercased() != "false"
-            deltaSource = properties["deltaSrc"].flatMap { RevisionID($0) }
+            deltaSource = properties["deltaSrc"].flatMap { RevisionID(received: $0) }
             isReplacement = properties["replacedRev"] != nil
             revisions = Self.revisions(properties)
         }
 
         private static func revisions(_ properties: MessageProperties) -> Result<[RevisionID], ReplyError> {
-            guard let revision = properties["rev"].flatMap({ RevisionID($0) }) else {
+            guard let revision = properties["rev"].flatMap({ RevisionID(received: $0) }) else {
                 return .failure(ReplyError("HTTP", 400, "received invalid version ID"))
             }
             do throws(ReplyError) {
                 return .success([revision] + (try list(properties["history"])))
             } catch { return .failure(error) }
         }
+
+        /// The revision itself; nil if it is not valid.
+        var revisionID: RevisionID? { history.first }
 
         /// Throws what is wrong (replication.md §9.4, steps 1 to 4).
         func check(needsSequence: Bool) throws(ReplyError) {
@@ -78,53 +81,13 @@ package enum RevisionMessage {
 
     /// Reads a whole body (replication.md §9.4, steps 6 to 9).
     static func content(_ bytes: [UInt8]) throws(ReplyError) -> Content {
-        let (body, attachments, isRemoved) = try storedBody(bytes)
-        let blobs = BlobReference.all(in: body)
-        if let attachments, let missing = blobs.first(where: { !attachments.contains($0.digest.text) }) {
+        let stored = try Attachments.stored(bytes)
+        let blobs = BlobReference.all(in: stored.body)
+        if let listed = stored.listed, let missing = blobs.first(where: { !listed.contains($0.digest.text) })
+        {
             throw ReplyError("LiteCore", 7, "blob \(missing.digest) is not among the attachments")
         }
-        return Content(body: body, blobs: blobs, isRemoved: isRemoved)
-    }
-
-    /// The text to store: as it came, without the reserved properties at the top.
-    private static func storedBody(
-        _ bytes: [UInt8]
-    ) throws(ReplyError) -> (body: JSONText, attachments: Set<String>?, isRemoved: Bool) {
-        guard !bytes.isEmpty else { return (.emptyObject, nil, false) }
-        let element: JSONElement
-        do { element = try JSONElement(parsing: bytes) } catch { throw ReplyError("HTTP", 400, "\(error)") }
-        guard element.kind == .object else { throw ReplyError("HTTP", 400, "the body is not a JSON object") }
-        guard element.members.contains(where: { $0.key.hasPrefix("_") }) else {
-            return (JSONText(trusted: bytes), nil, false)
-        }
-        let isRemoved = element["_removed"]?.bool == true
-        let listed = element["_attachments"].map { Set($0.members.compactMap { $0.value["digest"]?.string }) }
-        var kept = element.value.object ?? [:]
-        let legacy = kept["_attachments"].flatMap { remainingAttachments($0, in: &kept) }
-        kept = kept.filter { !$0.key.hasPrefix("_") }
-        kept["_attachments"] = legacy
-        return (JSONText(canonical: .object(kept)), listed, isRemoved)
-    }
-
-    /// Attachments that no blob of the body stands for (replication.md §11.5); nil if every one has one.
-    private static func remainingAttachments(_ attachments: JSONValue, in body: inout [String: JSONValue])
-        -> JSONValue?
-    {
-        var rest = attachments.object ?? [:]
-        for (name, attachment) in rest {
-            guard name.hasPrefix("blob_") else { continue }
-            let path = name.dropFirst(5)
-            if path.first?.isNumber == true {
-                rest[name] = nil
-            } else if path.hasPrefix("/") {
-                let parts = path.dropFirst().split(separator: "/").map(String.init)
-                var root = JSONValue.object(body)
-                guard root.adoptAttachment(attachment, at: parts[...]) else { continue }
-                body = root.object ?? body
-                rest[name] = nil
-            }
-        }
-        return rest.isEmpty ? nil : .object(rest)
+        return Content(body: stored.body, blobs: blobs, isRemoved: stored.isRemoved)
     }
 
     static func message(
@@ -148,7 +111,7 @@ package enum RevisionMessage {
         properties[ProtocolExtensions.origin] = content.origin?.text
         var body =
             addsAttachments
-            ? withAttachments(content.body, generation: content.revision.generation).bytes
+            ? Attachments.adding(to: content.body, generation: content.revision.generation).bytes
             : content.body.bytes
         if let base = content.deltaBase, let delta = delta(base, body, addsAttachments: addsAttachments) {
             properties["deltaSrc"] = base.revision.text
@@ -174,7 +137,8 @@ package enum RevisionMessage {
         guard body.count >= shortestForDelta, base.body != .emptyObject else { return nil }
         // Both in the form that the peer sees.
         let old =
-            addsAttachments ? withAttachments(base.body, generation: base.revision.generation) : base.body
+            addsAttachments
+            ? Attachments.adding(to: base.body, generation: base.revision.generation) : base.body
         let delta = JSONDelta.create(
             from: JSONElement(old).value,
             to: JSONElement(JSONText(trusted: body)).value
@@ -187,7 +151,7 @@ package enum RevisionMessage {
     package static func expand(_ delta: [UInt8], base: JSONText) -> DeltaExpansion {
         guard let delta = try? JSONElement(parsing: delta) else { return .corrupt }
         // A delta that speaks of attachments was made against a body that had them (replication.md §11.5).
-        let old = delta["_attachments"] == nil ? base : withAttachments(base, generation: 1)
+        let old = delta["_attachments"] == nil ? base : Attachments.adding(to: base, generation: 1)
         do throws(JSONDelta.Failure) {
             let body = try JSONDelta.apply(delta.value, to: JSONElement(old).value)
             guard case .object = body else { return .corrupt }
@@ -202,65 +166,12 @@ package enum RevisionMessage {
     fileprivate static func list(_ text: String?) throws(ReplyError) -> [RevisionID] {
         var revisions: [RevisionID] = []
         for part in (text ?? "").split(separator: ",") {
-            guard let revision = RevisionID(part.drop { $0 == " " }) else {
+            guard let revision = RevisionID(received: part.drop { $0 == " " }) else {
                 throw ReplyError("LiteCore", 4, "received invalid history")
             }
             revisions.append(revision)
         }
         return revisions
-    }
-
-    /// The body with an `_attachments` table, for peers that do not look for blobs in it (replication.md §11.5).
-    static func withAttachments(_ body: JSONText, generation: UInt32) -> JSONText {
-        guard !BlobReference.all(in: body).isEmpty else { return body }
-        var value = JSONElement(body).value
-        var table = (value["_attachments"]?.object ?? [:]).filter { !$0.key.hasPrefix("blob_") }
-        value.forEachBlob(path: "blob_") { path, blob in
-            var stub = blob
-            stub["@type"] = nil
-            stub["stub"] = true
-            stub["revpos"] = JSONValue(generation)
-            table[path] = stub
-        }
-        value["_attachments"] = .object(table)
-        return JSONText(canonical: value)
-    }
-}
-
-extension JSONValue {
-    /// Visits every blob with its path; does not look inside a blob.
-    fileprivate func forEachBlob(path: String, _ visit: (String, JSONValue) -> Void) {
-        switch self {
-        case .object where self["@type"]?.string == "blob": visit(path, self)
-        case .object(let members):
-            for (key, value) in members where !(path == "blob_" && key.hasPrefix("_")) {
-                value.forEachBlob(path: "\(path)/\(key)", visit)
-            }
-        case .array(let items):
-            for (index, item) in items.enumerated() { item.forEachBlob(path: "\(path)/\(index)", visit) }
-        default: break
-        }
-    }
-
-    /// Gives a blob at a path the members of its attachment if they differ in digest; false if no blob is there.
-    fileprivate mutating func adoptAttachment(_ attachment: JSONValue, at path: ArraySlice<String>) -> Bool {
-        guard let first = path.first else {
-            guard self["@type"]?.string == "blob" else { return false }
-            guard self["digest"] != attachment["digest"] else { return true }
-            for key in (object ?? [:]).keys where attachment[key] != nil { self[key] = attachment[key] }
-            for key in ["length", "content_type"] where attachment[key] == nil { self[key] = nil }
-            return true
-        }
-        if case .array(var items) = self, let index = Int(first), items.indices.contains(index) {
-            guard items[index].adoptAttachment(attachment, at: path.dropFirst()) else { return false }
-            self = .array(items)
-            return true
-        }
-        guard var child = self[first], child.adoptAttachment(attachment, at: path.dropFirst()) else {
-            return false
-        }
-        self[first] = child
-        return true
     }
 }
 
@@ -278,7 +189,7 @@ package enum RevisionHistory {
         var next = revision.generation
         for ancestor in ancestors {
             // Pruned generations get names of their own, so that the receiver sees an unbroken chain.
-            while next > ancestor.generation + 1, history.count + 1 < limit {
+            while next > ancestor.generation, next - ancestor.generation > 1, history.count + 1 < limit {
                 next -= 1
                 history.append(
                     RevisionID(generation: next, digest: fadedDigest(of: revision, generation: next))

@@ -113,7 +113,7 @@ enum TreeMessage {
         }
         knowledge.closed = Set(try revisions(json["closed"], atMost: mostNoted))
         knowledge.copies = try copies(json["copies"])
-        guard let current = json["current"]?.string.flatMap({ RevisionID($0) }),
+        guard let current = json["current"]?.string.flatMap({ RevisionID(received: $0) }),
             knowledge.nodes.contains(where: { $0.id == current })
         else { throw invalid("no current revision") }
         return (knowledge, current)
@@ -122,7 +122,7 @@ enum TreeMessage {
     private static func bodies(_ json: JSONElement?) throws(ReplyError) -> [RevisionID: JSONText] {
         var bodies: [RevisionID: JSONText] = [:]
         for (text, element) in json?.memberList ?? [] {
-            guard let id = RevisionID(text), element.kind == .object, bodies.count < mostLines else {
+            guard let id = RevisionID(received: text), element.kind == .object, bodies.count < mostLines else {
                 throw invalid("a body that is none")
             }
             // Reserved names are never stored.
@@ -140,11 +140,11 @@ enum TreeMessage {
         var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
         var room = mostNoted
         for (text, sources) in json?.memberList ?? [] {
-            guard let copy = RevisionID(text) else { throw invalid("a copy that is none") }
+            guard let copy = RevisionID(received: text) else { throw invalid("a copy that is none") }
             for source in sources.items {
                 room -= 1
-                guard room >= 0, let original = source[0]?.string.flatMap({ RevisionID($0) }),
-                    let origin = source[1]?.string.flatMap({ RevisionID($0) }), original != copy
+                guard room >= 0, let original = source[0]?.string.flatMap({ RevisionID(received: $0) }),
+                    let origin = source[1]?.string.flatMap({ RevisionID(received: $0) }), original != copy
                 else { throw invalid("a copy of itself, or of nothing") }
                 copies[copy, default: []].insert(RevisionTree.Source(original: original, origin: origin))
             }
@@ -157,7 +157,7 @@ enum TreeMessage {
         guard json.count <= limit else { throw invalid("too many revisions") }
         var revisions: [RevisionID] = []
         for item in json.items {
-            guard let id = item.string.flatMap({ RevisionID($0) }) else { throw invalid("no revision ID") }
+            guard let id = item.string.flatMap({ RevisionID(received: $0) }) else { throw invalid("no revision ID") }
             revisions.append(id)
         }
         return revisions

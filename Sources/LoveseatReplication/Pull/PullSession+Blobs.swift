@@ -14,7 +14,7 @@ extension PullSession {
     mutating func fetchNext(_ key: Int, _ effects: inout [ReplicationEffect]) {
         guard let entry = incoming[key] else { return }
         guard let blob = entry.missing.first else { return enqueue(key, &effects) }
-        guard fetches.count < tuning.blobsFetching else { return waitingForBlobs.append(key) }
+        guard fetches.count < tuning.blobsFetching else { return waitingForTurn.append(key) }
         nextKey += 1
         let handle = BlobHandle(collection) << 40 | BlobHandle(nextKey)
         fetches[handle] = key
@@ -39,41 +39,66 @@ extension PullSession {
             if blob.isCompressible { properties["compress"] = "true" }
             if offset > 0 { properties[ProtocolExtensions.blobOffset] = String(offset) }
             incoming[key]?.isResumed = offset > 0
+            incoming[key]?.blobBytes = offset
             effects.append(.send(Message(properties), then: .blob(collection: collection, handle)))
         case .underWay:
             fetches[handle] = nil
-            waitingForBlobs.append(key)
+            waitingForBlob[blob.digest, default: []].append(key)
+            takeTurns(&effects)
         case .here:
             fetches[handle] = nil
             incoming[key]?.missing.removeFirst()
             fetchNext(key, &effects)
+            takeTurns(&effects)
+        }
+    }
+
+    /// Goes on with documents that waited for their turn, as far as there is room.
+    private mutating func takeTurns(_ effects: inout [ReplicationEffect]) {
+        while fetches.count < tuning.blobsFetching, !waitingForTurn.isEmpty {
+            fetchNext(waitingForTurn.removeFirst(), &effects)
         }
     }
 
     /// Goes on with documents that waited for a blob, or for their turn.
-    mutating func fetchWaiting(_ effects: inout [ReplicationEffect]) {
-        var waiting = waitingForBlobs[...]
-        waitingForBlobs = []
-        while fetches.count < tuning.blobsFetching, let key = waiting.popFirst() { fetchNext(key, &effects) }
-        waitingForBlobs += waiting
+    ///
+    /// `digest`: the blob that came, or that could not be had for another document; any document may be the next to ask.
+    mutating func fetchWaiting(_ digest: BlobDigest?, _ effects: inout [ReplicationEffect]) {
+        if let digest { waitingForTurn += waitingForBlob.removeValue(forKey: digest) ?? [] }
+        takeTurns(&effects)
         flushIfDue(&effects)
     }
 
+    /// The blob that a fetch is for.
+    func digest(_ handle: BlobHandle) -> BlobDigest? {
+        fetches[handle].flatMap { incoming[$0]?.missing.first?.digest }
+    }
+
+    /// - Returns: why the blob is given up, if it is. What still comes of it is not listened to.
     mutating func blobPiece(
         _ handle: BlobHandle,
         _ bytes: [UInt8],
         isLast: Bool,
         _ effects: inout [ReplicationEffect]
-    ) {
-        guard let key = fetches[handle], let blob = incoming[key]?.missing.first else { return }
+    ) -> LoveseatError? {
+        guard let key = fetches[handle], let blob = incoming[key]?.missing.first else { return nil }
+        incoming[key]?.blobBytes += UInt64(bytes.count)
+        if let length = blob.length, let received = incoming[key]?.blobBytes, received > length {
+            incoming[key]?.isResumed = false
+            return LoveseatError(
+                .corruptData,
+                "blob \(blob.digest) is longer than the \(length) bytes that the document says"
+            )
+        }
         effects.append(.store(.writeBlob(handle, bytes), then: .blobWritten(collection: collection, handle)))
-        guard isLast else { return }
+        guard isLast else { return nil }
         effects.append(
             .store(
                 .finishBlob(handle, expected: blob.digest),
                 then: .blobFinished(collection: collection, handle)
             )
         )
+        return nil
     }
 
     /// The blob is here, or the error says why it is not.

@@ -6,15 +6,22 @@ extension PullSession {
     mutating func changes(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
         do throws(ReplyError) {
             let changes = try ChangesMessage.parse(message.body)
+            if !isActive, let defect = changes.lazy.compactMap(\.defect).first {
+                throw ReplyError("BLIP", 400, "invalid entry of changes: \(defect)")
+            }
             if changes.isEmpty {
                 isCaughtUp = true
                 return acknowledge(message, request, &effects)
             }
             guard !message.noReply else { return }
-            add(
-                List(request: request, isUrgent: message.isUrgent, namesRevision: false, changes: changes),
-                &effects
+            var list = List(
+                request: request,
+                isUrgent: message.isUrgent,
+                namesRevision: false,
+                changes: changes
             )
+            list.bytes = message.body.count + Self.listOverhead
+            add(list, &effects)
         } catch { refuse(message, request, error, &effects) }
     }
 
@@ -24,15 +31,14 @@ extension PullSession {
             if proposals.isEmpty { return acknowledge(message, request, &effects) }
             guard !message.noReply else { return }
             let namesRevision = message.properties.bool("conflictIncludesRev")
-            add(
-                List(
-                    request: request,
-                    isUrgent: message.isUrgent,
-                    namesRevision: namesRevision,
-                    proposals: proposals
-                ),
-                &effects
+            var list = List(
+                request: request,
+                isUrgent: message.isUrgent,
+                namesRevision: namesRevision,
+                proposals: proposals
             )
+            list.bytes = message.body.count + Self.listOverhead
+            add(list, &effects)
         } catch { refuse(message, request, error, &effects) }
     }
 
@@ -54,8 +60,13 @@ extension PullSession {
         }
     }
 
+    /// Bytes that a list takes besides its entries.
+    private static let listOverhead = 500
+
     mutating func add(_ list: List, _ effects: inout [ReplicationEffect]) {
-        guard lists.count < tuning.listsAccepted, list.changes.count + list.proposals.count <= 10_000 else {
+        listBytes += list.bytes
+        guard listBytes <= tuning.listBytesAccepted, list.changes.count + list.proposals.count <= 10_000
+        else {
             failure = LoveseatError(.remoteError, "the peer sent more lists of changes than it may")
             return
         }
@@ -66,10 +77,8 @@ extension PullSession {
     }
 
     mutating func judgeNext(_ effects: inout [ReplicationEffect]) {
-        let outstanding = expected.count + promises.total
-        guard judging == nil, let number = waitingLists.first, outstanding < tuning.revisionsRequested,
-            incoming.count < tuning.revisionsHandled,
-            let list = lists[number]
+        guard judging == nil, let number = waitingLists.first, incoming.count < tuning.revisionsHandled,
+            let list = lists[number], hasRoom(for: list)
         else { return }
         waitingLists.removeFirst()
         judging = number
@@ -90,6 +99,16 @@ extension PullSession {
         }
     }
 
+    /// Whether all that a list may ask for can come now. A peer may send it all at once.
+    private func hasRoom(for list: List) -> Bool {
+        guard outstanding > 0 else { return true }
+        // Who proposes sends a few at a time (replication.md §9.1).
+        guard list.proposals.isEmpty else { return outstanding < tuning.proposalsAgreed }
+        let bytes = list.changes.reduce(0) { $0 + likelySize($1.bodySize) }
+        return outstanding + list.changes.count <= tuning.revisionsRequested
+            && expectedBytes + bytes <= tuning.requestedBytes
+    }
+
     mutating func changesJudged(
         _ number: Int,
         _ verdicts: [ChangeVerdict],
@@ -97,31 +116,39 @@ extension PullSession {
     ) {
         judging = nil
         guard let list = lists.removeValue(forKey: number) else { return }
+        listBytes -= list.bytes
         var said: [ChangeVerdict] = []
         var removals: [String] = []
         for (change, verdict) in zip(list.changes, verdicts) {
+            if let defect = change.defect {
+                said.append(.alreadyHere)
+                sequences.finish(sequences.announce(change.sequence))
+                let error = LoveseatError(.badRevisionID, "an announced document was refused: \(defect)")
+                report(change.documentID, isDeleted: false, error, &effects)
+                continue
+            }
             if isActive, change.isRemoval {
                 said.append(.alreadyHere)
                 removals.append(change.documentID)
                 sequences.finish(sequences.announce(change.sequence))
                 continue
             }
-            said.append(verdict)
-            if isActive {
-                let position = sequences.announce(change.sequence)
-                if verdict == .alreadyHere {
-                    sequences.finish(position)
-                } else {
-                    let key = ExpectedKey(documentID: change.documentID, sequence: change.sequence)
-                    revoked.remove(change.documentID)
-                    if let double = expected.updateValue((position, change.bodySize), forKey: key) {
-                        sequences.finish(double.number)
-                    }
-                    progress.total += UInt64(max(1, change.bodySize))
-                }
-            } else if case .wanted = verdict {
-                promises.add(change.documentID)
+            guard isActive else {
+                said.append(verdict)
+                if case .wanted = verdict { promises.add(change.documentID) }
+                continue
             }
+            let position = sequences.announce(change.sequence)
+            let key = ExpectedKey(documentID: change.documentID, sequence: change.sequence)
+            // A document that is announced twice is asked for once (gateway.md 54).
+            guard verdict != .alreadyHere, expect(key, position, bodySize: change.bodySize) else {
+                said.append(.alreadyHere)
+                sequences.finish(position)
+                continue
+            }
+            said.append(verdict)
+            revoked.remove(change.documentID)
+            progress.total += UInt64(max(1, change.bodySize))
         }
         answer(list, ChangesMessage.answer(said, acceptsConflicts: isActive), &effects)
         removeAccess(removals, &effects)
@@ -135,6 +162,7 @@ extension PullSession {
     ) {
         judging = nil
         guard let list = lists.removeValue(forKey: number) else { return }
+        listBytes -= list.bytes
         for (proposal, verdict) in zip(list.proposals, verdicts) where verdict == .wanted {
             promises.add(proposal.documentID)
         }

@@ -6,7 +6,7 @@ import LoveseatModel
 ///
 /// ```
 ///  changes ──▶ judged ──▶ answered ──▶ expected ──rev──▶ blobs fetched ──▶ insert queue ──▶ stored ──▶ answered
-///   ≤ 64 lists           pauses while ≥ 200 are expected                    ≤ 100, 1 MiB or 20 ms
+///   ≤ 16 MB of lists     ≤ 200 and 16 MB are expected                       ≤ 100, 1 MiB or 20 ms
 /// ```
 struct PullSession: Sendable {
     struct List {
@@ -15,6 +15,18 @@ struct PullSession: Sendable {
         let namesRevision: Bool
         var changes: [AnnouncedChange] = []
         var proposals: [ProposedChange] = []
+        /// About the memory that it takes.
+        var bytes = 0
+    }
+
+    /// An announced revision that was asked for.
+    struct Expected {
+        /// Its place among the peer's sequences.
+        let number: Int
+        /// In bytes, as announced; 0 if the peer did not say.
+        let bodySize: Int
+        /// In bytes, as announced or as it is likely to be.
+        let likelySize: Int
     }
 
     struct Options: Hashable {
@@ -25,6 +37,8 @@ struct PullSession: Sendable {
         var takesDeltas = false
         /// What is said beyond the protocol in answers to proposals.
         var extensions: String?
+        /// A body may say that the document was removed, because announcements cannot (replication.md Part B).
+        var removesByBody = false
     }
 
     struct ExpectedKey: Hashable {
@@ -44,6 +58,8 @@ struct PullSession: Sendable {
         var isResumed = false
         /// What another connection had brought turned out to be damaged.
         var startsOver = false
+        /// The bytes of the blob being fetched that have come.
+        var blobBytes: UInt64 = 0
     }
 
     let collection: Int
@@ -58,7 +74,11 @@ struct PullSession: Sendable {
     var waitingLists: [Int] = []
     var judging: Int?
     var nextList = 0
-    var expected: [ExpectedKey: (number: Int, bodySize: Int)] = [:]
+    var listBytes = 0
+    private(set) var expected: [ExpectedKey: Expected] = [:]
+    private(set) var expectedBytes = 0
+    /// How long bodies are that the peer did not announce the size of, in bytes, lately.
+    private var usualSize = 0
     /// What a passive side has agreed to and not received.
     var promises = Promises()
     /// Documents that the peer took away while a revision of theirs was on its way.
@@ -73,7 +93,10 @@ struct PullSession: Sendable {
     var timerIsSet = false
     var bufferedBytes = 0
     var fetches: [BlobHandle: Int] = [:]
-    var waitingForBlobs: [Int] = []
+    /// Documents that need a blob while as many as may be are being fetched.
+    var waitingForTurn: [Int] = []
+    /// Documents that need a blob that is being fetched for another.
+    var waitingForBlob: [BlobDigest: [Int]] = [:]
     /// The peer sends a blob from any byte on.
     var resumesBlobs = false
     var peer: RevisionTree.PeerKind
@@ -118,6 +141,37 @@ struct PullSession: Sendable {
     /// Nothing announced is unanswered, expected or on its way into the database.
     var isQuiet: Bool { lists.isEmpty && expected.isEmpty && arrivals.isEmpty && incoming.isEmpty }
 
+    /// Revisions that were asked for, or agreed to, and have not come.
+    var outstanding: Int { expected.count + promises.total }
+
+    // MARK: Expectations
+
+    /// Remembers that a revision was asked for; false if it was asked for before.
+    mutating func expect(_ key: ExpectedKey, _ number: Int, bodySize: Int) -> Bool {
+        guard expected[key] == nil else { return false }
+        expectAgain(key, Expected(number: number, bodySize: bodySize, likelySize: likelySize(bodySize)))
+        return true
+    }
+
+    /// Expects a revision once more that has come.
+    mutating func expectAgain(_ key: ExpectedKey, _ entry: Expected) {
+        expected[key] = entry
+        expectedBytes += entry.likelySize
+    }
+
+    /// A revision came, or will not.
+    mutating func meet(_ key: ExpectedKey) -> Expected? {
+        guard let entry = expected.removeValue(forKey: key) else { return nil }
+        expectedBytes -= entry.likelySize
+        return entry
+    }
+
+    /// How long a body is likely to be of which the peer announced this size, or nothing.
+    func likelySize(_ announced: Int) -> Int { announced > 1 ? announced : usualSize }
+
+    /// Learns from a body that came.
+    mutating func learnSize(_ bytes: Int) { usualSize = max(bytes, usualSize - usualSize / 8) }
+
     // MARK: Revisions
 
     /// The peer cannot send what it promised (replication.md §9.3).
@@ -128,7 +182,7 @@ struct PullSession: Sendable {
             RemoteSequence(json: $0)
         }
         let key = sequence.map { ExpectedKey(documentID: id, sequence: $0) }
-        if let entry = key.flatMap({ expected.removeValue(forKey: $0) }) {
+        if let entry = key.flatMap({ meet($0) }) {
             sequences.finish(entry.number)
             progress.finish(entry.bodySize, isDocument: false)
         }
@@ -284,7 +338,8 @@ struct PullSession: Sendable {
         let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
         if !held.isEmpty { effects.append(.store(.releaseBlobs(held), then: .nothing)) }
         (fetches, arrivals, incoming) = ([:], [:], [:])
-        (insertQueue, inserting, waitingForBlobs) = ([], [], [])
+        (insertQueue, inserting, waitingForTurn, waitingForBlob) = ([], [], [], [:])
+        bufferedBytes = 0
     }
 }
 

@@ -28,7 +28,13 @@ struct PushSession: Sendable {
     var lastRead: UInt64
     var isReading = false
     var hasMore = true
+    /// The feed has come to its end once.
+    var backlogIsRead = false
     var saidCaughtUp = false
+    /// Lists of revoked documents that are not answered.
+    var revocationLists = 0
+    /// Up to this sequence the peer wants to hear of no tombstones.
+    var tombstonesSkipped: UInt64 = 0
     var lists: [Int: [LocalChange]] = [:]
     var nextList = 0
     var queue: [QueuedRevision] = []
@@ -122,14 +128,14 @@ struct PushSession: Sendable {
 
     mutating func readMore(_ effects: inout [ReplicationEffect]) {
         let listLimit = saidCaughtUp ? 1 : tuning.listsInFlight
-        guard hasMore, !isReading, lists.count < listLimit, queue.count < tuning.revisionsQueued else {
-            return
-        }
+        guard hasMore, !isReading, lists.count < listLimit, queue.count < tuning.revisionsQueued,
+            isProposing || saidCaughtUp == backlogIsRead
+        else { return }
         flushMarks(&effects)
         isReading = true
         var query = ChangeQuery(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
         if let subscription {
-            query.activeOnly = subscription.activeOnly && !saidCaughtUp
+            query.tombstonesSkipped = tombstonesSkipped
             query.documentIDs = subscription.documentIDs
         } else if case .proposing(_, let trustsMarks) = mode {
             query.isForPush = true
@@ -175,20 +181,31 @@ struct PushSession: Sendable {
             }
         }
         if !list.isEmpty { offer(list, &effects) }
-        if !hasMore, !saidCaughtUp {
-            saidCaughtUp = true
-            if !isProposing {
-                effects.append(
-                    .send(listMessage("changes", body: Array("[]".utf8), isEmpty: true), then: nil)
-                )
-            }
-        }
+        backlogIsRead = backlogIsRead || !hasMore
+        sayCaughtUp(&effects)
+        pump(&effects)
+    }
+
+    /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
+    private mutating func sayCaughtUp(_ effects: inout [ReplicationEffect]) {
+        guard backlogIsRead, !saidCaughtUp else { return }
+        guard isProposing || (lists.isEmpty && revocationLists == 0) else { return }
+        saidCaughtUp = true
+        guard !isProposing else { return }
+        effects.append(.send(listMessage("changes", body: Array("[]".utf8), isEmpty: true), then: nil))
+    }
+
+    /// The peer was told of revoked documents.
+    mutating func revocationsAnswered(_ effects: inout [ReplicationEffect]) {
+        revocationLists -= 1
+        sayCaughtUp(&effects)
         pump(&effects)
     }
 
     func listMessage(_ profile: String, body: [UInt8], isEmpty: Bool) -> Message {
         var properties: MessageProperties = ["Profile": profile]
         properties["collection"] = wireIndex.map(String.init)
+        if subscription?.isGateway == true { properties["ignoreNoConflicts"] = "true" }
         if isProposing {
             properties["conflictIncludesRev"] = "true"
             properties[ProtocolExtensions.property] = ProtocolExtensions.all
@@ -250,6 +267,7 @@ struct PushSession: Sendable {
         } catch {
             failure = LoveseatError(reply: error, "offering changes")
         }
+        sayCaughtUp(&effects)
         pump(&effects)
     }
 

@@ -91,13 +91,23 @@ package class ReadTransaction {
         )
     }
 
-    /// The documents that have a conflict nobody has resolved yet.
-    package func conflictedIDs(in collection: CollectionHandle, limit: Int = 1_000) throws -> [String] {
-        try String.fetchAll(
+    /// The documents that have a conflict nobody has resolved yet, in the order of their sequences, from the one after
+    /// `after`.
+    ///
+    /// - Returns: `next`: the last one's sequence if there may be more.
+    package func conflictedIDs(
+        in collection: CollectionHandle,
+        after sequence: UInt64 = 0,
+        limit: Int = 1_000
+    ) throws -> (ids: [String], next: UInt64?) {
+        let rows = try Row.fetchAll(
             database,
-            sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE flags & 16 ORDER BY sequence LIMIT ?",
-            arguments: [limit]
+            sql:
+                "SELECT doc_id, sequence FROM \"\(collection.table)\" WHERE flags & 16 AND sequence > ? ORDER BY sequence LIMIT ?",
+            arguments: [Int64(clamping: sequence), limit]
         )
+        let last = rows.last.map { UInt64(clamping: $0["sequence"] as Int64) }
+        return (rows.map { $0["doc_id"] }, rows.count == limit ? last : nil)
     }
 
     /// The documents whose time is up, and the next time one will be.

@@ -55,7 +55,22 @@ extension WriteTransaction {
             sql: "INSERT OR REPLACE INTO peer_checkpoints (id, revision, body) VALUES (?, ?, ?)",
             arguments: [id, current + 1, body.description]
         )
+        if current == 0 { try dropOldestPeerCheckpoints() }
         return current + 1
+    }
+
+    /// Checkpoints kept for peers. One that is gone costs its peer a comparison of all documents.
+    private static let peerCheckpointsKept = 10_000
+
+    /// Removes the checkpoints that were saved longest ago, if there are too many. Saving gives a row a new number.
+    private func dropOldestPeerCheckpoints() throws {
+        try database.execute(
+            sql: """
+                DELETE FROM peer_checkpoints WHERE rowid IN (SELECT rowid FROM peer_checkpoints ORDER BY rowid \
+                LIMIT max(0, (SELECT count(*) FROM peer_checkpoints) - ?))
+                """,
+            arguments: [Self.peerCheckpointsKept]
+        )
     }
 
     /// The number under which marks for a remote database are kept; a new one for a new address.

@@ -1,0 +1,236 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// The `_attachments` table, by which gateways and 1.x apps name the blobs of a document (replication.md §11.5).
+///
+/// Bodies are changed as text: what a peer or an app wrote stays as it is, to the byte.
+enum Attachments {
+    /// What a received body comes to.
+    struct Stored {
+        let body: JSONText
+        /// The digests that the table lists; nil without a table.
+        let listed: Set<String>?
+        /// The document left every channel that this peer may see.
+        let isRemoved: Bool
+    }
+
+    private static let name = "_attachments"
+    /// Entries of one table. Looking for each of more would take long.
+    private static let mostEntries = 10_000
+    /// Parts of a path that may be read as keys with `/` in them.
+    private static let mostRawParts = 32
+
+    // MARK: Received bodies
+
+    /// The text to store: as it came, without the reserved properties at the top. Entries of the table stay if no blob of the
+    /// body stands for them.
+    static func stored(_ bytes: [UInt8]) throws(ReplyError) -> Stored {
+        guard !bytes.isEmpty else { return Stored(body: .emptyObject, listed: nil, isRemoved: false) }
+        let root: JSONElement
+        do { root = try JSONElement(parsing: bytes) } catch { throw ReplyError("HTTP", 400, "\(error)") }
+        guard root.kind == .object else { throw ReplyError("HTTP", 400, "the body is not a JSON object") }
+        guard root.members.contains(where: { isReserved($0.key) }) else {
+            return Stored(body: JSONText(trusted: bytes), listed: nil, isRemoved: false)
+        }
+        let isRemoved = root["_removed"]?.bool == true
+        let table = root[name]
+        guard table?.count ?? 0 <= mostEntries else {
+            throw ReplyError("HTTP", 413, "more than \(mostEntries) attachments")
+        }
+        var edits: [Int: (end: Int, text: [UInt8])] = [:]
+        let kept = table.map { remaining($0, in: root, &edits) } ?? []
+        var members: [[UInt8]] = []
+        for (key, value) in root.rawMembers {
+            guard let key, let text = key.string else { continue }
+            if !isReserved(text) {
+                members.append(key.bytes + [UInt8(ascii: ":")] + edited(value.bytes, edits))
+            } else if !kept.isEmpty, value.bytes.startIndex == table?.bytes.startIndex {
+                members.append(key.bytes + [UInt8(ascii: ":")] + object(kept))
+            }
+        }
+        let listed = table.map { Set($0.members.compactMap { $0.value["digest"]?.string }) }
+        return Stored(body: JSONText(trusted: object(members)), listed: listed, isRemoved: isRemoved)
+    }
+
+    private static func isReserved(_ key: String) -> Bool { key.utf8.first == UInt8(ascii: "_") }
+
+    /// The entries that no blob of the body stands for. A blob whose attachment was replaced takes the new content over.
+    private static func remaining(
+        _ table: JSONElement,
+        in root: JSONElement,
+        _ edits: inout [Int: (end: Int, text: [UInt8])]
+    ) -> [[UInt8]] {
+        var digests: Set<String> = []
+        forEachBlob(root, path: "blob_") { _, blob in
+            if let digest = blob["digest"]?.string { digests.insert(digest) }
+        }
+        var kept: [[UInt8]] = []
+        for (key, entry) in table.rawMembers {
+            guard let key, let text = key.string else { continue }
+            let path = text.utf8.starts(with: "blob_".utf8) ? text.utf8.dropFirst(5) : nil
+            // The form of 2.0 numbered them.
+            if let first = path?.first, (0x30...0x39).contains(first) { continue }
+            if let path, path.first == UInt8(ascii: "/"), let blob = blob(at: path.dropFirst(), in: root) {
+                let range = blob.bytes
+                if blob["digest"]?.string != entry["digest"]?.string, edits[range.startIndex] == nil {
+                    edits[range.startIndex] = (range.endIndex, replaced(blob, by: entry))
+                }
+                continue
+            }
+            if let digest = entry["digest"]?.string, digests.contains(digest) { continue }
+            kept.append(key.bytes + [UInt8(ascii: ":")] + entry.bytes)
+        }
+        return kept
+    }
+
+    /// The blob that a path leads to. Its parts are escaped as JSON pointers are; gateways and older peers may not have
+    /// escaped them.
+    private static func blob(at path: Substring.UTF8View, in root: JSONElement) -> JSONElement? {
+        let parts = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+        if let found = walk(parts.map(unescaped)[...], from: root, joinsParts: false) { return found }
+        guard parts.count <= mostRawParts else { return nil }
+        return walk(parts[...], from: root, joinsParts: true)
+    }
+
+    private static func walk(_ parts: ArraySlice<String>, from element: JSONElement, joinsParts: Bool)
+        -> JSONElement?
+    {
+        let isBlob = isBlob(element)
+        guard let first = parts.first else { return isBlob ? element : nil }
+        guard !isBlob else { return nil }
+        if element.kind == .array {
+            guard let item = Int(first).flatMap({ element[$0] }) else { return nil }
+            return walk(parts.dropFirst(), from: item, joinsParts: joinsParts)
+        }
+        for count in 1...(joinsParts ? parts.count : 1) {
+            guard let child = element[parts.prefix(count).joined(separator: "/")] else { continue }
+            let found = walk(parts.dropFirst(count), from: child, joinsParts: joinsParts)
+            if let found { return found }
+        }
+        return nil
+    }
+
+    private static func isBlob(_ element: JSONElement) -> Bool { element["@type"]?.string == "blob" }
+
+    /// A blob's text with the members of its attachment in place of its own, and without what only the old content had.
+    private static func replaced(_ blob: JSONElement, by attachment: JSONElement) -> [UInt8] {
+        var members: [[UInt8]] = []
+        for (key, value) in blob.rawMembers {
+            guard let key, let text = key.string else { continue }
+            if let other = attachment[text] {
+                members.append(key.bytes + [UInt8(ascii: ":")] + other.bytes)
+            } else if text != "length", text != "content_type" {
+                members.append(key.bytes + [UInt8(ascii: ":")] + value.bytes)
+            }
+        }
+        return object(members)
+    }
+
+    /// A piece of text with some places of the whole text, by where they begin, replaced.
+    private static func edited(_ text: ArraySlice<UInt8>, _ edits: [Int: (end: Int, text: [UInt8])])
+        -> [UInt8]
+    {
+        var result: [UInt8] = []
+        var position = text.startIndex
+        for (start, edit) in edits.sorted(by: { $0.key < $1.key })
+        where start >= text.startIndex && edit.end <= text.endIndex {
+            result += text[position..<start] + edit.text
+            position = edit.end
+        }
+        return result + text[position...]
+    }
+
+    private static func object(_ members: [[UInt8]]) -> [UInt8] {
+        [UInt8(ascii: "{")] + members.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "}")]
+    }
+
+    // MARK: Sent bodies
+
+    /// The body with a table, for peers that do not look for blobs in it.
+    static func adding(to body: JSONText, generation: UInt32) -> JSONText {
+        let root = JSONElement(body)
+        var entries: [[UInt8]] = []
+        forEachBlob(root, path: "blob_") { path, blob in
+            var members: [[UInt8]] = []
+            for (key, value) in blob.rawMembers {
+                guard let key, let text = key.string, !["@type", "stub", "revpos"].contains(text) else {
+                    continue
+                }
+                members.append(key.bytes + [UInt8(ascii: ":")] + value.bytes)
+            }
+            members.append(Array(#""stub":true"#.utf8))
+            members.append(Array("\"revpos\":\(generation)".utf8))
+            let key = JSONText(canonical: .string(path)).bytes
+            entries.append(key + [UInt8(ascii: ":")] + object(members))
+        }
+        guard !entries.isEmpty else { return body }
+        for (key, value) in root[name]?.rawMembers.map({ $0 }) ?? [] {
+            guard let key, let text = key.string, !text.utf8.starts(with: "blob_".utf8) else { continue }
+            entries.append(key.bytes + [UInt8(ascii: ":")] + value.bytes)
+        }
+        var members: [[UInt8]] = []
+        for (key, value) in root.rawMembers {
+            guard let key, key.string != name else { continue }
+            members.append(key.bytes + [UInt8(ascii: ":")] + value.bytes)
+        }
+        members.append(Array("\"\(name)\":".utf8) + object(entries))
+        return JSONText(trusted: object(members))
+    }
+
+    /// Visits every blob with its path; does not look inside a blob, nor into reserved properties.
+    private static func forEachBlob(
+        _ element: JSONElement,
+        path: String,
+        isRoot: Bool = true,
+        _ visit: (String, JSONElement) -> Void
+    ) {
+        switch element.kind {
+        case .object where isBlob(element): visit(path, element)
+        case .object:
+            for (key, value) in element.members where !(isRoot && isReserved(key)) {
+                forEachBlob(value, path: "\(path)/\(escaped(key))", isRoot: false, visit)
+            }
+        case .array:
+            for (index, item) in element.items.enumerated() {
+                forEachBlob(item, path: "\(path)/\(index)", isRoot: false, visit)
+            }
+        default: break
+        }
+    }
+
+    // MARK: JSON pointers
+
+    private static func escaped(_ key: String) -> String {
+        guard key.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else {
+            return key
+        }
+        var bytes: [UInt8] = []
+        for byte in key.utf8 {
+            switch byte {
+            case UInt8(ascii: "~"): bytes += "~0".utf8
+            case UInt8(ascii: "/"): bytes += "~1".utf8
+            default: bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func unescaped(_ part: String) -> String {
+        guard part.utf8.contains(UInt8(ascii: "~")) else { return part }
+        var bytes: [UInt8] = []
+        var rest = Array(part.utf8)[...]
+        while let byte = rest.popFirst() {
+            switch (byte, rest.first) {
+            case (UInt8(ascii: "~"), UInt8(ascii: "0")?):
+                bytes.append(UInt8(ascii: "~"))
+                rest.removeFirst()
+            case (UInt8(ascii: "~"), UInt8(ascii: "1")?):
+                bytes.append(UInt8(ascii: "/"))
+                rest.removeFirst()
+            default: bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

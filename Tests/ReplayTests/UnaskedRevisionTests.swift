@@ -1,0 +1,66 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+import Testing
+
+/// Revisions that come without having been asked for, or twice.
+struct UnaskedRevisionTests {
+    private let ours: ReplayedPeer
+
+    init() throws { ours = try ReplayedPeer() }
+
+    @Test func `a document that is announced twice in one list arrives once, and the pull goes on`() throws {
+        let line = try ours.activeLine()
+        let list = #"[[1,"a","1-aa"],[1,"a","1-aa"],[2,"b","1-bb"]]"#
+        let answer = try line.ask("changes", [:], list).get()
+        #expect(String(decoding: answer.body, as: UTF8.self) == "[[],0,[]]")
+        // A gateway sends what it announced twice also twice.
+        for _ in 0..<2 { try line.tell("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}") }
+        try line.tell("rev", ["id": "b", "rev": "1-bb", "sequence": "2"], "{}", wantsReply: true)
+        try line.tell("changes", [:], "null")
+        #expect(try line.takeCheckpoints()?["remote"]?.int == 2)
+        #expect(line.failure == nil && line.isClosed)
+        #expect(try ours.count() == 2)
+    }
+
+    @Test func `a document that is announced again while it is expected is asked for once`() throws {
+        let line = try ours.activeLine()
+        _ = try line.ask("changes", [:], #"[[1,"a","1-aa"]]"#).get()
+        let again = try line.ask("changes", [:], #"[[1,"a","1-aa"]]"#).get()
+        #expect(String(decoding: again.body, as: UTF8.self) == "[]")
+        for _ in 0..<2 { try line.tell("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}") }
+        try line.tell("changes", [:], "null")
+        try line.takeCheckpoints()
+        #expect(line.failure == nil && line.isClosed)
+    }
+
+    @Test func `a revision that is here already is answered well though nobody asked for it`() throws {
+        let line = try ours.activeLine()
+        _ = try line.ask("changes", [:], #"[[1,"a","1-aa"]]"#).get()
+        try line.tell("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}")
+        let answer = try line.ask("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}")
+        #expect(code(answer) == "ok")
+        #expect(line.failure == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `a revision that nobody asked for is refused and not stored, and the session goes on`(
+        _ isActive: Bool
+    ) throws {
+        let line: ReplayedPeer.Line
+        if isActive {
+            line = try ours.activeLine { $0.isContinuous = true }
+        } else {
+            _ = try ours.collection(.default)
+            line = try ours.passiveLine()
+        }
+        let answer = try line.ask("rev", ["id": "x", "rev": "1-aa", "sequence": "9"], "{}")
+        #expect(code(answer) == "HTTP/403")
+        try line.tell("rev", ["id": "y", "rev": "1-aa", "sequence": "9"], "{}")
+        #expect(line.failure == nil && !line.isClosed)
+        #expect(try ours.count() == 0)
+        _ = try line.ask("changes", [:], #"[[10,"z","1-aa"]]"#).get()
+        #expect(code(try line.ask("rev", ["id": "z", "rev": "1-aa", "sequence": "10"], "{}")) == "ok")
+        #expect(try ours.count() == 1)
+    }
+}
