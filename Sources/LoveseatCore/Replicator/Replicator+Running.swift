@@ -91,7 +91,9 @@ extension Replicator {
 
     /// Makes one connection and replicates over it.
     private func attempt(_ resets: Bool) async -> (failure: LoveseatError?, wasConnected: Bool) {
-        guard let endpoint = config.target as? any PeerEndpoint else { return (nil, false) }
+        guard let endpoint = config.target as? any PeerEndpoint else {
+            return (LoveseatError(.invalidParameter, "a replicator cannot use this endpoint"), false)
+        }
         let connection: PeerConnection
         do { connection = try await connect(endpoint) } catch {
             return (
