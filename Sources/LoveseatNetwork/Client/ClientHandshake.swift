@@ -1,4 +1,5 @@
 import LoveseatCore
+import LoveseatIdentity
 import LoveseatModel
 import LoveseatReplication
 import NIOCore
@@ -11,11 +12,15 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
     private static let longestBody = 4_096
 
+    /// What proves both sides to each other, and the certificate that the listener shows.
+    typealias Pairing = (initiator: PairingInitiator, seen: SeenCertificate)
+
     private let address: WebSocketAddress
     private let head: HTTPRequestHead
     private let options: ConnectionOptions
     private let webSocket: WebSocketSettings
     private let tls: ClientTLS?
+    private let pairing: Pairing?
     private let outcome: EventLoopPromise<WebSocketClient.Outcome>
     /// Takes the HTTP handlers out of the pipeline.
     private let endHTTP: (any Channel) -> EventLoopFuture<Void>
@@ -30,6 +35,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         options: ConnectionOptions,
         webSocket: WebSocketSettings,
         tls: ClientTLS?,
+        pairing: Pairing? = nil,
         outcome: EventLoopPromise<WebSocketClient.Outcome>,
         endHTTP: @escaping (any Channel) -> EventLoopFuture<Void>
     ) {
@@ -38,6 +44,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         self.options = options
         self.webSocket = webSocket
         self.tls = tls
+        self.pairing = pairing
         self.outcome = outcome
         self.endHTTP = endHTTP
     }
@@ -53,6 +60,15 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func ask(_ context: ChannelHandlerContext) {
+        guard let pairing else { return send(head, context) }
+        var opening = head
+        // Nothing is read from a connection after a request to upgrade it.
+        for name in WebSocketClient.handshakeHeaders { opening.headers.remove(name: name) }
+        opening.headers.replaceOrAdd(name: "Authorization", value: pairing.initiator.opening)
+        send(opening, context)
+    }
+
+    private func send(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
@@ -71,7 +87,38 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         case .end:
             guard let response else { return }
             self.response = nil
-            if response.status == .switchingProtocols { upgrade(response, context) } else { refuse(response) }
+            if let pairing, !pairing.initiator.isListenerProved {
+                prove(pairing, response, context)
+            } else if response.status == .switchingProtocols {
+                upgrade(response, context)
+            } else {
+                refuse(response)
+            }
+        }
+    }
+
+    /// Checks the listener's proof, and sends ours. A listener that says yes without a proof is the wrong one.
+    private func prove(
+        _ pairing: Pairing,
+        _ response: HTTPResponseHead,
+        _ context: ChannelHandlerContext
+    ) {
+        guard response.status == .unauthorized || response.status == .switchingProtocols else {
+            return refuse(response)
+        }
+        let challenge = response.headers.first(name: "WWW-Authenticate") ?? ""
+        let listener = pairing.seen.certificate?.fingerprint ?? ""
+        do throws(LoveseatError) {
+            var request = head
+            request.headers.replaceOrAdd(
+                name: "Authorization",
+                value: try pairing.initiator.answer(challenge, listener: listener)
+            )
+            body = []
+            send(request, context)
+        } catch {
+            outcome.fail(error)
+            context.close(promise: nil)
         }
     }
 
@@ -117,6 +164,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private func upgrade(_ response: HTTPResponseHead, _ context: ChannelHandlerContext) {
         do throws(LoveseatError) {
             let negotiated = try check(response.headers)
+            pairing?.initiator.noteListenerName(response.headers.first(name: PairingHeader.nameField))
             early = []
             endHTTP(context.channel).assumeIsolated().whenComplete { _ in self.begin(negotiated, context) }
         } catch {

@@ -14,12 +14,13 @@ package struct WebSocketClient: Sendable {
     private static let mostRedirects = 10
 
     /// What the handshake needs as it is.
-    private static let handshakeHeaders = [
+    static let handshakeHeaders = [
         "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key", "Sec-WebSocket-Protocol",
     ]
 
     private let options: ConnectionOptions
     private let webSocket: WebSocketSettings
+    private let pairing: ClientHandshake.Pairing?
 
     package init(options: ConnectionOptions) {
         self.init(
@@ -31,6 +32,14 @@ package struct WebSocketClient: Sendable {
     package init(options: ConnectionOptions, webSocket: WebSocketSettings) {
         self.options = options
         self.webSocket = webSocket
+        pairing = nil
+    }
+
+    /// Connects only to a listener that knows the pairing code.
+    init(options: ConnectionOptions, pairing: ClientHandshake.Pairing) {
+        self.options = options
+        webSocket = WebSocketSettings(isClient: true, heartbeat: options.heartbeat)
+        self.pairing = pairing
     }
 
     static var now: Int64 { Int64(Date().timeIntervalSince1970) }
@@ -46,6 +55,11 @@ package struct WebSocketClient: Sendable {
                     "connected to \(address.hostHeader)\(address.path) with \(connection.negotiated.rawValue)"
                 )
                 return connection
+            case .redirected where pairing != nil:
+                throw LoveseatError(
+                    .invalidRedirect,
+                    "the listener redirects, which a pairing does not follow"
+                )
             case .redirected(let location):
                 LogDomain.network.log(.debug, "\(address.hostHeader) redirects to \(location)")
                 address = try address.redirected(to: location)
@@ -123,6 +137,7 @@ package struct WebSocketClient: Sendable {
             options: options,
             webSocket: webSocket,
             tls: tls,
+            pairing: pairing,
             outcome: outcome
         ) { codec.remove(from: $0) }
         try channel.pipeline.syncOperations.addHandlers(codec.handlers + [handshake])

@@ -146,25 +146,13 @@ public final class URLEndpointListener: Sendable {
             if let identity = config.tlsIdentity { return identity }
             return try TLSIdentity.anonymousIdentity(in: config.identityStore ?? TLSIdentity.standardStore)
         }
-        let authenticator = config.authenticator
-        if authenticator is ListenerCertificateAuthenticator || authenticator is ListenerPairingAuthenticator
-        {
+        if config.authenticator?.requestsClientCertificates == true {
             throw LoveseatError(
                 .invalidParameter,
                 "certificates are shown in TLS handshakes: do not disable TLS with an authenticator that asks for them"
             )
         }
         return nil
-    }
-
-    private func makeTLS(_ identity: TLSIdentity) throws(LoveseatError) -> ListenerTLS {
-        let clients: ListenerTLS.ClientCertificates =
-            switch config.authenticator {
-            case let certificates as ListenerCertificateAuthenticator: .required(certificates.accepts)
-            case is ListenerPairingAuthenticator: .noted
-            default: .notAsked
-            }
-        return try ListenerTLS(identity: identity, clients: clients)
     }
 
     private func bind(
@@ -194,7 +182,7 @@ public final class URLEndpointListener: Sendable {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
             }
         }
-        pipeline.tls = try identity.map(makeTLS)
+        pipeline.tls = try identity.map { try ListenerTLS(identity: $0, authenticator: config.authenticator) }
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
