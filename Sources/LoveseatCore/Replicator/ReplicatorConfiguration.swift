@@ -22,6 +22,8 @@ public struct ReplicatorConfiguration: Sendable {
     public static let defaultMaxAttemptsSingleShot: UInt = 10
     /// No end.
     public static let defaultMaxAttemptsContinuous = UInt.max
+    /// False.
+    public static let defaultReconnectsAfterGoingAway = false
     /// 300 seconds.
     public static let defaultMaxAttemptsWaitTime = 300.0
     /// True.
@@ -72,6 +74,10 @@ public struct ReplicatorConfiguration: Sendable {
     public var heartbeat = defaultHeartbeat
     /// The longest wait between two attempts, in seconds; 0 for the default.
     public var maxAttemptWaitTime = defaultMaxAttemptsWaitTime
+    /// Whether to connect again after the peer said that it goes away (WebSocket code 1000 or 1001), as a listener does that
+    /// stops. False, as with Couchbase Lite: the replicator stops with `webSocketGoingAway`. True is for peers that are
+    /// restarted now and then: the replicator is offline, and tries again as after any connection that broke.
+    public var reconnectsAfterGoingAway = defaultReconnectsAfterGoingAway
     /// Whether documents that the peer takes away from us are purged here. Events tell of them in either case.
     public var enableAutoPurge = defaultEnableAutoPurge
     /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how.

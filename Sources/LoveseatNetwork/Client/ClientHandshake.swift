@@ -18,6 +18,8 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private let address: WebSocketAddress
     private let head: HTTPRequestHead
     private let options: ConnectionOptions
+    /// With whose credentials the request goes, so that cookies are kept beside them; nil if it goes without any.
+    private let credentials: String?
     private let webSocket: WebSocketSettings
     private let tls: ClientTLS?
     private let pairing: Pairing?
@@ -33,6 +35,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         _ address: WebSocketAddress,
         head: HTTPRequestHead,
         options: ConnectionOptions,
+        credentials: String? = nil,
         webSocket: WebSocketSettings,
         tls: ClientTLS?,
         pairing: Pairing? = nil,
@@ -42,6 +45,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         self.address = address
         self.head = head
         self.options = options
+        self.credentials = credentials
         self.webSocket = webSocket
         self.tls = tls
         self.pairing = pairing
@@ -141,20 +145,24 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
     private func explain(_ error: any Error) -> LoveseatError {
         if let failure = tls?.failure { return failure }
-        guard error is HTTPParserError else { return LoveseatError(network: error) }
+        guard let error = error as? HTTPParserError else { return LoveseatError(network: error) }
+        if error == .invalidEOFState {
+            return LoveseatError(.webSocketAbnormalClose, "the connection ended inside the server's answer")
+        }
         let advice = tls == nil ? ": if it speaks TLS, use a wss:// URL" : ""
         return LoveseatError(.webSocketProtocolError, "the server's answer is no HTTP (\(error))\(advice)")
     }
 
     private func keepCookies(_ headers: HTTPHeaders) {
-        guard let storage = options.cookies else { return }
+        guard let credentials, let storage = options.cookies else { return }
         let cookies = headers["Set-Cookie"].compactMap {
             Cookie(
                 header: $0,
                 host: address.host,
                 path: address.path,
                 now: WebSocketClient.now,
-                acceptsParentDomain: storage.acceptsParentDomain
+                acceptsParentDomain: storage.acceptsParentDomain,
+                credentials: credentials
             )
         }
         if !cookies.isEmpty { storage.add(cookies) }
@@ -215,9 +223,17 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
                 LoveseatError(.webSocketProtocolError, "the server answers, but not with a WebSocket")
             )
         }
-        outcome.fail(
-            LoveseatError(.init(10_000 + status), "the server refuses: \(reason(response)) (HTTP \(status))")
+        if status == 401 { options.cookies?.remove(address.host, address.path) }
+        // A gateway says the same of all four, so the user hears of all.
+        let advice =
+            status == 401 ? ": no such database, wrong user or password, or a disabled user" : ""
+        var error = LoveseatError(
+            .init(10_000 + status),
+            "the server refuses: \(reason(response)) (HTTP \(status))\(advice)"
         )
+        error.retryAfter = response.headers.first(name: "Retry-After")
+            .flatMap { CookieDate.delay($0, now: WebSocketClient.now) }
+        outcome.fail(error)
     }
 
     /// What the server says: JSON's `reason`, plain text, or the status's own phrase.
