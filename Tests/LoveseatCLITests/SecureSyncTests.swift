@@ -126,7 +126,11 @@ struct PairCommandTests {
         #expect(try folder.run("sync", "b", "--paired", environment: one).status == 77)
         #expect(server.interrupt() == 0)
         let fields = try folder.run("pair", "list", "a").output.split(separator: "\t")
-        #expect(fields.dropFirst().prefix(2).map { $0.trimmingPrefix(" ") } == [Substring(ProcessInfo.processInfo.hostName), "own\n"])
+        #expect(
+            fields.dropFirst().prefix(2).map { $0.trimmingPrefix(" ") } == [
+                Substring(ProcessInfo.processInfo.hostName), "own\n",
+            ]
+        )
         let listed = try folder.run("pair", "list", "a").output.prefix(64)
         #expect(try folder.run("pair", "forget", "a", String(listed)).status == 0)
         #expect(try folder.run("pair", "list", "a").output.isEmpty)
