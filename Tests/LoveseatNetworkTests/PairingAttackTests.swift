@@ -73,13 +73,15 @@ struct PairingAttackTests {
     func `a server that says yes to everything is not paired with`(_ usesDigits: Bool) async throws {
         let eve = try identity("kiosk")
         let zeros = String(repeating: "0", count: 64)
+        // A point that is as good as any.
+        let share = "09" + zeros.dropFirst(2)
         let answers: [@Sendable (String) -> String] = [
             Self.welcome,
             // It pretends to have proved itself.
             {
                 $0.contains("proof=")
                     ? Self.welcome($0)
-                    : "HTTP/1.1 401 No\r\nWWW-Authenticate: LoveseatPair proof=\"\(zeros)\(zeros)\", share=\"\(zeros)\"\r\nContent-Length: 0\r\n\r\n"
+                    : "HTTP/1.1 401 No\r\nWWW-Authenticate: LoveseatPair proof=\"\(zeros)\(zeros)\", share=\"\(share)\"\r\nContent-Length: 0\r\n\r\n"
             },
             { _ in "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" },
             { _ in "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n" },
