@@ -11,7 +11,7 @@ import Testing
         return [11, 12].reduce(0) { $0 + (Double(fields[$1]) ?? 0) / 100 }
     }
 
-    @Test func `accepting waits while there are no file descriptors, and goes on when there are`() throws {
+    @Test func `accepting waits while there are no file descriptors`() throws {
         let folder = try CommandLineFolder()
         try folder.run("put", "a", "d", "{}")
         let process = Process()
@@ -34,15 +34,11 @@ import Testing
         }
         let url = line.trimmingCharacters(in: .whitespacesAndNewlines)
         let port = try #require(URL(string: url)?.port.flatMap { UInt16(exactly: $0) })
-        do {
-            let peers = try (0..<100).map { _ in try HostilePeer(port: port, upgrades: false) }
-            // Over two seconds a process that tries again and again uses most of a processor.
-            let before = try processorTime(process)
-            Thread.sleep(forTimeInterval: 2)
-            #expect(try processorTime(process) - before < 1)
-            withExtendedLifetime(peers) {}
-        }
-        #expect(try folder.run("pull", "b", url).status == 0)
-        #expect(try folder.run("get", "b", "d").status == 0)
+        let peers = try (0..<100).map { _ in try HostilePeer(port: port, upgrades: false) }
+        // Over two seconds a process that tries again and again uses most of a processor.
+        let before = try processorTime(process)
+        Thread.sleep(forTimeInterval: 2)
+        #expect(try processorTime(process) - before < 1)
+        withExtendedLifetime(peers) {}
     }
 }
