@@ -5,10 +5,14 @@ import X509
 
 /// Decides whether a certificate chain is to be trusted (replication.md §18.1).
 package enum CertificateTrust {
-    /// Whatever a server is that a client connects to.
+    /// What a client demands of a server.
     package struct ServerRules: Sendable {
-        /// The fingerprint of a certificate that must be in the chain; nothing else counts then.
+        /// The fingerprint of the pinned certificate; nothing else counts then.
         package var pin: String?
+        /// The pinned certificate itself, where it is known: a server need not send the root of its chain.
+        package var pinnedCertificate: TLSCertificate?
+        /// Whether every certificate will do, because something else proves that the server is the right one.
+        package var acceptsAny = false
         /// Only a single certificate that signed itself.
         package var onlySelfSigned = false
         /// The authorities to trust; the system's if nil.
@@ -27,12 +31,13 @@ package enum CertificateTrust {
             return LoveseatError(.tlsHandshakeFailed, "the server shows no certificate")
         }
         if let pin = rules.pin {
-            guard !chain.contains(where: { $0.fingerprint == pin }) else { return nil }
+            if await matches(chain, pin: pin, rules.pinnedCertificate) { return nil }
             return LoveseatError(
                 .tlsCertUnknownRoot,
                 "the server's certificate \(leaf.fingerprint) is not the pinned one \(pin): if the server has a new one, pin that"
             )
         }
+        if rules.acceptsAny { return nil }
         if let error = expiry(leaf) { return error }
         if rules.onlySelfSigned {
             guard chain.count > 1 || !leaf.isSelfSigned else { return nil }
@@ -54,6 +59,7 @@ package enum CertificateTrust {
                 Verifier(rootCertificates: store([leaf])) {
                     TrustedLeafPolicy()
                     names
+                    WildcardPolicy(host: isAddress ? nil : host)
                 }
             )
         } else {
@@ -62,6 +68,7 @@ package enum CertificateTrust {
                 Verifier(rootCertificates: store(rules.roots)) {
                     RFC5280Policy()
                     names
+                    WildcardPolicy(host: isAddress ? nil : host)
                 }
             )
         }
@@ -94,6 +101,20 @@ package enum CertificateTrust {
             .tlsClientCertRejected,
             "no authority that is trusted vouches for \(leaf.subject): \(reasons(failures))"
         )
+    }
+
+    /// Whether the leaf is the pinned certificate, or the pinned certificate issued the chain.
+    ///
+    /// Certificates are public: that the pinned one stands somewhere among those that the server sends proves nothing.
+    private static func matches(
+        _ chain: [TLSCertificate],
+        pin: String,
+        _ known: TLSCertificate?
+    ) async -> Bool {
+        guard chain.first?.fingerprint != pin else { return true }
+        guard let root = known ?? chain.first(where: { $0.fingerprint == pin }) else { return false }
+        return await failures(of: chain, Verifier(rootCertificates: store([root])) { PinnedRootPolicy() })
+            == nil
     }
 
     /// Asks nothing of a certificate that is trusted as it is.

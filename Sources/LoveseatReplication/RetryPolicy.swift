@@ -7,13 +7,20 @@ package struct RetryPolicy: Hashable, Sendable {
     /// The longest wait, in seconds.
     private let maxWait: UInt
     private let isContinuous: Bool
+    private let reconnectsAfterGoingAway: Bool
     private var retries: UInt = 0
     /// A server that fails to connect us may do better later; one that fails to store a document will not.
     private static let serverError = LoveseatError.Code(10_500)
 
     /// Defaults: 10 attempts for one-shot replication, no end for continuous, 300 seconds between two at most.
-    package init(isContinuous: Bool, maxAttempts: UInt? = nil, maxWait: UInt? = nil) {
+    package init(
+        isContinuous: Bool,
+        maxAttempts: UInt? = nil,
+        maxWait: UInt? = nil,
+        reconnectsAfterGoingAway: Bool = false
+    ) {
         self.isContinuous = isContinuous
+        self.reconnectsAfterGoingAway = reconnectsAfterGoingAway
         self.maxAttempts = maxAttempts ?? (isContinuous ? .max : 10)
         self.maxWait = maxWait ?? 300
     }
@@ -25,8 +32,17 @@ package struct RetryPolicy: Hashable, Sendable {
     package mutating func wait(after error: LoveseatError) -> UInt? {
         let mayPass =
             error.isTransient || error.code == Self.serverError || (isContinuous && error.isNetworkDependent)
+            || (reconnectsAfterGoingAway && error.code == .webSocketGoingAway)
         guard mayPass, retries + 1 < maxAttempts else { return nil }
         retries += 1
-        return min(1 << min(retries, 16), maxWait)
+        // A server may ask for more time than that, but not for more than the longest wait.
+        return min(max(1 << min(retries, 16), error.retryAfter ?? 0), maxWait)
+    }
+
+    /// Spreads the waits of many clients of one server that went away, by up to a fifth. `random` is from -1 to 1. A wait that the
+    /// server asked for only gets longer.
+    package static func spread(_ seconds: UInt, after error: LoveseatError, random: Double) -> Double {
+        let isAsked = error.retryAfter.map { $0 >= seconds } ?? false
+        return Double(seconds) * (1 + 0.2 * (isAsked ? abs(random) : random))
     }
 }

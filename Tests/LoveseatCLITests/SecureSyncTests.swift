@@ -117,7 +117,7 @@ struct PairCommandTests {
         show.waitUntilExit()
         #expect(show.terminationStatus == 0)
         let drawn = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        #expect(drawn.contains("█▀") && drawn.contains("paired with Loveseat"))
+        #expect(drawn.contains("█▀") && drawn.contains("paired with \(ProcessInfo.processInfo.hostName)"))
         #expect(try folder.run("pair", "use", "b", words[0], environment: other).status != 0)
         let port = try #require(URL(string: words[2])?.port)
         let server = try folder.serveSecurely("a", ["--paired", "--port", "\(port)"], environment: one)
@@ -125,6 +125,12 @@ struct PairCommandTests {
         #expect(try folder.run("get", "b", "d").status == 0)
         #expect(try folder.run("sync", "b", "--paired", environment: one).status == 77)
         #expect(server.interrupt() == 0)
+        let fields = try folder.run("pair", "list", "a").output.split(separator: "\t")
+        #expect(
+            fields.dropFirst().prefix(2).map { $0.trimmingPrefix(" ") } == [
+                Substring(ProcessInfo.processInfo.hostName), "own\n",
+            ]
+        )
         let listed = try folder.run("pair", "list", "a").output.prefix(64)
         #expect(try folder.run("pair", "forget", "a", String(listed)).status == 0)
         #expect(try folder.run("pair", "list", "a").output.isEmpty)

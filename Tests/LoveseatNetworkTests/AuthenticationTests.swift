@@ -73,42 +73,11 @@ struct AuthenticationTests {
         await listener.stop()
     }
 
-    @Test func `each failure makes the address wait longer, others never, and a success forgets`() {
-        var brake = AttemptBrake()
-        for _ in 0..<AttemptBrake.freeFailures {
-            #expect(brake.ask("a", now: 0) == .after(0))
-            brake.failed("a", now: 0)
-        }
-        #expect(brake.ask("a", now: 0) == .after(0.5))
-        // Attempts at once queue behind each other instead of sharing the wait.
-        #expect(brake.ask("a", now: 0) == .after(1))
-        #expect(brake.ask("b", now: 0) == .after(0))
-        for _ in 0..<6 { brake.failed("a", now: 1) }
-        guard case .refused(let seconds) = brake.ask("a", now: 1) else {
-            Issue.record("an address that failed nine times may still try")
-            return
-        }
-        #expect(seconds > AttemptBrake.longestWait && seconds <= 40)
-        #expect(brake.ask("a", now: 700) == .after(0))
-        brake.failed("c", now: 0)
-        brake.succeeded("c")
-        for _ in 0..<2 { brake.failed("c", now: 0) }
-        #expect(brake.ask("c", now: 0) == .after(0))
-    }
-
     @Test func `addresses of one IPv6 host are slowed down together, and IPv4 keeps its own form`() throws {
         #expect(PeerAddress.network(of: "2001:db8:1:2::7") == PeerAddress.network(of: "2001:db8:1:2:ffff::1"))
         #expect(PeerAddress.network(of: "2001:db8:1:2::7") != PeerAddress.network(of: "2001:db8:1:3::7"))
         #expect(PeerAddress.network(of: "192.0.2.1") == "192.0.2.1")
         #expect(PeerAddress(try SocketAddress(ipAddress: "::ffff:192.0.2.1", port: 1)).text == "192.0.2.1")
         #expect(PeerAddress(nil).text == "")
-    }
-
-    @Test func `a million addresses cost bounded memory`() {
-        var brake = AttemptBrake()
-        for number in 0..<30_000 { brake.failed("\(number)", now: Double(number) / 100) }
-        #expect(brake.count <= 10_000)
-        for _ in 0..<3 { brake.failed("29999", now: 300) }
-        #expect(brake.ask("29999", now: 300) != .after(0))
     }
 }

@@ -122,7 +122,7 @@ struct ListenerTests {
         let cases: [(String, String)] = [
             ("GET /other/_blipsync HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
             ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
-            ("GET /far HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
+            ("PUT /far HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
             ("GET /far/_blipsync HTTP/1.1\r\nHost: x\r\n\r\n", "426"),
             ("POST /far/_blipsync HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi", "426"),
             (Self.upgrade.replacingOccurrences(of: "Version: 13", with: "Version: 8"), "426"),

@@ -32,9 +32,15 @@ struct PairShow: AsyncParsableCommand {
     var tls = "anonymous"
     @Option(help: "Seconds for which the code is good.")
     var seconds = ListenerPairingAuthenticator.defaultValidity
+    @Option(
+        help:
+            "The name that you give to the other machine; `serve --access` goes by it. Without one, its rights go by its fingerprint only."
+    )
+    var name: String?
     @OptionGroup var logging: LogOptions
 
     func validate() throws {
+        guard name.map({ !$0.isEmpty }) ?? true else { throw ValidationError("--name is not empty.") }
         guard (1...86_400).contains(seconds) else { throw ValidationError("--seconds is 1 to 86400.") }
     }
 
@@ -44,26 +50,39 @@ struct PairShow: AsyncParsableCommand {
         let pairing = ListenerPairingAuthenticator(database: database)
         let listener = URLEndpointListener(try configuration(database, pairing))
         try await listener.start()
-        let (code, paired) = try pairing.makeCode(for: listener, validFor: seconds)
+        let (code, events) = try pairing.makeCode(for: listener, name: name, validFor: seconds)
         for line in try QRCode.lines(code.text) { Output.remark(line) }
         try Output.standard.line(code.text)
-        try Output.standard.line("\(code.digits ?? "") \(code.urls.first?.absoluteString ?? "")")
-        try Output.standard.flush()
+        try Self.show(code)
         let waiting = Task {
             var peer: PairedPeer?
-            for await found in paired { peer = found }
+            for await event in events {
+                switch event {
+                case .paired(let found): peer = found
+                case .replaced(let code):
+                    Output.remark(
+                        "loveseat: somebody guessed at the digits five times: these take their place"
+                    )
+                    try Self.show(code)
+                }
+            }
             return peer
         }
         Signals.onInterrupt { waiting.cancel() }
-        let peer = await waiting.value
+        let peer = try await waiting.value
         try await database.close()
         guard let peer else {
             throw LoveseatError(
                 .timeout,
-                "nobody used the code within \(Int(seconds)) seconds, or it was guessed at"
+                "nobody used the code within \(Int(seconds)) seconds, or strangers guessed at the digits too often"
             )
         }
         Output.remark("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
+    }
+
+    private static func show(_ code: PairingCode) throws {
+        try Output.standard.line("\(code.digits ?? "") \(code.urls.first?.absoluteString ?? "")")
+        try Output.standard.flush()
     }
 
     private func configuration(
@@ -110,13 +129,17 @@ struct PairUse: AsyncParsableCommand {
 struct PairList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the peers that a database was paired with: fingerprint, name and URLs."
+        abstract:
+            "List the peers that a database was paired with: fingerprint, name, whose name that is, and URLs.",
+        discussion:
+            "A name is \"given\" (pair show --name) or \"own\": the name of its host, which decides no rights."
     )
     @OptionGroup var argument: DatabaseArgument
     func run() async throws {
         let database = try argument.read()
         for peer in try database.pairedPeers() {
-            try Output.standard.line(([peer.fingerprint, peer.name] + peer.urls).joined(separator: "\t"))
+            let fields = [peer.fingerprint, peer.name, peer.isNameGiven ? "given" : "own"] + peer.urls
+            try Output.standard.line(fields.joined(separator: "\t"))
         }
         try await database.close()
         try Output.standard.flush()

@@ -42,7 +42,7 @@ struct Serve: AsyncParsableCommand {
     var paired = false
     @Option(
         help: ArgumentHelp(
-            "A JSON file that says what each peer, by its user name or its certificate's common name, may do: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. Read again at SIGHUP."
+            "A JSON file that says what each peer, by its user name, the name of `pair show --name`, its certificate's common name with --client-ca, or its fingerprint, may do: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. Read again at SIGHUP."
         )
     )
     var access: String?

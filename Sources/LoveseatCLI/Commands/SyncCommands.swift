@@ -18,7 +18,7 @@ struct Sync: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Push and pull, so that both have the same.",
         discussion: """
-            Ends when there is nothing left to do; with --continuous when it is interrupted, or the peer stops.
+            Ends when there is nothing left to do; with --continuous when it is interrupted. A peer that stops is tried again.
 
             EXAMPLE: loveseat sync trips ws://192.168.1.7:55990/trips --user ana --continuous
             """
@@ -53,6 +53,8 @@ struct SyncOptions: ParsableArguments {
         let database = try argument.open()
         var configuration = try peer.configuration(database, type, createsCollections: true)
         configuration.continuous = continuous
+        // A server that is restarted must not end what is meant to go on.
+        configuration.reconnectsAfterGoingAway = continuous
         configuration.heartbeat = heartbeat
         configuration.maxAttemptWaitTime = maxWait
         configuration.enableAutoPurge = !noAutoPurge

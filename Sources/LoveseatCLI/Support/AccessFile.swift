@@ -2,7 +2,8 @@ import Foundation
 import Loveseat
 import Synchronization
 
-/// The policy of `serve --access`: a JSON file that says what each peer may do, read again at SIGHUP.
+/// The policy of `serve --access`: a JSON file that says what each peer may do, read again at SIGHUP. A peer is named by its
+/// certificate's fingerprint, or by ``PeerIdentity/name``, which it cannot choose.
 ///
 /// ```json
 /// { "ana": "write",
@@ -38,9 +39,9 @@ final class AccessFile: Sendable {
 
     var policy: AccessPolicy {
         AccessPolicy { [self] peer, collection, document in
-            let name = peer.username ?? peer.certificates.first?.commonName ?? ""
             let rule = rules.withLock { rules -> Rule? in
-                let own = rules[name] ?? rules["*"]
+                let own =
+                    peer.fingerprint.flatMap { rules[$0] } ?? peer.name.flatMap { rules[$0] } ?? rules["*"]
                 return own?[collection.fullName] ?? own?["*"]
             }
             guard let rule else { return .none }

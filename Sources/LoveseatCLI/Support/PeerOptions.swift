@@ -15,7 +15,10 @@ struct PeerOptions: ParsableArguments {
     var paired = false
     @OptionGroup var credentials: Credentials
     @OptionGroup var trust: TrustOptions
-    @Option(help: "The ID of a session with a gateway.")
+    @Option(
+        help:
+            "The ID of a session with a gateway, or NAME=ID where its cookie is not called SyncGatewaySession."
+    )
     var session: String?
     @Option(name: .customLong("header"), help: "Another HTTP header, \"Name: value\". Can be repeated.")
     var headers: [String] = []
@@ -83,11 +86,24 @@ struct PeerOptions: ParsableArguments {
     }
 
     private func authenticator() throws -> (any Authenticator)? {
-        if let session { return SessionAuthenticator(sessionID: session) }
+        if let session { return try sessionAuthenticator(session) }
         if let identity = try trust.clientIdentity() {
             return ClientCertificateAuthenticator(identity: identity)
         }
         return try credentials.authenticator()
+    }
+
+    private func sessionAuthenticator(_ text: String) throws -> SessionAuthenticator {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(
+            String.init
+        )
+        guard parts.allSatisfy({ !$0.isEmpty }), let id = parts.last else {
+            throw LoveseatError(
+                .invalidParameter,
+                "\"\(text)\" is not a session: use --session ID or NAME=ID"
+            )
+        }
+        return SessionAuthenticator(sessionID: id, cookieName: parts.count == 2 ? parts[0] : nil)
     }
 
     private func headerFields() throws -> [String: String] {

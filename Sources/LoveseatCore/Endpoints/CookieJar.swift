@@ -11,6 +11,8 @@ package struct Cookie: Hashable, Sendable {
     package let isSecure: Bool
     /// Unix time in seconds; nil for one that ends with the replicator.
     package let expires: Int64?
+    /// Names the credentials with which it came; it is sent with those only (replication.md §18.5).
+    package let credentials: String?
 
     /// Reads a `Set-Cookie` header.
     ///
@@ -20,7 +22,8 @@ package struct Cookie: Hashable, Sendable {
         host: String,
         path requestPath: String,
         now: Int64,
-        acceptsParentDomain: Bool
+        acceptsParentDomain: Bool,
+        credentials: String? = nil
     ) {
         let parts = header.split(separator: ";").map { Self.trimmed($0) }
         guard let first = parts.first, let equals = first.firstIndex(of: "="), equals > first.startIndex
@@ -60,6 +63,7 @@ package struct Cookie: Hashable, Sendable {
         self.path = path
         isSecure = secure
         self.expires = expires
+        self.credentials = credentials
     }
 
     /// Reads a stored one.
@@ -73,6 +77,7 @@ package struct Cookie: Hashable, Sendable {
         self.path = path
         isSecure = json["secure"]?.bool ?? false
         expires = json["expires"]?.int.map { Int64($0) }
+        credentials = json["for"]?.string
     }
 
     var json: JSONValue {
@@ -81,6 +86,7 @@ package struct Cookie: Hashable, Sendable {
             "secure": .bool(isSecure),
         ]
         json["expires"] = expires.map { JSONValue($0) }
+        json["for"] = credentials.map { .string($0) }
         return json
     }
 
@@ -98,11 +104,17 @@ package struct Cookie: Hashable, Sendable {
 
     func replaces(_ other: Cookie) -> Bool {
         name == other.name && domain == other.domain && path == other.path
+            && credentials == other.credentials
     }
 }
 
 /// The dates that servers write (replication.md §18.4).
-enum CookieDate {
+package enum CookieDate {
+    /// The seconds of a `Retry-After` header, which are a number or a date.
+    package static func delay(_ text: String, now: Int64) -> UInt? {
+        UInt(text) ?? seconds(text).map { UInt(clamping: $0.subtractingReportingOverflow(now).partialValue) }
+    }
+
     private static let months = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ]
@@ -154,10 +166,22 @@ package struct CookieJar: Hashable, Sendable {
         if cookies.count > Self.most { cookies.removeFirst() }
     }
 
-    /// What a request's `Cookie` header says; nil if there is nothing to say.
-    package func header(host: String, path: String, isSecure: Bool, now: Int64) -> String? {
-        let matching = cookies.filter { $0.isFor(host: host, path: path, isSecure: isSecure, now: now) }
-        return matching.isEmpty ? nil : matching.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
+    /// The cookies for a request with these credentials, by name.
+    package func matching(
+        host: String,
+        path: String,
+        isSecure: Bool,
+        credentials: String?,
+        now: Int64
+    ) -> [Cookie] {
+        cookies.filter {
+            $0.credentials == credentials && $0.isFor(host: host, path: path, isSecure: isSecure, now: now)
+        }
+    }
+
+    /// Forgets the cookies that a request to this host and path would carry.
+    package mutating func remove(host: String, path: String) {
+        cookies.removeAll { $0.isFor(host: host, path: path, isSecure: true, now: .min) }
     }
 }
 
@@ -166,14 +190,18 @@ package struct CookieStorage: Sendable {
     package let acceptsParentDomain: Bool
     package let load: @Sendable () -> CookieJar
     package let add: @Sendable ([Cookie]) -> Void
+    /// Forgets those for a host and path.
+    package let remove: @Sendable (_ host: String, _ path: String) -> Void
 
     package init(
         acceptsParentDomain: Bool,
         load: @escaping @Sendable () -> CookieJar,
-        add: @escaping @Sendable ([Cookie]) -> Void
+        add: @escaping @Sendable ([Cookie]) -> Void,
+        remove: @escaping @Sendable (_ host: String, _ path: String) -> Void = { _, _ in }
     ) {
         self.acceptsParentDomain = acceptsParentDomain
         self.load = load
         self.add = add
+        self.remove = remove
     }
 }

@@ -4,11 +4,15 @@ package import LoveseatReplication
 /// Where a replicator finds its peer: a URL, another database of this process, or a transport of the app's.
 public protocol Endpoint: Sendable {}
 
-/// How a client proves who it is.
+/// How a client proves who it is: ``BasicAuthenticator``, ``SessionAuthenticator``, or `ClientCertificateAuthenticator`. A
+/// replicator that is given any other type stops with `invalidParameter` before it connects.
 public protocol Authenticator: Sendable {}
 
+/// An authenticator that a replicator knows how to use.
+package protocol PeerAuthenticator: Authenticator {}
+
 /// A user name and a password. Without TLS both can be read on the way.
-public struct BasicAuthenticator: Authenticator {
+public struct BasicAuthenticator: PeerAuthenticator {
     /// The user's name, without a colon.
     public let username: String
     /// The password.
@@ -22,7 +26,7 @@ public struct BasicAuthenticator: Authenticator {
 }
 
 /// A session with a gateway, which somebody opened before.
-public struct SessionAuthenticator: Authenticator {
+public struct SessionAuthenticator: PeerAuthenticator {
     /// `SyncGatewaySession`.
     public static let defaultCookieName = "SyncGatewaySession"
 
@@ -71,6 +75,8 @@ package struct ConnectionOptions: Sendable {
     /// In lower-case hexadecimal.
     package var pinnedServerFingerprint: String?
     package var acceptsOnlySelfSigned = false
+    /// For connections that prove in another way whom they are with.
+    package var acceptsAnyCertificate = false
     /// Nil: the system's.
     package var rootCertificates: [TLSCertificate]?
     package var proxy: ProxyConfiguration?

@@ -3,16 +3,19 @@ import LoveseatStorage
 
 /// A peer that was paired with: each side knows the other's certificate.
 public struct PairedPeer: Hashable, Sendable {
-    /// The common name of the peer's certificate.
+    /// The name that this database's owner gave the peer, or the one by which its device calls itself.
     public let name: String
+    /// Whether the owner gave the name. Rights go by such names only: a device can call itself anything.
+    public let isNameGiven: Bool
     /// The SHA-256 fingerprint of the peer's certificate, in hexadecimal.
     public let fingerprint: String
     /// The URLs at which it listens; empty for a peer that connects to us.
     public let urls: [String]
 
-    /// Makes one of its parts.
-    public init(name: String, fingerprint: String, urls: [String]) {
+    /// Creates a peer from its parts.
+    public init(name: String, fingerprint: String, urls: [String], isNameGiven: Bool = false) {
         self.name = name
+        self.isNameGiven = isNameGiven
         self.fingerprint = fingerprint
         self.urls = urls
     }
@@ -52,7 +55,8 @@ extension Database {
                 let peers = change(Self.peers(in: try transaction.info(Self.pairings)))
                 let json = peers.sorted { $0.fingerprint < $1.fingerprint }.map { peer -> JSONValue in
                     [
-                        "name": .string(peer.name), "sha256": .string(peer.fingerprint),
+                        "name": .string(peer.name), "given": .bool(peer.isNameGiven),
+                        "sha256": .string(peer.fingerprint),
                         "urls": .array(peer.urls.map { .string($0) }),
                     ]
                 }
@@ -70,7 +74,8 @@ extension Database {
             return PairedPeer(
                 name: name,
                 fingerprint: fingerprint,
-                urls: item["urls"]?.items.compactMap(\.string) ?? []
+                urls: item["urls"]?.items.compactMap(\.string) ?? [],
+                isNameGiven: item["given"]?.bool ?? false
             )
         }
     }

@@ -27,13 +27,22 @@ extension Replicator {
                 }
                 guard cookies.contains(where: { $0.expires != nil }) else { return }
                 // A cookie that cannot be kept is asked for again.
-                try? store.write { transaction in
-                    let kept = try transaction.info(Self.key).flatMap { try? JSONText(Array($0.utf8)) }
-                    var jar = kept.map { CookieJar($0) } ?? CookieJar()
-                    for cookie in cookies { jar.add(cookie, now: now) }
-                    try transaction.setInfo(Self.key, jar.json.description)
-                }
+                try? Self.change(store) { jar in for cookie in cookies { jar.add(cookie, now: now) } }
+            },
+            remove: { [weak self] host, path in
+                self?.state.withLock { $0.cookies.remove(host: host, path: path) }
+                try? Self.change(store) { $0.remove(host: host, path: path) }
             }
         )
+    }
+
+    private static func change(_ store: DocumentStore, _ change: (inout CookieJar) -> Void) throws {
+        try store.write { transaction in
+            let kept = try transaction.info(key).flatMap { try? JSONText(Array($0.utf8)) }
+            let old = kept.map { CookieJar($0) } ?? CookieJar()
+            var jar = old
+            change(&jar)
+            if jar != old { try transaction.setInfo(key, jar.json.description) }
+        }
     }
 }

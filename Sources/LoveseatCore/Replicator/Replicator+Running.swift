@@ -42,7 +42,8 @@ extension Replicator {
             isContinuous: config.continuous,
             maxAttempts: config.maxAttempts,
             maxWait: config.maxAttemptWaitTime == 0
-                ? nil : UInt(min(config.maxAttemptWaitTime, 1e9).rounded(.up))
+                ? nil : UInt(min(config.maxAttemptWaitTime, 1e9).rounded(.up)),
+            reconnectsAfterGoingAway: config.reconnectsAfterGoingAway
         )
         var resets = reset
         while !isStopping {
@@ -60,10 +61,11 @@ extension Replicator {
             if isStopping { return nil }
             if isSuspended { continue }
             guard let failure else { return nil }
-            guard let seconds = retry.wait(after: failure) else { return failure }
+            guard let wait = retry.wait(after: failure) else { return failure }
+            let seconds = RetryPolicy.spread(wait, after: failure, random: .random(in: -1...1))
             LogDomain.replicator.log(
                 .notice,
-                "\(self): offline: \(failure.message) (\(failure.code)); next attempt in \(seconds) s"
+                "\(self): offline: \(failure.message) (\(failure.code)); next attempt in \((seconds * 10).rounded() / 10) s"
             )
             setStatus(.offline, error: failure)
             if await waitToRetry(seconds) { retry.connected() }
@@ -75,7 +77,7 @@ extension Replicator {
     ///
     /// - Returns: whether it comes early, because the network changed or somebody asked for it: the failures before say
     ///   nothing then.
-    private func waitToRetry(_ seconds: UInt) async -> Bool {
+    private func waitToRetry(_ seconds: Double) async -> Bool {
         let changes = (config.target as? any PeerEndpoint)?.networkChanges()
         let watcher = changes.map { changes in
             Task {
@@ -91,7 +93,9 @@ extension Replicator {
 
     /// Makes one connection and replicates over it.
     private func attempt(_ resets: Bool) async -> (failure: LoveseatError?, wasConnected: Bool) {
-        guard let endpoint = config.target as? any PeerEndpoint else { return (nil, false) }
+        guard let endpoint = config.target as? any PeerEndpoint else {
+            return (LoveseatError(.invalidParameter, "a replicator cannot use this endpoint"), false)
+        }
         let connection: PeerConnection
         do { connection = try await connect(endpoint) } catch {
             return (

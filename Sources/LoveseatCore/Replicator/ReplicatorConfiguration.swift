@@ -22,6 +22,8 @@ public struct ReplicatorConfiguration: Sendable {
     public static let defaultMaxAttemptsSingleShot: UInt = 10
     /// No end.
     public static let defaultMaxAttemptsContinuous = UInt.max
+    /// False.
+    public static let defaultReconnectsAfterGoingAway = false
     /// 300 seconds.
     public static let defaultMaxAttemptsWaitTime = 300.0
     /// True.
@@ -48,8 +50,8 @@ public struct ReplicatorConfiguration: Sendable {
     public var continuous = defaultContinuous
     /// How to prove who we are; nil if the peer does not ask.
     public var authenticator: (any Authenticator)?
-    /// A certificate that must be among those that the server shows: its own, or that of an authority above it. Nothing
-    /// else is checked then: neither the name of the host nor expiration. Takes precedence over the other ways.
+    /// The certificate that the server must show as its own, or that must have issued the server's chain. Neither the host's
+    /// name nor the pinned certificate's expiration is checked then. Takes precedence over the other ways.
     public var pinnedServerCertificate: TLSCertificate?
     /// The same by the certificate's SHA-256 fingerprint, in hexadecimal with or without colons, for who does not have the
     /// certificate. ``pinnedServerCertificate`` takes precedence.
@@ -72,6 +74,10 @@ public struct ReplicatorConfiguration: Sendable {
     public var heartbeat = defaultHeartbeat
     /// The longest wait between two attempts, in seconds; 0 for the default.
     public var maxAttemptWaitTime = defaultMaxAttemptsWaitTime
+    /// Whether to connect again after the peer said that it goes away (WebSocket code 1000 or 1001), as a listener does that
+    /// stops. False, as with Couchbase Lite: the replicator stops with `webSocketGoingAway`. True is for peers that are
+    /// restarted now and then: the replicator is offline, and tries again as after any connection that broke.
+    public var reconnectsAfterGoingAway = defaultReconnectsAfterGoingAway
     /// Whether documents that the peer takes away from us are purged here. Events tell of them in either case.
     public var enableAutoPurge = defaultEnableAutoPurge
     /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how.
@@ -157,6 +163,12 @@ public struct ReplicatorConfiguration: Sendable {
             guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3A }),
                 value.utf8.allSatisfy({ $0 >= 0x20 || $0 == 0x09 })
             else { throw LoveseatError(.invalidParameter, "\"\(name)\" cannot be sent as an HTTP header") }
+        }
+        if let authenticator, !(authenticator is any PeerAuthenticator) {
+            throw LoveseatError(
+                .invalidParameter,
+                "a replicator cannot authenticate with \(type(of: authenticator)): use a password, a session, or a client certificate"
+            )
         }
         guard let target = target as? any PeerEndpoint else {
             throw LoveseatError(

@@ -13,10 +13,10 @@ final class RetryGate: Sendable {
     /// Waits until ``open()``, or so many seconds.
     ///
     /// - Returns: whether somebody opened it, rather than the time being up.
-    func wait(seconds: UInt? = nil) async -> Bool {
+    func wait(seconds: Double? = nil) async -> Bool {
         let timer = seconds.map { seconds in
             Task {
-                guard (try? await Task.sleep(for: .seconds(Int64(clamping: seconds)))) != nil else { return }
+                guard (try? await Task.sleep(for: .seconds(seconds))) != nil else { return }
                 pass(asOpened: false)
             }
         }

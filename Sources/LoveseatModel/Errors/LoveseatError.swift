@@ -134,6 +134,8 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
     public let code: Code
     /// A sentence that names the document, file or address, and says what to do.
     public let message: String
+    /// Seconds for which a server asked not to be tried again (HTTP's `Retry-After`); nil if it did not say.
+    package var retryAfter: UInt?
 
     /// Makes an error. Apps throw their own; this is for code that stands in for Loveseat, such as tests.
     public init(_ code: Code, _ message: String) {

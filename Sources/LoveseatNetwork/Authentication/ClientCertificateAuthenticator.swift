@@ -2,7 +2,7 @@ public import LoveseatCore
 public import LoveseatIdentity
 
 /// Proves who a client is by its certificate, in the TLS handshake. Over `ws://` it has no effect.
-public struct ClientCertificateAuthenticator: Authenticator {
+public struct ClientCertificateAuthenticator: PeerAuthenticator {
     /// The client's key and certificates.
     public let identity: TLSIdentity
 

@@ -1,4 +1,5 @@
 import LoveseatCore
+import LoveseatIdentity
 import LoveseatModel
 import LoveseatReplication
 import NIOCore
@@ -11,11 +12,17 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
     private static let longestBody = 4_096
 
+    /// What proves both sides to each other, and the certificate that the listener shows.
+    typealias Pairing = (initiator: PairingInitiator, seen: SeenCertificate)
+
     private let address: WebSocketAddress
     private let head: HTTPRequestHead
     private let options: ConnectionOptions
+    /// With whose credentials the request goes, so that cookies are kept beside them; nil if it goes without any.
+    private let credentials: String?
     private let webSocket: WebSocketSettings
     private let tls: ClientTLS?
+    private let pairing: Pairing?
     private let outcome: EventLoopPromise<WebSocketClient.Outcome>
     /// Takes the HTTP handlers out of the pipeline.
     private let endHTTP: (any Channel) -> EventLoopFuture<Void>
@@ -28,16 +35,20 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         _ address: WebSocketAddress,
         head: HTTPRequestHead,
         options: ConnectionOptions,
+        credentials: String? = nil,
         webSocket: WebSocketSettings,
         tls: ClientTLS?,
+        pairing: Pairing? = nil,
         outcome: EventLoopPromise<WebSocketClient.Outcome>,
         endHTTP: @escaping (any Channel) -> EventLoopFuture<Void>
     ) {
         self.address = address
         self.head = head
         self.options = options
+        self.credentials = credentials
         self.webSocket = webSocket
         self.tls = tls
+        self.pairing = pairing
         self.outcome = outcome
         self.endHTTP = endHTTP
     }
@@ -53,6 +64,15 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func ask(_ context: ChannelHandlerContext) {
+        guard let pairing else { return send(head, context) }
+        var opening = head
+        // Nothing is read from a connection after a request to upgrade it.
+        for name in WebSocketClient.handshakeHeaders { opening.headers.remove(name: name) }
+        opening.headers.replaceOrAdd(name: "Authorization", value: pairing.initiator.opening)
+        send(opening, context)
+    }
+
+    private func send(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
@@ -71,7 +91,38 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         case .end:
             guard let response else { return }
             self.response = nil
-            if response.status == .switchingProtocols { upgrade(response, context) } else { refuse(response) }
+            if let pairing, !pairing.initiator.isListenerProved {
+                prove(pairing, response, context)
+            } else if response.status == .switchingProtocols {
+                upgrade(response, context)
+            } else {
+                refuse(response)
+            }
+        }
+    }
+
+    /// Checks the listener's proof, and sends ours. A listener that says yes without a proof is the wrong one.
+    private func prove(
+        _ pairing: Pairing,
+        _ response: HTTPResponseHead,
+        _ context: ChannelHandlerContext
+    ) {
+        guard response.status == .unauthorized || response.status == .switchingProtocols else {
+            return refuse(response)
+        }
+        let challenge = response.headers.first(name: "WWW-Authenticate") ?? ""
+        let listener = pairing.seen.certificate?.fingerprint ?? ""
+        do throws(LoveseatError) {
+            var request = head
+            request.headers.replaceOrAdd(
+                name: "Authorization",
+                value: try pairing.initiator.answer(challenge, listener: listener)
+            )
+            body = []
+            send(request, context)
+        } catch {
+            outcome.fail(error)
+            context.close(promise: nil)
         }
     }
 
@@ -94,20 +145,24 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
     private func explain(_ error: any Error) -> LoveseatError {
         if let failure = tls?.failure { return failure }
-        guard error is HTTPParserError else { return LoveseatError(network: error) }
+        guard let error = error as? HTTPParserError else { return LoveseatError(network: error) }
+        if error == .invalidEOFState {
+            return LoveseatError(.webSocketAbnormalClose, "the connection ended inside the server's answer")
+        }
         let advice = tls == nil ? ": if it speaks TLS, use a wss:// URL" : ""
         return LoveseatError(.webSocketProtocolError, "the server's answer is no HTTP (\(error))\(advice)")
     }
 
     private func keepCookies(_ headers: HTTPHeaders) {
-        guard let storage = options.cookies else { return }
+        guard let credentials, let storage = options.cookies else { return }
         let cookies = headers["Set-Cookie"].compactMap {
             Cookie(
                 header: $0,
                 host: address.host,
                 path: address.path,
                 now: WebSocketClient.now,
-                acceptsParentDomain: storage.acceptsParentDomain
+                acceptsParentDomain: storage.acceptsParentDomain,
+                credentials: credentials
             )
         }
         if !cookies.isEmpty { storage.add(cookies) }
@@ -117,6 +172,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private func upgrade(_ response: HTTPResponseHead, _ context: ChannelHandlerContext) {
         do throws(LoveseatError) {
             let negotiated = try check(response.headers)
+            pairing?.initiator.noteListenerName(response.headers.first(name: PairingHeader.nameField))
             early = []
             endHTTP(context.channel).assumeIsolated().whenComplete { _ in self.begin(negotiated, context) }
         } catch {
@@ -167,9 +223,17 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
                 LoveseatError(.webSocketProtocolError, "the server answers, but not with a WebSocket")
             )
         }
-        outcome.fail(
-            LoveseatError(.init(10_000 + status), "the server refuses: \(reason(response)) (HTTP \(status))")
+        if status == 401 { options.cookies?.remove(address.host, address.path) }
+        // A gateway says the same of all four, so the user hears of all.
+        let advice =
+            status == 401 ? ": no such database, wrong user or password, or a disabled user" : ""
+        var error = LoveseatError(
+            .init(10_000 + status),
+            "the server refuses: \(reason(response)) (HTTP \(status))\(advice)"
         )
+        error.retryAfter = response.headers.first(name: "Retry-After")
+            .flatMap { CookieDate.delay($0, now: WebSocketClient.now) }
+        outcome.fail(error)
     }
 
     /// What the server says: JSON's `reason`, plain text, or the status's own phrase.

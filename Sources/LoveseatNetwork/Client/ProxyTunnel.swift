@@ -70,12 +70,17 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         fail(
-            error is HTTPParserError
+            error as? HTTPParserError == .invalidEOFState
                 ? LoveseatError(
-                    .webSocketProtocolError,
-                    "\(proxy.host):\(proxy.port) is no HTTP proxy: \(error)"
+                    .webSocketAbnormalClose,
+                    "the connection ended inside the answer of the proxy \(proxy.host):\(proxy.port)"
                 )
-                : LoveseatError(network: error)
+                : error is HTTPParserError
+                    ? LoveseatError(
+                        .webSocketProtocolError,
+                        "\(proxy.host):\(proxy.port) is no HTTP proxy: \(error)"
+                    )
+                    : LoveseatError(network: error)
         )
         context.close(promise: nil)
     }

@@ -14,12 +14,13 @@ package struct WebSocketClient: Sendable {
     private static let mostRedirects = 10
 
     /// What the handshake needs as it is.
-    private static let handshakeHeaders = [
+    static let handshakeHeaders = [
         "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key", "Sec-WebSocket-Protocol",
     ]
 
     private let options: ConnectionOptions
     private let webSocket: WebSocketSettings
+    private let pairing: ClientHandshake.Pairing?
 
     package init(options: ConnectionOptions) {
         self.init(
@@ -29,8 +30,21 @@ package struct WebSocketClient: Sendable {
     }
 
     package init(options: ConnectionOptions, webSocket: WebSocketSettings) {
+        self.init(options: options, webSocket: webSocket, pairing: nil)
+    }
+
+    private init(options: ConnectionOptions, webSocket: WebSocketSettings, pairing: ClientHandshake.Pairing?)
+    {
         self.options = options
         self.webSocket = webSocket
+        self.pairing = pairing
+    }
+
+    /// Connects only to a listener that knows the pairing code.
+    init(options: ConnectionOptions, pairing: ClientHandshake.Pairing) {
+        self.options = options
+        webSocket = WebSocketSettings(isClient: true, heartbeat: options.heartbeat)
+        self.pairing = pairing
     }
 
     static var now: Int64 { Int64(Date().timeIntervalSince1970) }
@@ -38,17 +52,32 @@ package struct WebSocketClient: Sendable {
     /// Connects, following redirects.
     package func connect(to first: WebSocketAddress) async throws -> PeerConnection {
         var address = first
+        // Once the connection has led elsewhere, nothing secret is sent any more, not even back to where it began.
+        var sendsCredentials = true
         for _ in 0...Self.mostRedirects {
-            switch try await attempt(address, sendsCredentials: address.host == first.host) {
+            switch try await attempt(address, sendsCredentials: sendsCredentials) {
             case .connected(let connection):
                 LogDomain.network.log(
                     .debug,
                     "connected to \(address.hostHeader)\(address.path) with \(connection.negotiated.rawValue)"
                 )
                 return connection
+            case .redirected where pairing != nil:
+                throw LoveseatError(
+                    .invalidRedirect,
+                    "the listener redirects, which a pairing does not follow"
+                )
             case .redirected(let location):
                 LogDomain.network.log(.debug, "\(address.hostHeader) redirects to \(location)")
-                address = try address.redirected(to: location)
+                let next = try address.redirected(to: location)
+                guard next.isSecure || !address.isSecure else {
+                    throw LoveseatError(
+                        .invalidRedirect,
+                        "the server redirects from TLS to \(next.authority) in the clear, which is refused"
+                    )
+                }
+                sendsCredentials = sendsCredentials && next.host == address.host && next.port == address.port
+                address = next
             }
         }
         throw LoveseatError(
@@ -65,8 +94,15 @@ package struct WebSocketClient: Sendable {
     private func attempt(_ address: WebSocketAddress, sendsCredentials: Bool) async throws -> Outcome {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let outcome = loop.makePromise(of: Outcome.self)
-        let head = request(address, sendsCredentials: sendsCredentials)
-        let options = options
+        var options = options
+        if !sendsCredentials {
+            (options.authenticator, options.credentials, options.headers, options.cookies) = (
+                nil, nil, [:], nil
+            )
+        }
+        let head = request(address, options)
+        let client = WebSocketClient(options: options, webSocket: webSocket, pairing: pairing)
+        let (proxy, host) = (options.proxy, options.proxy?.host ?? address.host)
         let deadline = loop.scheduleTask(in: Self.timeout) {
             outcome.fail(LoveseatError(.timeout, "\(address.host):\(address.port) does not answer"))
         }
@@ -77,7 +113,7 @@ package struct WebSocketClient: Sendable {
         }
         let tls = address.isSecure ? ClientTLS(host: address.host, options: options) : nil
         let install: @Sendable (any Channel) throws -> Void = { channel in
-            try self.install(on: channel, address, tls, head: head, outcome: outcome)
+            try client.install(on: channel, address, tls, head: head, outcome: outcome)
         }
         var bootstrap = ClientBootstrap(group: loop)
         if let local { bootstrap = bootstrap.bind(to: local) }
@@ -85,13 +121,13 @@ package struct WebSocketClient: Sendable {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    guard let proxy = options.proxy else { return try install(channel) }
+                    guard let proxy else { return try install(channel) }
                     try Self.tunnel(through: proxy, on: channel, to: address, outcome: outcome, then: install)
                 }
             }
             .connect(
-                host: options.proxy?.host ?? address.host,
-                port: options.proxy.map { Int($0.port) } ?? address.port
+                host: host,
+                port: proxy.map { Int($0.port) } ?? address.port
             )
         connecting.whenFailure { outcome.fail(LoveseatError(network: $0)) }
         outcome.futureResult.whenComplete { result in
@@ -121,8 +157,10 @@ package struct WebSocketClient: Sendable {
             address,
             head: head,
             options: options,
+            credentials: RequestCredentials(options).name,
             webSocket: webSocket,
             tls: tls,
+            pairing: pairing,
             outcome: outcome
         ) { codec.remove(from: $0) }
         try channel.pipeline.syncOperations.addHandlers(codec.handlers + [handshake])
@@ -144,25 +182,19 @@ package struct WebSocketClient: Sendable {
         try channel.pipeline.syncOperations.addHandlers(codec.handlers + [tunnel])
     }
 
-    private func request(_ address: WebSocketAddress, sendsCredentials: Bool) -> HTTPRequestHead {
+    private func request(_ address: WebSocketAddress, _ options: ConnectionOptions) -> HTTPRequestHead {
         var headers = HTTPHeaders()
         headers.add(name: "Host", value: address.hostHeader)
         headers.add(name: "User-Agent", value: "Loveseat")
         let basic = options.credentials ?? options.authenticator as? BasicAuthenticator
-        if let basic, sendsCredentials {
+        if let basic {
             headers.add(name: "Authorization", value: UpgradeHeaders.basic(basic.username, basic.password))
         }
-        var cookies = [options.cookies?.load().header(address, now: Self.now)].compactMap { $0 }
-        if let session = options.authenticator as? SessionAuthenticator, sendsCredentials {
-            cookies.append("\(session.cookieName)=\(session.sessionID)")
+        for (name, value) in options.headers.sorted(by: { $0.key < $1.key })
+        where name.lowercased() != "cookie" {
+            headers.replaceOrAdd(name: name, value: value)
         }
-        for (name, value) in options.headers.sorted(by: { $0.key < $1.key }) {
-            if name.lowercased() == "cookie" {
-                cookies.append(value)
-            } else if sendsCredentials || name.lowercased() != "authorization" {
-                headers.replaceOrAdd(name: name, value: value)
-            }
-        }
+        let cookies = RequestCredentials(options).cookies(for: address, now: Self.now)
         if !cookies.isEmpty { headers.add(name: "Cookie", value: cookies.joined(separator: "; ")) }
         for name in Self.handshakeHeaders { headers.remove(name: name) }
         headers.add(name: "Connection", value: "Upgrade")
@@ -186,11 +218,5 @@ private struct ClientCodec {
     func remove(from channel: any Channel) -> EventLoopFuture<Void> {
         let pipeline = channel.pipeline.syncOperations
         return pipeline.removeHandler(encoder).and(pipeline.removeHandler(decoder)).map { _ in }
-    }
-}
-
-extension CookieJar {
-    func header(_ address: WebSocketAddress, now: Int64) -> String? {
-        header(host: address.host, path: address.path, isSecure: address.isSecure, now: now)
     }
 }

@@ -5,49 +5,88 @@ import LoveseatReplication
 import NIOCore
 import NIOHTTP1
 
-/// Answers the first request of a connection: with a WebSocket, or with a status, and never with nothing.
-final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
+/// Answers the first request of a connection: with a WebSocket, or with a status, and never with nothing. A client that pairs
+/// makes a second request, with its proof.
+///
+/// While the authenticator is asked, nothing is read: a client that is not known yet cannot fill memory.
+final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
+    private enum Stage {
+        /// A request is expected: the first one, or the proof of a client that pairs.
+        case reading(ListenerPairingAuthenticator.Run?)
+        case asking
+        case answered
+
+        var isReading: Bool { if case .reading = self { true } else { false } }
+        var isAnswered: Bool { if case .answered = self { true } else { false } }
+    }
+
+    /// Of what nobody reads, in bytes.
+    private static let maximumBody = 64 << 10
+
     private let judge: UpgradeJudge
-    private let gatekeeper: Gatekeeper
+    private let authenticator: ConnectionAuthenticator
     private let shown: ShownCertificates?
     private let webSocket: WebSocketSettings
     private let serve: @Sendable (PeerConnection) -> Void
     /// Takes the HTTP handlers out of the pipeline.
     private let endHTTP: () -> Void
     private var head: HTTPRequestHead?
-    private var isAnswered = false
+    private var stage = Stage.reading(nil)
+    private var heldRead = false
+    private var bodyBytes = 0
 
     init(
         judge: UpgradeJudge,
-        gatekeeper: Gatekeeper,
+        authenticator: ConnectionAuthenticator,
         shown: ShownCertificates?,
         webSocket: WebSocketSettings,
         serve: @escaping @Sendable (PeerConnection) -> Void,
         endHTTP: @escaping () -> Void
     ) {
         self.judge = judge
-        self.gatekeeper = gatekeeper
+        self.authenticator = authenticator
         self.shown = shown
         self.webSocket = webSocket
         self.serve = serve
         self.endHTTP = endHTTP
     }
 
+    func read(context: ChannelHandlerContext) {
+        if stage.isReading { context.read() } else { heldRead = true }
+    }
+
+    private func resumeReading(_ context: ChannelHandlerContext) {
+        guard heldRead else { return }
+        heldRead = false
+        context.read()
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .reading(let run) = stage else { return }
         switch unwrapInboundIn(data) {
         case .head(let head): self.head = head
-        case .body: break
+        case .body(let bytes):
+            bodyBytes += bytes.readableBytes
+            guard bodyBytes > Self.maximumBody else { return }
+            stage = .answered
+            refuse(
+                UpgradeJudge.Refusal(status: .payloadTooLarge, reason: "a request has no body here"),
+                context
+            )
         case .end:
-            guard let head, !isAnswered else { return }
-            isAnswered = true
-            answer(head, context)
+            guard let head else { return }
+            stage = .asking
+            answer(head, run, context)
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let isAnswered = stage.isAnswered
+        stage = .answered
         guard error is HTTPParserError, !isAnswered else {
             if !isAnswered {
                 LogDomain.listener.log(
@@ -55,56 +94,101 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
                     "refused \(context.remoteAddress?.description ?? "a client"): \(LoveseatError(network: error).message)"
                 )
             }
-            isAnswered = true
             return context.close(promise: nil)
         }
-        isAnswered = true
-        refuse(UpgradeJudge.Refusal(status: .badRequest, reason: "this is no HTTP request"), context)
+        refuse(UpgradeJudge.Refusal(status: .badRequest, reason: "this is not an HTTP request"), context)
     }
 
-    /// Who it is comes first: before that nobody learns even what there is.
-    private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
-        let admission = context.eventLoop.makePromise(of: Result<PeerIdentity, UpgradeJudge.Refusal>.self)
-        let certificates = shown?.all ?? []
+    /// Authenticates first: a client that is not admitted must not learn which databases exist.
+    private func answer(
+        _ head: HTTPRequestHead,
+        _ run: ListenerPairingAuthenticator.Run?,
+        _ context: ChannelHandlerContext
+    ) {
+        let answer = context.eventLoop.makePromise(
+            of: Result<ConnectionAuthenticator.Answer, UpgradeJudge.Refusal>.self
+        )
+        let shown = shown?.outcome
         let address = PeerAddress(context.remoteAddress).text
-        Task(executorPreference: HandshakeExecutor.shared) { [gatekeeper] in
+        Task(executorPreference: HandshakeExecutor.shared) { [authenticator] in
             do throws(UpgradeJudge.Refusal) {
-                let peer = try await gatekeeper.admit(
-                    head.headers,
-                    address: address,
-                    certificates: certificates
+                answer.succeed(
+                    .success(
+                        try await authenticator.answer(
+                            head.headers,
+                            address: address,
+                            shown: shown,
+                            run: run
+                        )
+                    )
                 )
-                admission.succeed(.success(peer))
-            } catch { admission.succeed(.failure(error)) }
+            } catch { answer.succeed(.failure(error)) }
         }
-        admission.futureResult.assumeIsolated().whenSuccess { result in
-            guard context.channel.isActive else { return }
+        answer.futureResult.assumeIsolated().whenSuccess { result in
+            guard context.channel.isActive, !self.stage.isAnswered else { return }
             do throws(UpgradeJudge.Refusal) {
-                let peer = try result.get()
-                self.upgrade(try self.judge.judge(head), peer, context)
-            } catch { self.refuse(error, context) }
+                switch try result.get() {
+                case .challenged(let run): self.challenge(run, context)
+                case .admitted(let peer):
+                    self.stage = .answered
+                    self.admit(try self.judge.judge(head), peer, isPaired: run != nil, context)
+                }
+            } catch {
+                self.stage = .answered
+                self.refuse(error, context)
+            }
+        }
+    }
+
+    /// Sends the listener's proof, and waits for the client's on the same connection.
+    private func challenge(_ run: ListenerPairingAuthenticator.Run, _ context: ChannelHandlerContext) {
+        let headers: HTTPHeaders = [
+            "WWW-Authenticate": run.challenge, "Content-Length": "0", "Server": "Loveseat",
+        ]
+        let response = HTTPResponseHead(version: .http1_1, status: .unauthorized, headers: headers)
+        context.write(wrapOutboundOut(.head(response)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        head = nil
+        stage = .reading(run)
+        resumeReading(context)
+    }
+
+    private func admit(
+        _ acceptance: UpgradeJudge.Acceptance,
+        _ peer: PeerIdentity,
+        isPaired: Bool,
+        _ context: ChannelHandlerContext
+    ) {
+        switch acceptance {
+        case .database: respond(.ok, "this is a Loveseat database", HTTPHeaders(), context)
+        case .webSocket(let request): upgrade(request, peer, isPaired: isPaired, context)
         }
     }
 
     private func upgrade(
-        _ acceptance: UpgradeJudge.Acceptance,
+        _ acceptance: UpgradeJudge.WebSocketRequest,
         _ peer: PeerIdentity,
+        isPaired: Bool,
         _ context: ChannelHandlerContext
     ) {
-        let headers: HTTPHeaders = [
+        var headers: HTTPHeaders = [
             "Connection": "Upgrade",
             "Upgrade": "websocket",
             "Sec-WebSocket-Accept": UpgradeHeaders.accept(key: acceptance.key),
             "Sec-WebSocket-Protocol": acceptance.negotiated.rawValue,
             "Server": "Loveseat",
         ]
+        if isPaired {
+            headers.add(name: PairingHeader.nameField, value: DeviceName.encoded(DeviceName.ofThisHost))
+        }
         let response = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
         context.write(wrapOutboundOut(.head(response)), promise: nil)
-        let gatekeeper = gatekeeper
-        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenSuccess { gatekeeper.answered(peer) }
+        let authenticator = authenticator
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenSuccess { authenticator.answered(peer) }
         do {
             let channel = try WebSocketChannel.install(on: context.channel, webSocket)
             endHTTP()
+            resumeReading(context)
             _ = context.pipeline.syncOperations.removeHandler(self)
             serve(PeerConnection(channel: channel, negotiated: acceptance.negotiated, peer: peer))
         } catch { context.close(promise: nil) }
@@ -115,13 +199,28 @@ final class ListenerHandshake: ChannelInboundHandler, RemovableChannelHandler {
             .notice,
             "refused \(context.remoteAddress?.description ?? "a client"): \(refusal.reason) (HTTP \(refusal.status.code))"
         )
-        let body = context.channel.allocator.buffer(string: refusal.reason + "\n")
-        var headers = HTTPHeaders(refusal.headers.map { ($0[0], $0[1]) })
+        respond(
+            refusal.status,
+            refusal.reason,
+            HTTPHeaders(refusal.headers.map { ($0[0], $0[1]) }),
+            context
+        )
+    }
+
+    /// Answers without a WebSocket, and closes the connection.
+    private func respond(
+        _ status: HTTPResponseStatus,
+        _ text: String,
+        _ headers: HTTPHeaders,
+        _ context: ChannelHandlerContext
+    ) {
+        let body = context.channel.allocator.buffer(string: text + "\n")
+        var headers = headers
         headers.add(name: "Content-Type", value: "text/plain; charset=utf-8")
         headers.add(name: "Content-Length", value: "\(body.readableBytes)")
         headers.add(name: "Server", value: "Loveseat")
         if headers["Connection"].isEmpty { headers.add(name: "Connection", value: "close") }
-        let response = HTTPResponseHead(version: .http1_1, status: refusal.status, headers: headers)
+        let response = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
         context.write(wrapOutboundOut(.head(response)), promise: nil)
         context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
         let loopBound = NIOLoopBound(context, eventLoop: context.eventLoop)

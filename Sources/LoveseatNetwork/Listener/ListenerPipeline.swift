@@ -6,7 +6,7 @@ import NIOHTTP1
 /// What stands in the pipeline of a listener's connection until it is a WebSocket.
 package struct ListenerPipeline: Sendable {
     private let judge: UpgradeJudge
-    private let gatekeeper: Gatekeeper
+    private let authenticator: ConnectionAuthenticator
     private let webSocket: WebSocketSettings
     private let serve: @Sendable (PeerConnection, any Channel) -> Void
     var tls: ListenerTLS?
@@ -20,20 +20,20 @@ package struct ListenerPipeline: Sendable {
         serve: @escaping @Sendable (PeerConnection, any Channel) -> Void
     ) {
         judge = UpgradeJudge(databaseName: databaseName)
-        gatekeeper = Gatekeeper(authenticator, fingerprint: fingerprint)
+        self.authenticator = ConnectionAuthenticator(authenticator, fingerprint: fingerprint)
         self.webSocket = webSocket
         self.serve = serve
     }
 
     /// Puts the handlers at the end of a new channel's pipeline. Called on its event loop.
     package func install(on channel: any Channel) throws {
-        let secure = tls?.makeHandlers()
+        let secure = try tls?.makeHandlers(address: PeerAddress(channel.remoteAddress).text)
         if let secure { try channel.pipeline.syncOperations.addHandlers(secure.handlers) }
         let decoder = ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes))
         let encoder = HTTPResponseEncoder()
         let handshake = ListenerHandshake(
             judge: judge,
-            gatekeeper: gatekeeper,
+            authenticator: authenticator,
             shown: secure?.shown,
             webSocket: webSocket,
             serve: { serve($0, channel) },

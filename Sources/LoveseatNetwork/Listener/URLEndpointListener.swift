@@ -26,6 +26,8 @@ public final class URLEndpointListener: Sendable {
     public let config: URLEndpointListenerConfiguration
     private let board = PeerBoard()
     private let running = NIOLockedValueBox<Running?>(nil)
+    /// Held while it starts or stops: one after the other, in the order of the calls.
+    private let lifecycle = AsyncLock()
 
     private struct Running: Sendable {
         let channel: any Channel
@@ -57,13 +59,19 @@ public final class URLEndpointListener: Sendable {
         return ConnectionStatus(connectionCount: UInt64(counts.0), activeConnectionCount: UInt64(counts.1))
     }
 
-    /// Starts to listen; does nothing if it does already.
+    /// Starts to listen; does nothing if it does already. Calls of this and ``stop()`` take effect one after the other.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for no collections or those of two databases, or for an
     ///   authenticator that needs TLS where it is disabled; `crypto` for an identity that cannot be used or kept;
     ///   `EADDRINUSE` of the `posix` domain if the port is taken, `unknownHost` for an interface that
     ///   does not exist, `notOpen`.
     public func start() async throws(LoveseatError) {
+        await lifecycle.acquire()
+        defer { lifecycle.release() }
+        try await startAlone()
+    }
+
+    private func startAlone() async throws(LoveseatError) {
         guard running.withLockedValue({ $0 == nil }) else { return }
         try ReplicatorConfiguration.checkCompression(config.compressionLevel)
         guard config.heartbeat > 0, config.heartbeat.isFinite else {
@@ -130,6 +138,8 @@ public final class URLEndpointListener: Sendable {
 
     /// Stops listening, says goodbye to every peer (they see WebSocket code 1001), and waits for them to go.
     public func stop() async {
+        await lifecycle.acquire()
+        defer { lifecycle.release() }
         let stopped = running.withLockedValue { running in
             defer { running = nil }
             return running
@@ -146,25 +156,13 @@ public final class URLEndpointListener: Sendable {
             if let identity = config.tlsIdentity { return identity }
             return try TLSIdentity.anonymousIdentity(in: config.identityStore ?? TLSIdentity.standardStore)
         }
-        let authenticator = config.authenticator
-        if authenticator is ListenerCertificateAuthenticator || authenticator is ListenerPairingAuthenticator
-        {
+        if config.authenticator?.requestsClientCertificates == true {
             throw LoveseatError(
                 .invalidParameter,
                 "certificates are shown in TLS handshakes: do not disable TLS with an authenticator that asks for them"
             )
         }
         return nil
-    }
-
-    private func makeTLS(_ identity: TLSIdentity) throws(LoveseatError) -> ListenerTLS {
-        let clients: ListenerTLS.ClientCertificates =
-            switch config.authenticator {
-            case let certificates as ListenerCertificateAuthenticator: .required(certificates.accepts)
-            case is ListenerPairingAuthenticator: .noted
-            default: .notAsked
-            }
-        return try ListenerTLS(identity: identity, clients: clients)
     }
 
     private func bind(
@@ -194,10 +192,18 @@ public final class URLEndpointListener: Sendable {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
             }
         }
-        pipeline.tls = try identity.map(makeTLS)
+        pipeline.tls = try identity.map { try ListenerTLS(identity: $0, authenticator: config.authenticator) }
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelInitializer { channel in
+                // Without file descriptors left, accepting again at once would only keep the processor busy.
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(
+                        AcceptBackoffHandler(shouldForwardIOErrorCaught: false)
+                    )
+                }
+            }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { [pipeline] channel in
                 halfOpen.add(channel)

@@ -28,15 +28,23 @@ struct UpgradeJudge: Hashable, Sendable {
         }
     }
 
-    /// A request that asks for what we have.
-    struct Acceptance: Hashable {
+    /// A request that asks for a WebSocket.
+    struct WebSocketRequest: Hashable {
         let negotiated: ReplicationProtocol
         let key: String
+    }
+
+    /// A request that asks for what we have.
+    enum Acceptance: Hashable {
+        case webSocket(WebSocketRequest)
+        /// Whether the database is there, which a gateway that replicates with us asks first (gateway.md 47).
+        case database
     }
 
     func judge(_ head: HTTPRequestHead) throws(Refusal) -> Acceptance {
         let path = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
         let parts = path.split(separator: "/").map { $0.removingPercentEncoding ?? "" }
+        if parts == [databaseName], head.method == .GET { return .database }
         guard parts == [databaseName, "_blipsync"] else {
             throw Refusal(status: .notFound, reason: "there is nothing here but /\(databaseName)/_blipsync")
         }
@@ -63,6 +71,6 @@ struct UpgradeJudge: Hashable, Sendable {
             let ours = ReplicationProtocol.allCases.map(\.rawValue).joined(separator: ", ")
             throw Refusal(status: .badRequest, reason: "offer one of these protocols: \(ours)")
         }
-        return Acceptance(negotiated: negotiated, key: key)
+        return .webSocket(WebSocketRequest(negotiated: negotiated, key: key))
     }
 }

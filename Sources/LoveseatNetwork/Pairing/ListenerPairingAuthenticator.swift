@@ -5,21 +5,48 @@ import LoveseatIdentity
 public import LoveseatModel
 import NIOConcurrencyHelpers
 
+/// What happens to a pairing code.
+public enum PairingEvent: Hashable, Sendable {
+    /// A peer has used the code, and is known from now on. This is the last event.
+    case paired(PairedPeer)
+    /// Somebody guessed at the six digits five times: show this code instead. The text for the QR code is the same.
+    case replaced(PairingCode)
+}
+
 /// Lets in the peers that were paired with a database, by their certificates, and pairs with new ones by a ``PairingCode``.
 public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     /// Two minutes.
     public static let defaultValidity: TimeInterval = 120
-    /// Wrong proofs after which a code is void.
-    private static let mostFailures = 5
+    /// Guesses at six digits, after which there are others.
+    static let guessesPerCode = 5
+    /// Codes that take the place of others, after which nobody can pair: strangers have a chance of 1 in 20,000.
+    private static let maximumCodes = 10
 
     private struct Offer {
         let number: Int
-        let secrets: [String]
+        /// The long secret of the QR code, which nobody guesses.
+        let secret: String
+        var digits = Offer.newDigits()
+        let urls: [URL]
+        let fingerprint: String
         let expires: Date
-        var failures = 0
-        /// Who used it, and is being told so.
+        /// The name that the listener's owner gives to the peer.
+        let name: String?
+        var codes = 1
+        /// Exchanges with these digits that were not completed, and those under way.
+        var guesses = 0
+        var underWay = 0
+        /// The peer that used it, and is being told so.
         var user: PairedPeer?
-        let paired: FeedBuffer<PairedPeer>
+        let events: FeedBuffer<PairingEvent>
+
+        var code: PairingCode {
+            PairingCode(urls: urls, fingerprint: fingerprint, secret: secret, digits: digits)
+        }
+
+        static func newDigits() -> String {
+            String(String(1_000_000 + Int.random(in: 0..<1_000_000)).dropFirst())
+        }
     }
 
     private struct State {
@@ -29,142 +56,216 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
 
     private let database: Database
     private let state = NIOLockedValueBox(State())
-    private let judging = PairingQueue()
 
-    /// Pairs with a database, which keeps who it was paired with.
+    /// Pairs with a database, which keeps the peers that it was paired with.
     public init(database: Database) { self.database = database }
 
-    /// Makes a code for one peer. An older one is void from now on.
+    /// True: peers are known by their certificates.
+    public var requestsClientCertificates: Bool { true }
+
+    /// Creates a code for one peer. An older one is void from now on.
     ///
-    /// - Returns: the code, and a sequence of the peer that used it, which ends when the code is used or void.
+    /// `name`: the name by which the peer's rights go (``PeerIdentity/name``); without one it has none, and is known to people by
+    /// the name that its device gives itself.
+    ///
+    /// - Returns: the code, and what happens to it, which ends when the code is used or void.
     /// - Throws: ``LoveseatError``: `notOpen` unless the listener is running; `invalidParameter` if it has no TLS.
     public func makeCode(
         for listener: URLEndpointListener,
+        name: String? = nil,
         validFor seconds: TimeInterval = defaultValidity
-    ) throws(LoveseatError) -> (code: PairingCode, paired: Feed<PairedPeer>) {
+    ) throws(LoveseatError) -> (code: PairingCode, events: Feed<PairingEvent>) {
         guard let urls = listener.urls else { throw LoveseatError(.notOpen, "the listener is not running") }
         guard let certificate = listener.tlsIdentity?.certs.first else {
             throw LoveseatError(.invalidParameter, "pairing needs TLS: do not disable it")
         }
-        var generator = SystemRandomNumberGenerator()
-        let secret = Base64.encode((0..<18).map { _ in UInt8.random(in: 0...255, using: &generator) })
+        let secret = Base64.encode((0..<18).map { _ in UInt8.random(in: 0...255) })
             .replacing("+", with: "-").replacing("/", with: "_")
-        let digits = String(String(1_000_000 + Int.random(in: 0..<1_000_000, using: &generator)).dropFirst())
-        let buffer = FeedBuffer<PairedPeer>(cost: { _ in 128 }, merge: { $0 = $1 })
-        let number = state.withLockedValue { state in
-            state.offer?.paired.finish()
+        let events = FeedBuffer<PairingEvent>(cost: { _ in 1_024 }, merge: { $0 = $1 })
+        let offer = state.withLockedValue { state in
+            state.offer?.events.finish()
             state.nextNumber += 1
-            state.offer = Offer(
+            let offer = Offer(
                 number: state.nextNumber,
-                secrets: [secret, digits],
+                secret: secret,
+                // A QR code of more is hard to scan.
+                urls: Array(urls.prefix(4)),
+                fingerprint: certificate.fingerprint,
                 expires: Date().addingTimeInterval(seconds),
-                paired: buffer
+                name: name,
+                events: events
             )
-            return state.nextNumber
+            state.offer = offer
+            return offer
         }
-        Task { [weak self] in
+        Task { [weak self, number = offer.number] in
             try? await Task.sleep(for: .seconds(seconds))
             self?.withdraw(number)
         }
-        let code = PairingCode(
-            // A QR code of more is hard to scan.
-            urls: Array(urls.prefix(4)),
-            fingerprint: certificate.fingerprint,
-            secret: secret,
-            digits: digits
-        )
-        return (code, Feed(buffer) {})
+        return (offer.code, Feed(events) {})
     }
 
     private func withdraw(_ number: Int) {
         state.withLockedValue { state in
             guard state.offer?.number == number else { return }
-            state.offer?.paired.finish()
+            state.offer?.events.finish()
             state.offer = nil
         }
     }
 
-    // MARK: Judging
+    // MARK: Peers that are known
 
-    /// Whether the peer whose certificates these are may come in, perhaps by a proof.
-    func admits(
-        _ certificates: [TLSCertificate],
-        credentials: (username: String, password: String)?,
-        listener: String
-    ) async -> Bool {
-        guard let client = certificates.first else { return false }
-        // A peer that is known already may use a code once more.
-        if let credentials, let nonce = PairingProof.nonce(of: credentials.username) {
-            // One at a time: each costs memory.
-            let isPaired = await judging.run { [self] in
-                pair(client, nonce: nonce, proof: credentials.password, listener: listener)
-            }
-            if isPaired { return true }
+    /// Returns a peer that the database was paired with, by the certificate that it shows.
+    public func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
+        guard let fingerprint = client.certificates.first?.fingerprint,
+            let peer = try? database.pairedPeers().first(where: { $0.fingerprint == fingerprint })
+        else { return nil }
+        return PeerIdentity(
+            certificates: client.certificates,
+            address: client.address,
+            name: peer.isNameGiven ? peer.name : nil
+        )
+    }
+
+    // MARK: Pairing
+
+    /// One exchange with a client. It counts as a guess unless it is completed.
+    final class Run: Sendable {
+        let challenge: String
+        fileprivate let responder: PairingResponder
+        fileprivate let offer: Int
+        fileprivate let client: ConnectingClient
+        private let isDone = NIOLockedValueBox(false)
+        private let abandon: @Sendable () -> Void
+
+        fileprivate init(
+            _ responder: PairingResponder,
+            offer: Int,
+            client: ConnectingClient,
+            abandon: @escaping @Sendable () -> Void
+        ) {
+            challenge = responder.challenge
+            self.responder = responder
+            self.offer = offer
+            self.client = client
+            self.abandon = abandon
         }
-        let peers = (try? database.pairedPeers()) ?? []
-        return peers.contains { $0.fingerprint == client.fingerprint }
+
+        /// Returns whether this is the first call.
+        fileprivate func end() -> Bool {
+            isDone.withLockedValue { isDone in
+                defer { isDone = true }
+                return !isDone
+            }
+        }
+
+        deinit { if end() { abandon() } }
+    }
+
+    /// Begins an exchange; nil if there is no code, or too many are guessing at it.
+    func begin(_ header: PairingHeader, _ client: ConnectingClient, listener: String) -> Run? {
+        guard let leaf = client.certificates.first, let opening = PairingResponder.Opening(header) else {
+            return nil
+        }
+        let taken = state.withLockedValue { state -> (number: Int, secret: String, digits: String)? in
+            guard let offer = state.offer, offer.user == nil, offer.expires > Date() else { return nil }
+            if opening.form == .digits {
+                guard offer.guesses + offer.underWay < Self.guessesPerCode else { return nil }
+                state.offer?.underWay += 1
+            }
+            return (offer.number, opening.form == .digits ? offer.digits : offer.secret, offer.digits)
+        }
+        guard let taken else { return nil }
+        let abandon: @Sendable () -> Void = { [weak self] in
+            guard opening.form == .digits else { return }
+            self?.countGuess(offer: taken.number, digits: taken.digits)
+        }
+        guard
+            let responder = try? PairingResponder(
+                opening,
+                secret: taken.secret,
+                client: leaf.fingerprint,
+                listener: listener
+            )
+        else {
+            abandon()
+            return nil
+        }
+        return Run(responder, offer: taken.number, client: client, abandon: abandon)
+    }
+
+    /// Ends an exchange with the client's proof; returns the peer if the proof is right.
+    func complete(_ run: Run, _ header: PairingHeader) -> PeerIdentity? {
+        guard run.responder.accepts(header), let leaf = run.client.certificates.first else { return nil }
+        guard run.end() else { return nil }
+        let known = try? database.pairedPeers().first { $0.fingerprint == leaf.fingerprint && $0.isNameGiven }
+        let peer = state.withLockedValue { state -> PairedPeer? in
+            guard let offer = state.offer, offer.number == run.offer, offer.user == nil else { return nil }
+            let given = offer.name ?? known?.name
+            let peer = PairedPeer(
+                name: given ?? DeviceName.decoded(header["name"]) ?? leaf.commonName ?? "",
+                fingerprint: leaf.fingerprint,
+                urls: [],
+                isNameGiven: given != nil
+            )
+            state.offer?.user = peer
+            return peer
+        }
+        guard let peer else { return nil }
+        do throws(LoveseatError) { try database.addPairedPeer(peer) } catch {
+            LogDomain.listener.log(.error, "a peer cannot be paired: \(error.message)")
+            state.withLockedValue { if $0.offer?.number == run.offer { $0.offer?.user = nil } }
+            return nil
+        }
+        return PeerIdentity(
+            certificates: run.client.certificates,
+            address: run.client.address,
+            name: peer.isNameGiven ? peer.name : nil
+        )
     }
 
     /// A client has been told that it may come in. Only then the app hears of a pairing, which may end the listener.
     func answered(_ certificates: [TLSCertificate]) {
-        let used = state.withLockedValue { state -> (PairedPeer, FeedBuffer<PairedPeer>)? in
+        let used = state.withLockedValue { state -> (PairedPeer, FeedBuffer<PairingEvent>)? in
             guard let offer = state.offer, let user = offer.user,
                 user.fingerprint == certificates.first?.fingerprint
             else { return nil }
-            return (user, offer.paired)
+            return (user, offer.events)
         }
-        guard let (peer, feed) = used else { return }
-        feed.push(peer)
-        feed.finish()
+        guard let (peer, events) = used else { return }
+        events.push(.paired(peer))
+        events.finish()
     }
 
-    private func pair(_ client: TLSCertificate, nonce: String, proof: String, listener: String) -> Bool {
-        guard let offer = state.withLockedValue({ $0.offer }), offer.user == nil, offer.expires > Date()
-        else {
-            return false
-        }
-        let isRight = offer.secrets.contains { secret in
-            let expected = try? PairingProof(
-                secret: secret,
-                nonce: nonce,
-                listener: listener,
-                client: client.fingerprint
-            )
-            return expected.map { ListenerPasswordAuthenticator.isEqual($0.password, proof) } ?? false
-        }
-        let peer = PairedPeer(name: client.commonName ?? "", fingerprint: client.fingerprint, urls: [])
-        let mayPair = state.withLockedValue { state -> Bool in
-            guard state.offer?.number == offer.number else { return false }
-            guard isRight else {
-                state.offer?.failures += 1
-                if offer.failures + 1 >= Self.mostFailures {
-                    state.offer?.paired.finish()
-                    state.offer = nil
-                    LogDomain.listener.log(
-                        .warning,
-                        "a pairing code is void after \(Self.mostFailures) wrong proofs"
-                    )
-                }
+    /// An exchange was not completed: the other side did not know the digits, or gave up. After five, there are new digits.
+    private func countGuess(offer number: Int, digits: String) {
+        let replaced = state.withLockedValue { state -> Bool? in
+            guard var offer = state.offer, offer.number == number, offer.digits == digits, offer.user == nil
+            else { return nil }
+            offer.underWay -= 1
+            offer.guesses += 1
+            guard offer.guesses >= Self.guessesPerCode else {
+                state.offer = offer
+                return nil
+            }
+            guard offer.codes < Self.maximumCodes else {
+                offer.events.finish()
+                state.offer = nil
                 return false
             }
-            guard state.offer?.user == nil else { return false }
-            state.offer?.user = peer
+            offer.codes += 1
+            (offer.guesses, offer.underWay) = (0, 0)
+            offer.digits = Offer.newDigits()
+            state.offer = offer
+            offer.events.push(.replaced(offer.code))
             return true
         }
-        guard mayPair else { return false }
-        do throws(LoveseatError) { try database.addPairedPeer(peer) } catch {
-            LogDomain.listener.log(.error, "a peer cannot be paired: \(error.message)")
-            return false
-        }
-        return true
+        guard let replaced else { return }
+        LogDomain.listener.log(
+            .warning,
+            replaced
+                ? "somebody guessed at a pairing code \(Self.guessesPerCode) times: there are new digits"
+                : "somebody guesses at pairing codes: pairing has ended, start it again elsewhere"
+        )
     }
-}
-
-/// Judges one proof after the other, away from the event loops.
-private actor PairingQueue {
-    private let executor = QueueExecutor(label: "loveseat.pairing")
-
-    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
-
-    func run(_ body: @Sendable () -> Bool) -> Bool { body() }
 }

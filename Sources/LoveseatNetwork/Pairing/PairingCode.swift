@@ -3,17 +3,19 @@ public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel
 import LoveseatReplication
+import NIOConcurrencyHelpers
 
 /// What one person shows and another scans or types, so that two databases trust each other from then on.
 ///
 /// ```swift
-/// let code = try authenticator.makeCode(for: listener)        // show code.text as a QR code, or say code.digits
+/// let (code, events) = try authenticator.makeCode(for: listener)   // show code.text as a QR code, or say code.digits
 /// let peer = try await PairingCode(text: scanned).pair(with: database, identity: identity)   // on the other device
 /// ```
 ///
 /// It names the listener's URLs and pins its certificate, and has a secret that is good for one pairing within a short
-/// time. The six digits are the same secret in a form that one can say; who uses them types the URL too. Neither secret
-/// is ever sent: the client proves that it knows it, over both certificates (``PairingProof``).
+/// time. The six digits are for saying aloud; whoever uses them types the URL too. Neither secret is ever sent: each side
+/// proves to the other that it knows it, by CPace, which is bound to both certificates (`docs/extensions.md`). A listener that
+/// does not know the code learns nothing, and a stranger has one guess a connection and five for each six digits.
 public struct PairingCode: Hashable, Sendable {
     /// Where the listener is; several for several networks.
     public let urls: [URL]
@@ -92,8 +94,8 @@ public struct PairingCode: Hashable, Sendable {
     ///
     /// `identity`: what the database shows to that peer from now on.
     ///
-    /// - Throws: ``LoveseatError``: `httpAuthRequired` if the code is wrong, used or expired; an error of the network, of
-    ///   TLS, or of the disk.
+    /// - Throws: ``LoveseatError``: `httpAuthRequired` if the code is wrong, used or expired, or the listener does not know it;
+    ///   an error of the network, of TLS, or of the disk. Nothing is stored then.
     public func pair(with database: Database, identity: TLSIdentity) async throws(LoveseatError) -> PairedPeer
     {
         var failure = LoveseatError(.invalidParameter, "the pairing code names no URL")
@@ -114,55 +116,41 @@ public struct PairingCode: Hashable, Sendable {
     ) async throws(LoveseatError) -> PairedPeer {
         do {
             let address = try WebSocketAddress(url)
+            let seen = SeenCertificate()
             var options = ConnectionOptions()
             options.pinnedServerFingerprint = fingerprint
-            options.acceptsOnlySelfSigned = fingerprint == nil
-            let certificate = try await certificate(of: address, options)
-            options.pinnedServerFingerprint = certificate.fingerprint
-            let proof = try PairingProof(
-                secret: secret,
-                nonce: PairingProof.newNonce(),
-                listener: certificate.fingerprint,
-                client: identity.certs.first?.fingerprint ?? ""
-            )
-            options.credentials = BasicAuthenticator(username: proof.username, password: proof.password)
+            // The listener proves that it is the right one by the code, over its certificate.
+            options.acceptsAnyCertificate = fingerprint == nil
+            options.sawServerCertificate = { seen.note($0) }
             options.authenticator = ClientCertificateAuthenticator(identity: identity)
-            let connection = try await WebSocketClient(options: options).connect(to: address)
+            let initiator = try PairingInitiator(
+                secret: secret,
+                form: fingerprint == nil ? .digits : .text,
+                client: identity.certs.first?.fingerprint ?? "",
+                name: DeviceName.ofThisHost
+            )
+            let connection = try await WebSocketClient(options: options, pairing: (initiator, seen))
+                .connect(to: address)
             await connection.channel.close(code: 1000, reason: "")
+            guard let certificate = seen.certificate else { throw PairingInitiator.refused }
             let peer = PairedPeer(
-                name: certificate.commonName ?? "",
+                name: initiator.listenerName ?? certificate.commonName ?? "",
                 fingerprint: certificate.fingerprint,
                 urls: urls.map(\.absoluteString)
             )
             try database.addPairedPeer(peer)
             return peer
         } catch let error as LoveseatError where error.code == .httpAuthRequired {
-            throw LoveseatError(
-                .httpAuthRequired,
-                "the pairing code is wrong, used already, or too old: ask for a new one"
-            )
+            throw PairingInitiator.refused
         } catch { throw LoveseatError(network: error) }
     }
+}
 
-    /// The listener's certificate, which the proof is about. It is asked without a proof, and refuses.
-    private func certificate(of address: WebSocketAddress, _ options: ConnectionOptions) async throws
-        -> TLSCertificate
-    {
-        let seen = SeenCertificate()
-        var options = options
-        options.sawServerCertificate = { seen.note($0) }
-        do {
-            let connection = try await WebSocketClient(options: options).connect(to: address)
-            await connection.channel.close(code: 1000, reason: "")
-            throw LoveseatError(
-                .invalidParameter,
-                "the listener lets in everybody: there is nothing to pair with"
-            )
-        } catch let error as LoveseatError where error.code == .httpAuthRequired {
-            guard let certificate = seen.certificate else { throw error }
-            return certificate
-        }
-    }
+/// The certificate that was seen last.
+final class SeenCertificate: Sendable {
+    private let seen = NIOLockedValueBox<TLSCertificate?>(nil)
+    var certificate: TLSCertificate? { seen.withLockedValue { $0 } }
+    func note(_ certificate: TLSCertificate) { seen.withLockedValue { $0 = certificate } }
 }
 
 extension ReplicatorConfiguration {

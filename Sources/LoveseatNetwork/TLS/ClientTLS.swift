@@ -48,6 +48,8 @@ package final class ClientTLS: Sendable {
         if let leaf = chain.first { options.sawServerCertificate(leaf) }
         var rules = CertificateTrust.ServerRules()
         rules.pin = options.pinnedServerCertificate?.fingerprint ?? options.pinnedServerFingerprint
+        rules.pinnedCertificate = options.pinnedServerCertificate
+        rules.acceptsAny = options.acceptsAnyCertificate
         rules.onlySelfSigned = options.acceptsOnlySelfSigned
         rules.roots = options.rootCertificates
         Task(executorPreference: HandshakeExecutor.shared) { [self, rules] in

@@ -8,18 +8,13 @@ import NIOSSL
 
 /// TLS towards clients, with one identity for all of them.
 struct ListenerTLS: Sendable {
-    /// Whether clients are asked for a certificate, and which are good.
-    enum ClientCertificates: Sendable {
-        case notAsked
-        case required(@Sendable ([TLSCertificate]) async -> Bool)
-        /// Those that are shown are noted; somebody else judges them.
-        case noted
-    }
+    private let configuration: TLSConfiguration
+    private let authenticator: (any ListenerAuthenticator)?
+    /// Nil where clients show certificates: a session of one context cannot be resumed in another, so that no client comes
+    /// in by a handshake in which its certificate was not checked.
+    private let shared: NIOSSLContext?
 
-    private let context: NIOSSLContext
-    private let clients: ClientCertificates
-
-    init(identity: TLSIdentity, clients: ClientCertificates) throws(LoveseatError) {
+    init(identity: TLSIdentity, authenticator: (any ListenerAuthenticator)?) throws(LoveseatError) {
         do {
             var configuration = TLSConfiguration.makeServerConfiguration(
                 certificateChain: [],
@@ -27,43 +22,54 @@ struct ListenerTLS: Sendable {
             )
             try configuration.show(identity)
             configuration.minimumTLSVersion = .tlsv12
-            switch clients {
-            case .notAsked: configuration.certificateVerification = .none
-            case .required: configuration.certificateVerification = .noHostnameVerification
-            case .noted: configuration.certificateVerification = .optionalVerification
-            }
+            configuration.certificateVerification =
+                authenticator?.requestsClientCertificates != true
+                ? .none
+                : authenticator is ListenerCertificateAuthenticator
+                    ? .noHostnameVerification : .optionalVerification
             configuration.trustRoots = .certificates([])
-            context = try NIOSSLContext(configuration: configuration)
+            self.configuration = configuration
+            // Made in either case, since it says what is wrong with the identity.
+            let context = try NIOSSLContext(configuration: configuration)
+            shared = authenticator?.requestsClientCertificates == true ? nil : context
         } catch { throw LoveseatError(.crypto, "the listener's identity cannot be used: \(error)") }
-        self.clients = clients
+        self.authenticator = authenticator
     }
 
     /// The handlers to put in front of all others, and where the client's certificates are noted.
-    func makeHandlers() -> (handlers: [any ChannelHandler], shown: ShownCertificates) {
+    func makeHandlers(address: String) throws -> (handlers: [any ChannelHandler], shown: ShownCertificates) {
         let shown = ShownCertificates()
-        guard case .notAsked = clients else {
-            let clients = clients
-            let handler = NIOSSLServerHandler(context: context) { chain, answer in
-                let chain = chain.compactMap { try? TLSCertificate(der: $0.toDERBytes()) }
-                Task(executorPreference: HandshakeExecutor.shared) {
-                    if case .required(let isGood) = clients, await !isGood(chain) {
-                        return answer.succeed(.failed)
-                    }
-                    shown.note(chain)
-                    answer.succeed(.certificateVerified)
+        if let shared { return ([PlainTextRefusal(), NIOSSLServerHandler(context: shared)], shown) }
+        let certificateAuthenticator = authenticator as? ListenerCertificateAuthenticator
+        let context = try NIOSSLContext(configuration: configuration)
+        let handler = NIOSSLServerHandler(context: context) { chain, answer in
+            let chain = chain.compactMap { try? TLSCertificate(der: $0.toDERBytes()) }
+            Task(executorPreference: HandshakeExecutor.shared) {
+                var peer: PeerIdentity?
+                if let certificateAuthenticator {
+                    let client = ConnectingClient(address: address, certificates: chain)
+                    peer = await certificateAuthenticator.authenticate(client)
+                    guard peer != nil else { return answer.succeed(.failed) }
                 }
+                shown.note(.init(certificates: chain, peer: peer))
+                answer.succeed(.certificateVerified)
             }
-            return ([PlainTextRefusal(), handler], shown)
         }
-        return ([PlainTextRefusal(), NIOSSLServerHandler(context: context)], shown)
+        return ([PlainTextRefusal(), handler], shown)
     }
 }
 
-/// The certificates that a client showed in its handshake.
+/// The certificates that a client showed in the handshake of this connection.
 final class ShownCertificates: Sendable {
-    private let chain = NIOLockedValueBox<[TLSCertificate]>([])
-    var all: [TLSCertificate] { chain.withLockedValue { $0 } }
-    func note(_ certificates: [TLSCertificate]) { chain.withLockedValue { $0 = certificates } }
+    struct Outcome: Sendable {
+        var certificates: [TLSCertificate] = []
+        /// Who they belong to, if they were judged in the handshake.
+        var peer: PeerIdentity?
+    }
+
+    private let noted = NIOLockedValueBox(Outcome())
+    var outcome: Outcome { noted.withLockedValue { $0 } }
+    func note(_ outcome: Outcome) { noted.withLockedValue { $0 = outcome } }
 }
 
 /// Tells clients that speak HTTP in the clear to a TLS port so, as web servers do.

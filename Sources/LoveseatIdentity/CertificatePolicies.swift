@@ -1,0 +1,72 @@
+import Foundation
+import SwiftASN1
+import X509
+
+/// Checks a chain to a pinned certificate: every issuer must be an authority, and everything below the pinned certificate must be
+/// valid today. Signatures are checked by the verifier. The host's name and the pin's own expiration do not count.
+struct PinnedRootPolicy: VerifierPolicy {
+    let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [
+        .X509ExtensionID.basicConstraints, .X509ExtensionID.keyUsage, .X509ExtensionID.extendedKeyUsage,
+        .X509ExtensionID.subjectAlternativeName,
+    ]
+
+    func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) async -> PolicyEvaluationResult {
+        let now = Date()
+        for (place, certificate) in chain.enumerated() {
+            let isRoot = place == chain.count - 1
+            guard isRoot || (certificate.notValidBefore...certificate.notValidAfter).contains(now) else {
+                return .failsToMeetPolicy(reason: "\(certificate.subject) is not valid today")
+            }
+            guard place == 0 || Self.mayIssue(certificate, authoritiesBelow: place - 1) else {
+                return .failsToMeetPolicy(reason: "\(certificate.subject) is not an authority")
+            }
+        }
+        return .meetsPolicy
+    }
+
+    private static func mayIssue(_ certificate: Certificate, authoritiesBelow: Int) -> Bool {
+        guard case .isCertificateAuthority(let limit)? = try? certificate.extensions.basicConstraints,
+            limit.map({ authoritiesBelow <= $0 }) ?? true
+        else { return false }
+        do { return try certificate.extensions.keyUsage?.keyCertSign ?? true } catch { return false }
+    }
+}
+
+/// Refuses wildcards other than the whole first label of a name below a domain: `*` alone, `*.org`, and `a*.example.org`.
+/// Stands beside X509's own check of names, which takes them.
+struct WildcardPolicy: VerifierPolicy {
+    /// Nil for an address, which no name matches.
+    let host: String?
+    let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = []
+
+    func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) async -> PolicyEvaluationResult {
+        guard let host else { return .meetsPolicy }
+        let alternatives = try? chain.leaf.extensions.subjectAlternativeNames
+        let names: [String] =
+            alternatives.map { alternatives in
+                alternatives.compactMap { name in
+                    guard case .dnsName(let name) = name else { return nil }
+                    return name
+                }
+            }
+            ?? chain.leaf.subject.lazy.flatMap { $0 }
+            .filter { $0.type == .RDNAttributeType.commonName }
+            .map { String(describing: $0.value) }
+        return names.contains { Self.matches($0, host) }
+            ? .meetsPolicy : .failsToMeetPolicy(reason: "it is not for \(host)")
+    }
+
+    static func matches(_ pattern: String, _ host: String) -> Bool {
+        if normalized(pattern) == normalized(host) { return true }
+        let pattern = normalized(pattern).split(separator: ".", omittingEmptySubsequences: false)
+        let host = normalized(host).split(separator: ".", omittingEmptySubsequences: false)
+        return pattern.count >= 3 && pattern.count == host.count && pattern[0] == "*"
+            && !host[0].isEmpty && pattern.dropFirst() == host.dropFirst()
+            && !pattern.dropFirst().contains { $0.isEmpty || $0.contains("*") }
+    }
+
+    private static func normalized(_ name: String) -> String {
+        let name = name.lowercased()
+        return name.hasSuffix(".") ? String(name.dropLast()) : name
+    }
+}

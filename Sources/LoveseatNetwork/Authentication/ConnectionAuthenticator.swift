@@ -1,0 +1,116 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import NIOConcurrencyHelpers
+import NIOHTTP1
+
+/// Decides whether a client is admitted to a listener, before anything behind it can be seen.
+final class ConnectionAuthenticator: Sendable {
+    /// What a connection's request leads to.
+    enum Answer: Sendable {
+        case admitted(PeerIdentity)
+        /// The listener has proved itself in a pairing; the client has to prove itself with its next request.
+        case challenged(ListenerPairingAuthenticator.Run)
+    }
+
+    private let authenticator: (any ListenerAuthenticator)?
+    private let throttle = NIOLockedValueBox(LoginThrottle())
+
+    /// The fingerprint of the listener's certificate, to which pairing is bound.
+    private let fingerprint: String
+
+    init(_ authenticator: (any ListenerAuthenticator)?, fingerprint: String?) {
+        self.authenticator = authenticator
+        self.fingerprint = fingerprint ?? ""
+    }
+
+    /// Decides about a request. `shown`: what came of the TLS handshake; nil without TLS. `run`: the pairing that the connection
+    /// has begun.
+    func answer(
+        _ headers: HTTPHeaders,
+        address: String,
+        shown: ShownCertificates.Outcome?,
+        run: ListenerPairingAuthenticator.Run?
+    ) async throws(UpgradeJudge.Refusal) -> Answer {
+        let certificates = shown?.certificates ?? []
+        guard let authenticator else {
+            return .admitted(PeerIdentity(certificates: certificates, address: address))
+        }
+        let authorization = headers.first(name: "Authorization")
+        let client = ConnectingClient(
+            address: address,
+            certificates: certificates,
+            credentials: authorization.flatMap { UpgradeHeaders.credentials($0) }
+                .map { BasicAuthenticator(username: $0.username, password: $0.password) },
+            authorization: authorization
+        )
+        if authenticator is ListenerCertificateAuthenticator {
+            // It was asked in the handshake of this very connection, or nobody is admitted.
+            guard let peer = shown?.peer else { throw .unauthorized }
+            return .admitted(peer)
+        }
+        if let pairing = authenticator as? ListenerPairingAuthenticator,
+            let header = authorization.flatMap({ PairingHeader($0) })
+        {
+            return try await pair(pairing, header, client, run)
+        }
+        guard run == nil else { throw .unauthorized }
+        // A client that shows nothing guesses nothing, and an app's own authenticator may know it by its address.
+        let guesses = authorization != nil || !certificates.isEmpty
+        guard guesses || !Self.needsProof(authenticator) else { throw .unauthorized }
+        let peer = try await throttled(address, user: client.credentials?.username ?? "") {
+            await authenticator.authenticate(client)
+        }
+        return .admitted(peer)
+    }
+
+    /// A client has been told that it may come in.
+    func answered(_ peer: PeerIdentity) {
+        (authenticator as? ListenerPairingAuthenticator)?.answered(peer.certificates)
+    }
+
+    private static func needsProof(_ authenticator: any ListenerAuthenticator) -> Bool {
+        authenticator is ListenerPasswordAuthenticator || authenticator is ListenerPairingAuthenticator
+    }
+
+    private func pair(
+        _ pairing: ListenerPairingAuthenticator,
+        _ header: PairingHeader,
+        _ client: ConnectingClient,
+        _ run: ListenerPairingAuthenticator.Run?
+    ) async throws(UpgradeJudge.Refusal) -> Answer {
+        guard let run else {
+            let run = try await throttled(client.address, user: "", counts: false) {
+                pairing.begin(header, client, listener: fingerprint)
+            }
+            return .challenged(run)
+        }
+        let peer = try await throttled(client.address, user: "") { pairing.complete(run, header) }
+        return .admitted(peer)
+    }
+
+    /// Waits for the attempt's turn. `counts`: whether nil is a failed attempt.
+    private func throttled<Value: Sendable>(
+        _ address: String,
+        user: String,
+        counts: Bool = true,
+        _ attempt: () async -> Value?
+    ) async throws(UpgradeJudge.Refusal) -> Value {
+        let network = PeerAddress.network(of: address)
+        switch throttle.withLockedValue({ $0.ask(network, user: user, now: Self.now) }) {
+        case .after(0): break
+        case .after(let seconds):
+            // A client that gives up ends the connection; the attempt still takes its turn.
+            try? await Task.sleep(for: .seconds(seconds))
+        case .refused(let seconds): throw .tooManyAttempts(retryAfter: Int(seconds.rounded(.up)))
+        }
+        guard let value = await attempt() else {
+            if counts { throttle.withLockedValue { $0.failed(network, user: user, now: Self.now) } }
+            throw .unauthorized
+        }
+        if counts { throttle.withLockedValue { $0.succeeded(network, user: user) } }
+        return value
+    }
+
+    private static var now: Double { ProcessInfo.processInfo.systemUptime }
+}

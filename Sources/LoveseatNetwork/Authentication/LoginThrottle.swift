@@ -1,0 +1,120 @@
+/// Slows down guessing at passwords. Pure: times are seconds of somebody else's clock.
+///
+/// Failures count for the pair of an address and a user name, for the address, and for the user name, each with its own
+/// allowance. An attempt waits as long as the strictest of the three says. Only the pair refuses attempts outright: a right
+/// password from a busy address, or for a user name that strangers guess at, waits for ``maximumSharedWait`` at most. A success
+/// takes back the failures of its own pair, and no others.
+package struct LoginThrottle: Sendable {
+    /// Failures of one user name from one address before attempts wait.
+    package static let freeFailures = 3
+    private static let freeAddressFailures = 15
+    private static let freeUserFailures = 30
+    private static let firstDelay = 0.5
+    private static let longestDelay = 30.0
+    /// An attempt of a pair that would have to wait longer is refused at once, in seconds.
+    package static let longestWait = 5.0
+    /// What an attempt waits because of others' failures, in seconds.
+    package static let maximumSharedWait = 2.0
+    private static let forgetAfter = 600.0
+    private static let maximumEntries = 10_000
+    /// Of a user name, in bytes; names that differ only beyond that are slowed down together.
+    private static let maximumName = 128
+
+    private enum Key: Hashable {
+        case pair(address: String, user: String)
+        case address(String)
+        case user(String)
+    }
+
+    private struct Entry {
+        var failures = 0
+        var notBefore = 0.0
+        var lastFailure = 0.0
+    }
+
+    private var entries: [Key: Entry] = [:]
+
+    package init() {}
+
+    /// How many pairs, addresses and names are remembered.
+    package var count: Int { entries.count }
+
+    /// What an attempt may do.
+    package enum Permission: Hashable {
+        /// Go on after so many seconds.
+        case after(Double)
+        /// Come back in so many seconds.
+        case refused(retryAfter: Double)
+    }
+
+    private static func keys(_ address: String, _ user: String) -> (pair: Key, shared: [(Key, free: Int)]) {
+        let user = String(decoding: user.utf8.prefix(maximumName), as: UTF8.self)
+        return (
+            .pair(address: address, user: user),
+            [(.address(address), freeAddressFailures), (.user(user), freeUserFailures)]
+        )
+    }
+
+    /// An address wants to try a user name.
+    package mutating func ask(_ address: String, user: String = "", now: Double) -> Permission {
+        let (pair, shared) = Self.keys(address, user)
+        let own = wait(of: pair, free: Self.freeFailures, now: now)
+        guard own <= Self.longestWait else { return .refused(retryAfter: own) }
+        let others = shared.map { min(wait(of: $0.0, free: $0.free, now: now), Self.maximumSharedWait) }
+        // The next one queues behind this.
+        queue(pair, free: Self.freeFailures, now: now)
+        for (key, free) in shared { queue(key, free: free, now: now) }
+        return .after(max(own, others.max() ?? 0))
+    }
+
+    package mutating func failed(_ address: String, user: String = "", now: Double) {
+        let (pair, shared) = Self.keys(address, user)
+        for (key, free) in [(pair, Self.freeFailures)] + shared.map({ ($0.0, $0.free) }) {
+            if entries[key] == nil, entries.count >= Self.maximumEntries { forgetOldest() }
+            var entry = entries[key] ?? Entry()
+            entry.failures += 1
+            entry.lastFailure = now
+            if entry.failures >= free {
+                entry.notBefore = max(entry.notBefore, now + Self.delay(entry.failures - free))
+            }
+            entries[key] = entry
+        }
+    }
+
+    package mutating func succeeded(_ address: String, user: String = "") {
+        let (pair, shared) = Self.keys(address, user)
+        guard let own = entries.removeValue(forKey: pair)?.failures else { return }
+        for (key, _) in shared {
+            guard var entry = entries[key] else { continue }
+            entry.failures -= own
+            entries[key] = entry.failures > 0 ? entry : nil
+        }
+    }
+
+    private mutating func wait(of key: Key, free: Int, now: Double) -> Double {
+        guard let entry = entries[key] else { return 0 }
+        guard now - entry.lastFailure < Self.forgetAfter else {
+            entries[key] = nil
+            return 0
+        }
+        return entry.failures >= free ? max(0, entry.notBefore - now) : 0
+    }
+
+    private mutating func queue(_ key: Key, free: Int, now: Double) {
+        guard let entry = entries[key], entry.failures >= free else { return }
+        entries[key]?.notBefore = max(now, entry.notBefore) + Self.delay(entry.failures - free)
+    }
+
+    /// Forgets half of the entries, so that it is seldom done.
+    private mutating func forgetOldest() {
+        let times = entries.values.map(\.lastFailure).sorted()
+        let middle = times[times.count / 2]
+        entries = entries.filter { $0.value.lastFailure > middle }
+        if entries.count >= Self.maximumEntries { entries = [:] }
+    }
+
+    private static func delay(_ failures: Int) -> Double {
+        // 2^10 is beyond the longest already.
+        min(longestDelay, firstDelay * Double(1 << min(failures, 10)))
+    }
+}

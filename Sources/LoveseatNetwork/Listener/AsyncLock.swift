@@ -1,0 +1,36 @@
+import NIOConcurrencyHelpers
+
+/// Lets one task in at a time, in the order in which they came. It is not reentrant.
+final class AsyncLock: Sendable {
+    private struct State {
+        var isHeld = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    func acquire() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLockedValue { state in
+                guard state.isHeld else {
+                    state.isHeld = true
+                    return true
+                }
+                state.waiters.append(continuation)
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func release() {
+        let next = state.withLockedValue { state -> CheckedContinuation<Void, Never>? in
+            guard !state.waiters.isEmpty else {
+                state.isHeld = false
+                return nil
+            }
+            return state.waiters.removeFirst()
+        }
+        next?.resume()
+    }
+}

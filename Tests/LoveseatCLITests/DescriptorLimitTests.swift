@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+
+/// A server that has no file descriptors left.
+@Suite(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/stat"))) struct DescriptorLimitTests {
+    /// Seconds of processor time that a process has used, from `/proc`.
+    private func processorTime(_ process: Process) throws -> Double {
+        let text = try String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)
+        let fields = try #require(text.split(separator: ")").last).split(separator: " ")
+        // 14 and 15 of all, of which two stand before the parenthesis; in hundredths.
+        return [11, 12].reduce(0) { $0 + (Double(fields[$1]) ?? 0) / 100 }
+    }
+
+    @Test func `accepting waits while there are no file descriptors`() throws {
+        let folder = try CommandLineFolder()
+        try folder.run("put", "a", "d", "{}")
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = [
+            "-c", "ulimit -n 64; exec \"$0\" serve a --no-tls --quiet --interface 127.0.0.1",
+            try CommandLineFolder.program.path,
+        ]
+        process.currentDirectoryURL = URL(filePath: folder.path)
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        defer { process.terminate() }
+        var line = ""
+        while !line.contains("\n") {
+            let piece = output.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "the listener ended by itself")
+            line += String(decoding: piece, as: UTF8.self)
+        }
+        let url = line.trimmingCharacters(in: .whitespacesAndNewlines)
+        let port = try #require(URL(string: url)?.port.flatMap { UInt16(exactly: $0) })
+        let peers = try (0..<100).map { _ in try HostilePeer(port: port, upgrades: false) }
+        // Over two seconds a process that tries again and again uses most of a processor.
+        let before = try processorTime(process)
+        Thread.sleep(forTimeInterval: 2)
+        #expect(try processorTime(process) - before < 1)
+        withExtendedLifetime(peers) {}
+    }
+}

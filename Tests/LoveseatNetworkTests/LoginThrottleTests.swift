@@ -1,0 +1,73 @@
+import LoveseatNetwork
+import Testing
+
+/// How guessing at passwords is slowed down, and who is not slowed down by it.
+struct LoginThrottleTests {
+    private func refusals(_ throttle: inout LoginThrottle, _ address: String, _ user: String, now: Double)
+        -> Double?
+    {
+        guard case .refused(let seconds) = throttle.ask(address, user: user, now: now) else { return nil }
+        return seconds
+    }
+
+    private func wait(_ throttle: inout LoginThrottle, _ address: String, _ user: String, now: Double)
+        -> Double?
+    {
+        guard case .after(let seconds) = throttle.ask(address, user: user, now: now) else { return nil }
+        return seconds
+    }
+
+    @Test func `each failure makes a user name wait longer at an address, and time forgets`() {
+        var throttle = LoginThrottle()
+        for _ in 0..<LoginThrottle.freeFailures {
+            #expect(throttle.ask("a", user: "ana", now: 0) == .after(0))
+            throttle.failed("a", user: "ana", now: 0)
+        }
+        #expect(throttle.ask("a", user: "ana", now: 0) == .after(0.5))
+        // Attempts at once queue behind each other instead of sharing the wait.
+        #expect(throttle.ask("a", user: "ana", now: 0) == .after(1))
+        #expect(throttle.ask("b", user: "ana", now: 0) == .after(0))
+        for _ in 0..<6 { throttle.failed("a", user: "ana", now: 1) }
+        let seconds = refusals(&throttle, "a", "ana", now: 1) ?? 0
+        #expect(seconds > LoginThrottle.longestWait && seconds <= 40)
+        #expect(throttle.ask("a", user: "ana", now: 700) == .after(0))
+    }
+
+    @Test func `a success does not clear the failures of other user names at the same address`() {
+        var throttle = LoginThrottle()
+        for _ in 0..<9 {
+            throttle.failed("a", user: "ana", now: 0)
+            // An attacker with an account of their own logs in between the guesses.
+            throttle.succeeded("a", user: "eve")
+        }
+        #expect(refusals(&throttle, "a", "ana", now: 0) != nil)
+    }
+
+    @Test func `guesses at one user name from many addresses are slowed down together`() {
+        var throttle = LoginThrottle()
+        for number in 0..<200 { throttle.failed("\(number)", user: "ana", now: 0) }
+        #expect(wait(&throttle, "new", "ana", now: 0) ?? 0 > 0)
+        #expect(throttle.ask("new", user: "bob", now: 0) == .after(0))
+    }
+
+    @Test func `a right password from a busy address is let in within two seconds`() {
+        var throttle = LoginThrottle()
+        for number in 0..<500 { throttle.failed("office", user: "guess \(number % 7)", now: 0) }
+        for _ in 0..<500 { throttle.failed("elsewhere", user: "ana", now: 0) }
+        for _ in 0..<20 {
+            let seconds = wait(&throttle, "office", "ana", now: 0)
+            #expect(seconds.map { $0 <= LoginThrottle.maximumSharedWait } == true)
+        }
+    }
+
+    @Test func `a million names and addresses cost bounded memory`() {
+        var throttle = LoginThrottle()
+        let long = String(repeating: "x", count: 10_000)
+        for number in 0..<30_000 {
+            throttle.failed("\(number)", user: "\(number)\(long)", now: Double(number) / 100)
+        }
+        #expect(throttle.count <= 10_000)
+        for _ in 0..<3 { throttle.failed("29999", user: "z", now: 300) }
+        #expect(throttle.ask("29999", user: "z", now: 300) != .after(0))
+    }
+}

@@ -1,0 +1,233 @@
+import Foundation
+import LoveseatCore
+import LoveseatIdentity
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatTesting
+import NIOConcurrencyHelpers
+import Testing
+
+/// Whom a replicator and a listener trust when the other side has read the specification with bad intentions.
+struct TrustTests {
+    private let scratch: Scratch
+    private let near: Database
+    private let far: Database
+
+    init() throws {
+        scratch = try Scratch()
+        near = try scratch.database("near")
+        far = try scratch.database("far")
+        try near.defaultCollection().save(Document(id: "secret"))
+    }
+
+    private func identity(
+        _ name: String,
+        _ usages: KeyUsages = [.serverAuth, .clientAuth],
+        hosts: String? = nil,
+        expiration: Date? = nil,
+        issuer: TLSIdentity? = nil
+    ) throws -> TLSIdentity {
+        var attributes = [certAttrCommonName: name]
+        attributes[certAttrHostname] = hosts
+        return try TLSIdentity.createIdentity(
+            for: usages,
+            attributes: attributes,
+            expiration: expiration,
+            issuer: issuer,
+            label: nil
+        )
+    }
+
+    /// An identity that shows other certificates behind its own.
+    private func identity(_ own: TLSIdentity, appending others: [TLSCertificate]) throws -> TLSIdentity {
+        try TLSIdentity.importIdentity(
+            withCertificates: ((own.certs.first.map { [$0] } ?? []) + others).map(\.pem).joined(),
+            privateKey: try own.pem(passphrase: nil),
+            label: nil
+        )
+    }
+
+    private func serve(
+        _ identity: TLSIdentity,
+        _ authenticator: (any ListenerAuthenticator)? = nil
+    ) async throws -> URLEndpointListener {
+        var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
+        configuration.networkInterface = "127.0.0.1"
+        configuration.handshakeSeconds = 600
+        configuration.tlsIdentity = identity
+        configuration.authenticator = authenticator
+        let listener = URLEndpointListener(configuration)
+        try await listener.start()
+        return listener
+    }
+
+    private func sync(
+        _ listener: URLEndpointListener,
+        host: String = "127.0.0.1",
+        _ change: (inout ReplicatorConfiguration) -> Void
+    ) async throws -> LoveseatError.Code? {
+        let url = try #require(URL(string: "wss://\(host):\(listener.port ?? 0)/far"))
+        var configuration = ReplicatorConfiguration(
+            collections: [try near.defaultCollection()],
+            target: URLEndpoint(url)
+        )
+        configuration.maxAttempts = 1
+        change(&configuration)
+        let replicator = Replicator(configuration)
+        replicator.start()
+        return await replicator.waitUntilStopped().error?.code
+    }
+
+    // MARK: Pins
+
+    @Test func `a pinned certificate that an attacker appends to their own chain opens nothing`() async throws
+    {
+        let (right, eve) = (try identity("kiosk"), try identity("kiosk"))
+        let pinned = try #require(right.certs.first)
+        let listener = try await serve(try identity(eve, appending: [pinned]))
+        #expect(try await sync(listener) { $0.pinnedServerCertificate = pinned } == .tlsCertUnknownRoot)
+        #expect(
+            try await sync(listener) { $0.pinnedServerFingerprint = pinned.fingerprint }
+                == .tlsCertUnknownRoot
+        )
+        let url = try #require(listener.urls?.first)
+        let peer = PairedPeer(name: "kiosk", fingerprint: pinned.fingerprint, urls: [url.absoluteString])
+        #expect(try await sync(listener) { $0.trust(peer, identity: eve) } == .tlsCertUnknownRoot)
+        #expect(try far.defaultCollection().count == 0)
+        await listener.stop()
+    }
+
+    @Test func `a scanned code is not used with an attacker who appends the pinned certificate`() async throws
+    {
+        let (right, eve) = (try identity("kiosk"), try identity("kiosk"))
+        let pairing = ListenerPairingAuthenticator(database: far)
+        let listener = try await serve(right, pairing)
+        let (code, _) = try pairing.makeCode(for: listener)
+        let hers = try await serve(try identity(eve, appending: right.certs), pairing)
+        let text = code.text.replacing(":\(listener.port ?? 0)/", with: ":\(hers.port ?? 0)/")
+        #expect(text != code.text)
+        let error = await #expect(throws: LoveseatError.self) {
+            try await PairingCode(text: text).pair(with: near, identity: eve)
+        }
+        #expect(error?.code == .tlsCertUnknownRoot)
+        #expect(try near.pairedPeers().isEmpty && far.pairedPeers().isEmpty)
+        await hers.stop()
+        await listener.stop()
+    }
+
+    @Test func `a pinned authority vouches for what it signed, whether or not it is sent`() async throws {
+        let authority = try identity("CA", .certificateAuthority)
+        let root = try #require(authority.certs.first)
+        let middle = try identity("Middle", .certificateAuthority, issuer: authority)
+        let leaf = try identity("elsewhere", issuer: middle)
+        let whole = try await serve(leaf)
+        #expect(try await sync(whole) { $0.pinnedServerCertificate = root } == nil)
+        #expect(try await sync(whole) { $0.pinnedServerFingerprint = root.fingerprint } == nil)
+        await whole.stop()
+        let withoutRoot = try await serve(try identity(leaf, appending: Array(middle.certs.prefix(1))))
+        #expect(try await sync(withoutRoot) { $0.pinnedServerCertificate = root } == nil)
+        await withoutRoot.stop()
+    }
+
+    @Test func `a pinned certificate that is not an authority vouches for nobody`() async throws {
+        let device = try identity("kiosk")
+        let issued = try identity("eve", issuer: device)
+        let listener = try await serve(issued)
+        let pinned = try #require(device.certs.first)
+        #expect(try await sync(listener) { $0.pinnedServerCertificate = pinned } == .tlsCertUnknownRoot)
+        await listener.stop()
+    }
+
+    @Test func `an authority of the same name and another key is not the pinned one`() async throws {
+        let (right, wrong) = (
+            try identity("CA", .certificateAuthority), try identity("CA", .certificateAuthority)
+        )
+        let leaf = try identity("kiosk", issuer: wrong)
+        let root = try #require(right.certs.first)
+        let listener = try await serve(try identity(leaf, appending: [root]))
+        #expect(
+            try await sync(listener) { $0.pinnedServerFingerprint = root.fingerprint } == .tlsCertUnknownRoot
+        )
+        #expect(try await sync(listener) { $0.pinnedServerCertificate = root } == .tlsCertUnknownRoot)
+        await listener.stop()
+    }
+
+    // MARK: Names
+
+    @Test(arguments: [("*", false), ("*.localhost", false), ("local*", false), ("localhost", true)])
+    func `a wildcard stands for one label below a domain, and never for a whole host`(
+        _ names: String,
+        _ isGood: Bool
+    ) async throws {
+        let authority = try identity("CA", .certificateAuthority)
+        let listener = try await serve(try identity("x", hosts: names, issuer: authority))
+        #expect(
+            try await sync(listener, host: "localhost") { $0.rootCertificates = authority.certs }
+                == (isGood ? nil : .tlsCertUntrusted)
+        )
+        #expect(try await sync(listener) { $0.rootCertificates = authority.certs } == .tlsCertUntrusted)
+        await listener.stop()
+    }
+
+    // MARK: Resumed sessions
+
+    /// Speaks TLS through `openssl s_client`, which resumes sessions; returns what the listener says.
+    private func exchange(_ listener: URLEndpointListener, _ identity: TLSIdentity, _ arguments: [String])
+        throws -> String
+    {
+        let pem = "\(scratch.path)/client.pem"
+        try identity.pem(passphrase: nil).write(toFile: pem, atomically: true, encoding: .utf8)
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments =
+            ["openssl", "s_client", "-connect", "127.0.0.1:\(listener.port ?? 0)", "-cert", pem, "-key", pem]
+            + ["-quiet", "-ign_eof"] + arguments
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        input.fileHandleForWriting.write(Data("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+        let answer = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: answer, as: UTF8.self)
+    }
+
+    @Test(arguments: ["-tls1_2", "-tls1_3"])
+    func `a resumed session does not spare a client the authenticator`(_ version: String) async throws {
+        let isForgotten = NIOLockedValueBox(false)
+        let asked = NIOLockedValueBox(0)
+        let listener = try await serve(
+            try identity("kiosk"),
+            ListenerCertificateAuthenticator { _ in
+                asked.withLockedValue { $0 += 1 }
+                return !isForgotten.withLockedValue { $0 }
+            }
+        )
+        let (client, session) = (try identity("ana"), "\(scratch.path)/session\(version)")
+        let first = try exchange(listener, client, [version, "-sess_out", session])
+        #expect(first.hasPrefix("HTTP/1.1 404"))
+        try #require(FileManager.default.fileExists(atPath: session))
+        isForgotten.withLockedValue { $0 = true }
+        #expect(try exchange(listener, client, [version, "-sess_in", session]) == "")
+        #expect(asked.withLockedValue { $0 } == 2)
+        await listener.stop()
+    }
+
+    @Test func `a paired peer that is forgotten is refused with a session that it had`() async throws {
+        let client = try identity("ana")
+        let fingerprint = try #require(client.certs.first?.fingerprint)
+        try far.addPairedPeer(PairedPeer(name: "ana", fingerprint: fingerprint, urls: []))
+        let listener = try await serve(
+            try identity("kiosk"),
+            ListenerPairingAuthenticator(database: far)
+        )
+        let session = "\(scratch.path)/session"
+        #expect(try exchange(listener, client, ["-sess_out", session]).hasPrefix("HTTP/1.1 404"))
+        // The certificate is known in the second connection too, which only a whole handshake shows.
+        #expect(try exchange(listener, client, ["-sess_in", session]).hasPrefix("HTTP/1.1 404"))
+        try far.removePairedPeer(fingerprint: fingerprint)
+        #expect(try exchange(listener, client, ["-sess_in", session]).hasPrefix("HTTP/1.1 401"))
+        await listener.stop()
+    }
+}
