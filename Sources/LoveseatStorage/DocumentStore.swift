@@ -35,7 +35,8 @@ package final class DocumentStore: Sendable {
     private let snapshots: any DatabaseReader
     private let rows: DatabaseQueue
     private let lock: FolderLock?
-    private let ancestorBodiesKept: Int
+    private let ancestorBodiesKept: Atomic<Int>
+    private let syncsFully: Atomic<Bool>
     package let blobs: BlobFiles
     package let changes = ChangeHub()
     /// 0, or the thread that is inside a write transaction.
@@ -78,7 +79,7 @@ package final class DocumentStore: Sendable {
                 rows: rows,
                 lock: lock,
                 blobs: blobs,
-                ancestorBodiesKept: options.ancestorBodiesKept
+                options: options
             )
         }
     }
@@ -99,7 +100,7 @@ package final class DocumentStore: Sendable {
                 rows: rows,
                 lock: nil,
                 blobs: blobs,
-                ancestorBodiesKept: 0
+                options: options
             )
         }
     }
@@ -124,7 +125,7 @@ package final class DocumentStore: Sendable {
                 rows: queue,
                 lock: nil,
                 blobs: blobs,
-                ancestorBodiesKept: options.ancestorBodiesKept
+                options: options
             )
         }
     }
@@ -205,9 +206,10 @@ package final class DocumentStore: Sendable {
         rows: DatabaseQueue,
         lock: FolderLock?,
         blobs: BlobFiles,
-        ancestorBodiesKept: Int
+        options: Options
     ) throws {
-        self.ancestorBodiesKept = ancestorBodiesKept
+        ancestorBodiesKept = Atomic(options.ancestorBodiesKept)
+        syncsFully = Atomic(options.fullSync)
         self.writer = writer
         self.snapshots = snapshots
         self.rows = rows
@@ -215,6 +217,17 @@ package final class DocumentStore: Sendable {
         self.blobs = blobs
         let loaded = try writer.unsafeRead { try CollectionTable.load($0) }
         catalog.withLock { $0 = loaded }
+    }
+
+    /// Whether a commit reaches the disk before it returns.
+    package var isFullSync: Bool { syncsFully.load(ordering: .acquiring) }
+
+    /// Takes over what another opener asks for beyond what the store does already.
+    package func tighten(_ options: Options) throws(LoveseatError) {
+        ancestorBodiesKept.max(options.ancestorBodiesKept, ordering: .relaxed)
+        guard options.fullSync, !isFullSync else { return }
+        try Self.wrapping { try maintain { try $0.execute(sql: "PRAGMA synchronous = FULL") } }
+        syncsFully.store(true, ordering: .releasing)
     }
 
     /// Closes every connection. Waits for transactions under way.
@@ -266,7 +279,7 @@ package final class DocumentStore: Sendable {
                 database: db,
                 blobs: blobs,
                 catalog: start,
-                ancestorBodiesKept: ancestorBodiesKept
+                ancestorBodiesKept: ancestorBodiesKept.load(ordering: .relaxed)
             )
             writing.withLock { $0.value = transaction }
             defer {
@@ -307,8 +320,19 @@ package final class DocumentStore: Sendable {
     }
 
     /// Runs SQL that no transaction may surround, on the writer.
+    ///
+    /// - Throws: `transactionNotClosed` inside ``write(_:)`` of the same thread.
     func maintain<T>(_ body: (Database) throws -> T) throws -> T {
-        try writer.writeWithoutTransaction(body)
+        try requireNoTransaction()
+        return try writer.writeWithoutTransaction(body)
+    }
+
+    func requireNoTransaction() throws(LoveseatError) {
+        guard isWritingHere else { return }
+        throw LoveseatError(
+            .transactionNotClosed,
+            "this cannot be done inside a batch: do it before the batch or after it"
+        )
     }
 
     // MARK: Collections

@@ -12,6 +12,7 @@ private import Darwin
 extension DocumentStore {
     /// Removes blobs that no document refers to, and gives free pages back to the file system.
     package func compact() throws -> (blobs: Int, bytes: UInt64) {
+        try requireNoTransaction()
         let sizeBefore = try databaseSize()
         let freed = try blobs.collectGarbage { try read { try $0.referencedBlobs() } }
         try maintain { db in
@@ -40,6 +41,7 @@ extension DocumentStore {
 
     /// Looks at everything stored, and returns a sentence for each thing that is wrong.
     package func check() throws -> [String] {
+        try requireNoTransaction()
         var problems: [String] = []
         try read { transaction in
             let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
@@ -82,6 +84,7 @@ extension DocumentStore {
 
     /// Writes a copy of everything into an empty folder, with an identity of its own.
     package func copy(to folder: String) throws {
+        try requireNoTransaction()
         guard mkdir(folder, 0o755) == 0 else { throw BlobFiles.failure("make", folder) }
         try maintain { try $0.execute(sql: "VACUUM INTO ?", arguments: ["\(folder)/db.sqlite"]) }
         let target = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
