@@ -57,6 +57,7 @@ enum Main {
         // A reader that goes away, as `head` does, ends a write with an error, not the process with a signal.
         signal(SIGPIPE, SIG_IGN)
         do {
+            try refuseDamagedArguments()
             var command = try LoveseatCommand.parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
@@ -75,6 +76,16 @@ enum Main {
             LoveseatCommand.exit(withError: error)
         }
     }
+
+    /// Swift mends arguments that are not UTF-8, which would save something else than was given.
+    private static func refuseDamagedArguments() throws {
+        for (number, argument) in CommandLine.arguments.enumerated() {
+            guard argument.unicodeScalars.contains("\u{FFFD}"), let given = CommandLine.unsafeArgv[number],
+                String(validatingCString: given) == nil
+            else { continue }
+            throw LoveseatError(.invalidJSON, "argument \(number) is not UTF-8")
+        }
+    }
 }
 
 extension LoveseatError {
@@ -83,7 +94,7 @@ extension LoveseatError {
         switch code {
         case .notFound, .unknownHost, .httpNotFound, .cantOpenFile: 66
         case .badDocID, .invalidJSON, .decodingError, .encodingError, .corruptData, .corruptRevisionData,
-            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict, .crypto:
+            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict, .crypto, .unexpectedError:
             65
         case .invalidParameter, .invalidURL, .unsupported: 64
         case .busy: 75
@@ -92,7 +103,7 @@ extension LoveseatError {
             .tlsClientCertRequired, .tlsClientCertRejected, .tlsCertUnknownRoot:
             77
         case .remoteError, .webSocketProtocolError: 76
-        case .assertionFailed, .unexpectedError: 70
+        case .assertionFailed: 70
         default:
             switch code.domain {
             case .posix where code.value == Int(EACCES) || code.value == Int(EPERM): 77

@@ -99,7 +99,7 @@ struct Put: ParsableCommand {
     var rev: String?
 
     func run() throws {
-        let text = json ?? String(decoding: FileHandle.standardInput.readDataToEndOfFile(), as: UTF8.self)
+        let text = json.map { Array($0.utf8) } ?? Array(FileHandle.standardInput.readDataToEndOfFile())
         var document: Document
         do throws(JSONError) { document = try Document(id: id, json: text) } catch {
             throw LoveseatError(.invalidJSON, "the document must be a JSON object: \(error)")

@@ -323,17 +323,25 @@ struct JSONScanner {
                 index += JSONTape.kind(word) == .array ? 2 : 1
                 continue
             }
-            var seen: Set<String> = []
+            // Keys are compared by their bytes: two Unicode forms of one letter are two keys.
+            var keys: [(bytes: ArraySlice<UInt8>, offset: Int)] = []
             var member = index + 2
             while member < index + JSONTape.length(word) {
-                let key = JSONStrings.decode(tape[member], in: bytes)
-                guard seen.insert(key).inserted else {
-                    throw JSONError(.duplicateKey, at: JSONTape.offset(tape[member]) - 1)
-                }
+                keys.append((Self.content(tape[member], in: bytes), JSONTape.offset(tape[member]) - 1))
                 member += 1 + JSONTape.span(tape[member + 1])
+            }
+            keys.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+            for (key, next) in zip(keys, keys.dropFirst()) where key.bytes == next.bytes {
+                throw JSONError(.duplicateKey, at: max(key.offset, next.offset))
             }
             index += 2
         }
+    }
+
+    private static func content(_ word: UInt64, in bytes: UnsafeBufferPointer<UInt8>) -> ArraySlice<UInt8> {
+        let start = JSONTape.offset(word)
+        let raw = UnsafeBufferPointer(rebasing: bytes[start..<start + JSONTape.length(word)])
+        return JSONTape.kind(word) == .plainString ? Array(raw)[...] : JSONStrings.unescape(raw)[...]
     }
 }
 

@@ -77,7 +77,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     /// An integer.
     public init(integerLiteral value: Int64) { self = .number(.integer(value)) }
     /// A double.
-    public init(floatLiteral value: Double) { self = .number(.double(value)) }
+    public init(floatLiteral value: Double) { self.init(value) }
     /// A boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// `null`.
