@@ -22,11 +22,11 @@ public struct Document: Sendable {
 
     private enum Content: Sendable {
         case stored(LazyElement)
-        case edited([String: JSONValue])
+        case edited(JSONObject)
     }
 
     /// A document to be saved for the first time.
-    public init(id: String, _ properties: [String: JSONValue] = [:]) {
+    public init(id: String, _ properties: JSONObject = [:]) {
         self.id = id
         sequence = 0
         content = .edited(properties)
@@ -74,7 +74,7 @@ public struct Document: Sendable {
     public func blob(_ key: String) -> BlobReference? { BlobReference(self[key]) }
 
     /// All properties.
-    public var properties: [String: JSONValue] {
+    public var properties: JSONObject {
         get {
             switch content {
             case .stored(let text): text.element.value.object ?? [:]

@@ -7,8 +7,12 @@ struct CanonicalJSONWriter {
     /// The first value that JSON cannot hold, or that is nested too deeply. `null` is written in its place.
     private(set) var problem: JSONError?
     private var depth = 0
+    private let maximumDepth: Int
 
-    init(reserving count: Int = 0) { bytes.reserveCapacity(count) }
+    init(reserving count: Int = 0, maximumDepth: Int = JSONLimits.deepest) {
+        self.maximumDepth = maximumDepth
+        bytes.reserveCapacity(count)
+    }
 
     private mutating func refuse(_ reason: JSONError.Reason) {
         if problem == nil { problem = JSONError(reason, at: bytes.count) }
@@ -22,7 +26,7 @@ struct CanonicalJSONWriter {
         case .number(let number): write(number)
         case .string(let string): writeString(string.utf8)
         case .array, .object:
-            guard depth < JSONLimits.standard.maximumDepth else { return refuse(.tooDeep) }
+            guard depth < maximumDepth else { return refuse(.tooDeep) }
             depth += 1
             writeContainer(value)
             depth -= 1
@@ -54,11 +58,13 @@ struct CanonicalJSONWriter {
 
     /// Writes a number that came from the app or from text, which JSON or a double may not be able to hold.
     private mutating func write(_ number: JSONNumber) {
-        if number.isJSON {
-            bytes.append(contentsOf: number.canonicalText.utf8)
-        } else {
-            refuse(number.double.isFinite ? .invalidNumber : .numberTooLarge)
+        guard number.isWellFormed else {
+            if case .double = number { return refuse(.numberTooLarge) }
+            return refuse(.invalidNumber)
         }
+        // One that a peer sent stays as it came.
+        if problem == nil, !number.double.isFinite { problem = JSONError(.numberTooLarge, at: bytes.count) }
+        bytes.append(contentsOf: number.canonicalText.utf8)
     }
 
     mutating func write(_ element: JSONElement) {
@@ -154,7 +160,7 @@ struct CanonicalJSONWriter {
 let hexadecimal = Array("0123456789abcdef".utf8)
 
 extension JSONText {
-    /// The canonical text of a value. Numbers that JSON cannot hold, and values nested more than 128 deep, become `null`.
+    /// The canonical text of a value. Numbers that JSON cannot hold, and values nested more than 512 deep, become `null`.
     public init(canonical value: JSONValue) {
         var writer = CanonicalJSONWriter()
         writer.write(value)
@@ -165,7 +171,7 @@ extension JSONText {
     ///
     /// - Throws: ``JSONError`` for a number that JSON or a double cannot hold, and for nesting beyond the standard limit.
     package init(validating value: JSONValue) throws(JSONError) {
-        var writer = CanonicalJSONWriter()
+        var writer = CanonicalJSONWriter(maximumDepth: JSONLimits.standard.maximumDepth)
         writer.write(value)
         if let problem = writer.problem { throw problem }
         self.init(trusted: writer.bytes)

@@ -49,7 +49,7 @@ public struct JSONLimits: Hashable, Sendable {
     public var maximumDepth: Int {
         didSet { maximumDepth = min(maximumDepth, Self.deepest) }
     }
-    private static let deepest = 512
+    static let deepest = 512
     /// The longest text, in bytes; never more than 268,435,455. The default is 64 MiB.
     public var maximumBytes: Int
     /// Whether a key that occurs twice in an object is an error. By default the last one wins, as with other peers.

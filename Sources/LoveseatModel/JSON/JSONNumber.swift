@@ -49,11 +49,14 @@ public enum JSONNumber: Hashable, Sendable {
     }
 
     /// Whether this is a number in JSON that a double can at least approximate, which every peer can read.
-    package var isJSON: Bool {
+    package var isJSON: Bool { isWellFormed && double.isFinite }
+
+    /// Whether JSON's grammar has such a number.
+    var isWellFormed: Bool {
         switch self {
         case .integer, .unsigned: true
         case .double(let value): value.isFinite
-        case .text(let text): (try? JSONElement(parsing: Array(text.utf8)))?.number?.double.isFinite == true
+        case .text(let text): (try? JSONElement(parsing: Array(text.utf8)))?.kind == .number
         }
     }
 

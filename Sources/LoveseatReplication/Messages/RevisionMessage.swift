@@ -107,7 +107,7 @@ package enum RevisionMessage {
     }
 
     /// Attachments that no blob of the body stands for (replication.md §11.5); nil if every one has one.
-    private static func remainingAttachments(_ attachments: JSONValue, in body: inout [String: JSONValue])
+    private static func remainingAttachments(_ attachments: JSONValue, in body: inout JSONObject)
         -> JSONValue?
     {
         var rest = attachments.object ?? [:]
