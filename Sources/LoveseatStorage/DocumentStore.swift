@@ -25,6 +25,8 @@ package final class DocumentStore: Sendable {
         package var isReadOnly = false
         /// How many ancestors of each document's current revision keep their bodies, for deltas.
         package var ancestorBodiesKept = 0
+        /// Whether to keep as many ancestors' bodies as any opener before, if that is more.
+        package var remembersAncestorBodies = false
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
@@ -60,10 +62,11 @@ package final class DocumentStore: Sendable {
         -> DocumentStore
     {
         if options.isReadOnly { return try openForReading(folder: folder, options: options) }
-        guard mkdir(folder, 0o755) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
         let lock = try FolderLock(folder: folder)
         return try wrapping {
             let file = "\(folder)/db.sqlite"
+            try createPrivateFile(file)
             let pool = try DatabasePool(
                 path: file,
                 configuration: configuration(options, cacheKilobytes: 32 << 10)
@@ -73,6 +76,8 @@ package final class DocumentStore: Sendable {
             readOnly.readonly = true
             let rows = try DatabaseQueue(path: file, configuration: readOnly)
             let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
+            var options = options
+            try rememberAncestorBodies(&options, pool)
             return try DocumentStore(
                 writer: pool,
                 snapshots: pool,
@@ -82,6 +87,51 @@ package final class DocumentStore: Sendable {
                 options: options
             )
         }
+    }
+
+    /// Writes down that ancestors keep their bodies, or finds that an earlier opener wanted it.
+    private static func rememberAncestorBodies(_ options: inout Options, _ writer: any DatabaseWriter) throws
+    {
+        let key = "ancestor_bodies"
+        let before =
+            try writer.unsafeRead {
+                try Int.fetchOne($0, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
+            } ?? 0
+        if options.remembersAncestorBodies {
+            options.ancestorBodiesKept = max(options.ancestorBodiesKept, before)
+        }
+        let now = options.ancestorBodiesKept
+        guard now != before else { return }
+        try writer.writeWithoutTransaction {
+            try $0.execute(
+                sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
+                arguments: [key, now]
+            )
+        }
+    }
+
+    /// Makes an empty file that only its owner can read, if there is none. SQLite gives its other files the same mode.
+    static func createPrivateFile(_ path: String) throws(LoveseatError) {
+        let descriptor = Self.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw BlobFiles.failure("open", path) }
+        _ = Self.close(descriptor)
+    }
+
+    // The names of these functions are also those of methods here.
+    private static func open(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+        #if canImport(Darwin)
+        Darwin.open(path, flags, mode)
+        #else
+        Glibc.open(path, flags, mode)
+        #endif
+    }
+
+    private static func close(_ descriptor: Int32) -> Int32 {
+        #if canImport(Darwin)
+        Darwin.close(descriptor)
+        #else
+        Glibc.close(descriptor)
+        #endif
     }
 
     /// Opens a database folder without writing anything to it. SQLite keeps readers and the writing process apart.
@@ -232,6 +282,8 @@ package final class DocumentStore: Sendable {
 
     /// Closes every connection. Waits for transactions under way.
     package func close() throws(LoveseatError) {
+        // Everything is then in one file, also where another process still reads. Nothing is lost if it cannot be.
+        if lock != nil { _ = try? maintain { try Row.fetchAll($0, sql: "PRAGMA wal_checkpoint(TRUNCATE)") } }
         try Self.wrapping {
             try rows.close()
             try writer.close()

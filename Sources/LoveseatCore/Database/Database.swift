@@ -45,6 +45,7 @@ public final class Database: Sendable {
         options.fullSync = config.fullSync
         options.isReadOnly = config.readOnly
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
+        options.remembersAncestorBodies = config.remembersDeltaSync
         state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
         LogDomain.database.log(.info, "\(name): opened \(folder)\(config.readOnly ? " for reading" : "")")
     }

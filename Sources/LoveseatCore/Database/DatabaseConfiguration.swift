@@ -30,6 +30,10 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// Documents that peers send are not measured against it.
     public var maximumDocumentBytes: Int
 
+    /// Whether bodies are also kept for deltas if the database was last opened with ``enableDeltaSync``, for tools that open
+    /// other programs' databases.
+    package var remembersDeltaSync = false
+
     /// 20 MB.
     public static let defaultMaximumDocumentBytes = 20 << 20
     static let largestMaximumDocumentBytes = 23 << 20

@@ -1,3 +1,4 @@
+import Logging
 import LoveseatModel
 package import LoveseatReplication
 package import LoveseatStorage
@@ -183,7 +184,15 @@ package final class StoreReplica: ReplicaStore {
             return .missing
         }
         guard record.revision == request.revision else { return .obsolete(current: record.revision) }
-        guard record.encodedTree != nil else {
+        let tree = try record.encodedTree.map { _ in try record.tree() }
+        guard !record.isDamaged(parent: tree?.node(record.revision)?.parent) else {
+            LogDomain.replicator.log(
+                .error,
+                "\(collection.name)/\(record.id) is damaged and is not sent: run a check"
+            )
+            return .missing
+        }
+        guard let tree else {
             return .found(
                 SendableRevision(
                     revision: record.revision,
@@ -193,7 +202,6 @@ package final class StoreReplica: ReplicaStore {
                 )
             )
         }
-        let tree = try record.tree()
         let ancestors = tree.ancestors(of: record.revision)
         let isDescendant = request.known.isEmpty || request.known.contains { ancestors.contains($0) }
         var content = SendableRevision(

@@ -165,7 +165,7 @@ package final class WriteTransaction: ReadTransaction {
             id,
             in: collection,
             revision: revision,
-            flags: flags,
+            flags: flags.union(.verified),
             synced: 0,
             tree: nil,
             body: body
@@ -268,7 +268,7 @@ package final class WriteTransaction: ReadTransaction {
             guard let id, let winner = tree.winner else {
                 throw LoveseatError(.assertionFailed, "an empty tree")
             }
-            let parts = try RowParts(tree, winner: winner)
+            let parts = try RowParts(tree, winner: winner, over: nil)
             let sequence = try insertRow(
                 id,
                 in: collection,
@@ -296,7 +296,7 @@ package final class WriteTransaction: ReadTransaction {
         sequence: UInt64
     ) throws {
         guard let winner = tree.winner else { throw LoveseatError(.assertionFailed, "an empty tree") }
-        let parts = try RowParts(tree, winner: winner)
+        let parts = try RowParts(tree, winner: winner, over: record)
         let statement = try RawStatement(collection.updateSQL, in: database)
         statement.bind(1, record.row)
         statement.bind(2, Int64(clamping: sequence))
@@ -315,12 +315,23 @@ package final class WriteTransaction: ReadTransaction {
         let tree: [UInt8]?
         let body: JSONText
 
-        init(_ tree: RevisionTree, winner: RevisionTree.Node) throws {
+        init(_ tree: RevisionTree, winner: RevisionTree.Node, over record: DocumentRecord?) throws {
             guard let body = winner.body else {
                 throw LoveseatError(.assertionFailed, "a leaf without a body")
             }
             var flags = RowFlags(rawValue: Int64(winner.flags.subtracting(.conflict).rawValue))
             if !tree.conflicts.isEmpty { flags.insert(.hasConflicts) }
+            // A revision that stays is not verified again, which would hide damage.
+            let verified =
+                record?.revision == winner.id
+                ? record?.flags.intersection(.verified)
+                : BodyDigest.flags(
+                    of: winner.id,
+                    parent: winner.parent,
+                    isDeleted: winner.isDeleted,
+                    body: body
+                )
+            flags.formUnion(verified ?? [])
             // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
             synced = tree.remotes.filter { $0.value == winner.id }.keys.min() ?? 0
             var rest = tree
