@@ -21,7 +21,7 @@ struct LoveseatCommand: AsyncParsableCommand {
               0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
             database, document, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
             already exists · 74 the disk failed · 75 in use, try later · 76 the peer broke the protocol · 77 refused: \
-            password, permission or certificate
+            password, permission or certificate · 130 interrupted (SIGINT) · 143 terminated (SIGTERM)
 
             Shell completion: loveseat --generate-completion-script bash|zsh|fish
             """,
@@ -67,10 +67,12 @@ enum Main {
             try Output.standard.flush()
         } catch let error as LoveseatError {
             try? Output.standard.flush()
-            FileHandle.standardError.write(Data("loveseat: \(error.message)\n".utf8))
+            Output.remark("loveseat: \(error.message)")
             exit(error.exitCode)
         } catch is Output.Gone {
             exit(0)
+        } catch let interrupted as Interrupted {
+            exit(128 + interrupted.signal)
         } catch {
             try? Output.standard.flush()
             LoveseatCommand.exit(withError: error)

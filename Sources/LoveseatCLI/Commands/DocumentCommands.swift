@@ -24,7 +24,7 @@ struct List: ParsableCommand {
                 ])
             } else if long {
                 let revision = document.revisionID?.text ?? ""
-                try Output.standard.line("\(document.id)\t\(revision)\t\(document.sequence)\t\(bytes)")
+                try Output.standard.fields(document.id, revision, "\(document.sequence)", "\(bytes)")
             } else {
                 try Output.standard.line(document.id)
             }
@@ -58,7 +58,11 @@ struct Get: ParsableCommand {
         } else {
             text = try options.document(id).2.json
         }
-        if raw { try Output.standard.line(text.bytes) } else { try Output.standard.line(Self.indented(text)) }
+        if raw {
+            try Output.standard.stored(text.bytes)
+        } else {
+            try Output.standard.json(Self.indented(text))
+        }
         try database.close()
     }
 
@@ -222,7 +226,7 @@ struct Revisions: ParsableCommand {
                 ])
             } else {
                 let flags = revision.flags.joined(separator: " ")
-                try Output.standard.line("\(revision.id)\t\(revision.parent?.text ?? "-")\t\(flags)")
+                try Output.standard.fields(revision.id.text, revision.parent?.text ?? "-", flags)
             }
         }
         try database.close()

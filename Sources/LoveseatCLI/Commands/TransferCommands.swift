@@ -106,7 +106,7 @@ struct Export: ParsableCommand {
             var line = Array("{\"_id\":\(JSONValue.string(document.id))\(place)".utf8)
             if body.count > 2 { line.append(UInt8(ascii: ",")) }
             line += body.dropFirst()
-            try Output.standard.line(line)
+            try Output.standard.stored(line)
         }
     }
 
