@@ -237,8 +237,10 @@ public struct Collection: Sendable {
                 "document \"\(document.id)\" has \(body.bytes.count) bytes, at most \(limit) are allowed: keep large content in blobs"
             )
         }
+        let references = BlobReference.all(in: body)
+        if references.isEmpty { return body }
         let files = try openStore.blobs
-        if let missing = BlobReference.all(in: body).first(where: { !files.contains($0.digest) }) {
+        if let missing = references.first(where: { !files.contains($0.digest) }) {
             throw LoveseatError(
                 .unexpectedError,
                 "document \"\(document.id)\" refers to blob \(missing.digest), which is not in database \"\(database.name)\": save the blob there first"

@@ -44,8 +44,7 @@ struct CanonicalJSONWriter {
             bytes.append(UInt8(ascii: "]"))
         case .object(let members):
             bytes.append(UInt8(ascii: "{"))
-            let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-            for (index, member) in sorted.enumerated() {
+            for (index, member) in members.sortedByBytes.enumerated() {
                 if index > 0 { bytes.append(UInt8(ascii: ",")) }
                 writeString(member.key.utf8)
                 bytes.append(UInt8(ascii: ":"))
@@ -58,6 +57,10 @@ struct CanonicalJSONWriter {
 
     /// Writes a number that came from the app or from text, which JSON or a double may not be able to hold.
     private mutating func write(_ number: JSONNumber) {
+        if case .integer(let value) = number {
+            bytes.append(contentsOf: value.description.utf8)
+            return
+        }
         guard number.isWellFormed else {
             if case .double = number { return refuse(.numberTooLarge) }
             return refuse(.invalidNumber)

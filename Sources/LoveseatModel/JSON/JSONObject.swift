@@ -21,6 +21,9 @@ public struct JSONObject: Hashable, Sendable {
     /// An object without members.
     public init() { storage = [:] }
 
+    /// An object with room for so many members.
+    init(minimumCapacity: Int) { storage = Dictionary(minimumCapacity: minimumCapacity) }
+
     /// An object with the members of a dictionary.
     public init(_ members: [String: JSONValue]) { self.init(members) { _, last in last } }
 
@@ -66,6 +69,11 @@ public struct JSONObject: Hashable, Sendable {
 
     /// The values, in no particular order.
     public var values: some Swift.Collection<JSONValue> { storage.values }
+
+    /// The members in the order of their keys' bytes.
+    var sortedByBytes: [(key: String, value: JSONValue)] {
+        storage.map { ($0.key.text, $0.value) }.sorted { $0.key.bytesPrecede($1.key) }
+    }
 
     /// The same keys with other values.
     public func mapValues(_ transform: (JSONValue) throws -> JSONValue) rethrows -> JSONObject {
@@ -137,6 +145,19 @@ extension String {
                 guard one.count == other.count else { return false }
                 for index in one.indices where one[index] != other[index] { return false }
                 return true
+            }
+        }
+    }
+
+    /// Whether these bytes come before the other's.
+    func bytesPrecede(_ other: String) -> Bool {
+        var (one, other) = (self, other)
+        return one.withUTF8 { one in
+            other.withUTF8 { other in
+                for index in 0..<min(one.count, other.count) where one[index] != other[index] {
+                    return one[index] < other[index]
+                }
+                return one.count < other.count
             }
         }
     }

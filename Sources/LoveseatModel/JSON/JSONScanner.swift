@@ -323,6 +323,10 @@ struct JSONScanner {
                 index += JSONTape.kind(word) == .array ? 2 : 1
                 continue
             }
+            guard mayRepeatKeys(at: index, bytes) else {
+                index += 2
+                continue
+            }
             // Keys are compared by their bytes: two Unicode forms of one letter are two keys.
             var keys: [(bytes: ArraySlice<UInt8>, offset: Int)] = []
             var member = index + 2
@@ -336,6 +340,26 @@ struct JSONScanner {
             }
             index += 2
         }
+    }
+
+    /// Whether two keys of an object have one hash; most objects are done with by that.
+    private func mayRepeatKeys(at object: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        let end = object + JSONTape.length(tape[object])
+        var hashes: [UInt64] = []
+        hashes.reserveCapacity(Int(truncatingIfNeeded: tape[object + 1] >> 32))
+        var member = object + 2
+        while member < end {
+            let word = tape[member]
+            guard JSONTape.kind(word) == .plainString else { return true }
+            var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+            for offset in JSONTape.offset(word)..<JSONTape.offset(word) + JSONTape.length(word) {
+                hash = (hash ^ UInt64(bytes[offset])) &* 0x100_0000_01B3
+            }
+            hashes.append(hash)
+            member += 1 + JSONTape.span(tape[member + 1])
+        }
+        hashes.sort()
+        return zip(hashes, hashes.dropFirst()).contains { $0 == $1 }
     }
 
     private static func content(_ word: UInt64, in bytes: UnsafeBufferPointer<UInt8>) -> ArraySlice<UInt8> {
