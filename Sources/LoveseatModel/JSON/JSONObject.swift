@@ -72,7 +72,10 @@ public struct JSONObject: Hashable, Sendable {
 
     /// The members in the order of their keys' bytes.
     var sortedByBytes: [(key: String, value: JSONValue)] {
-        storage.map { ($0.key.text, $0.value) }.sorted { $0.key.bytesPrecede($1.key) }
+        var members = storage.map { (key: $0.key.text, value: $0.value) }
+        // In place: a sorted copy would count every reference once more.
+        members.sort { $0.key.bytesPrecede($1.key) }
+        return members
     }
 
     /// The same keys with other values.
