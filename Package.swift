@@ -161,7 +161,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatCoreTests",
-            dependencies: ["LoveseatModel", "LoveseatCore", "LoveseatTesting"],
+            dependencies: ["LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatTesting"],
             swiftSettings: strict
         ),
         .testTarget(

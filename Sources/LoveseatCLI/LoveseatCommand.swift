@@ -21,7 +21,7 @@ struct LoveseatCommand: AsyncParsableCommand {
               0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
             database, document, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
             already exists · 74 the disk failed · 75 in use, try later · 76 the peer broke the protocol · 77 refused: \
-            password, permission or certificate
+            password, permission or certificate · 130 interrupted (SIGINT) · 143 terminated (SIGTERM)
 
             Shell completion: loveseat --generate-completion-script bash|zsh|fish
             """,
@@ -57,6 +57,7 @@ enum Main {
         // A reader that goes away, as `head` does, ends a write with an error, not the process with a signal.
         signal(SIGPIPE, SIG_IGN)
         do {
+            try refuseDamagedArguments()
             var command = try LoveseatCommand.parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
@@ -66,13 +67,25 @@ enum Main {
             try Output.standard.flush()
         } catch let error as LoveseatError {
             try? Output.standard.flush()
-            FileHandle.standardError.write(Data("loveseat: \(error.message)\n".utf8))
+            Output.remark("loveseat: \(error.message)")
             exit(error.exitCode)
         } catch is Output.Gone {
             exit(0)
+        } catch let interrupted as Interrupted {
+            exit(128 + interrupted.signal)
         } catch {
             try? Output.standard.flush()
             LoveseatCommand.exit(withError: error)
+        }
+    }
+
+    /// Swift mends arguments that are not UTF-8, which would save something else than was given.
+    private static func refuseDamagedArguments() throws {
+        for (number, argument) in CommandLine.arguments.enumerated() {
+            guard argument.unicodeScalars.contains("\u{FFFD}"), let given = CommandLine.unsafeArgv[number],
+                String(validatingCString: given) == nil
+            else { continue }
+            throw LoveseatError(.invalidJSON, "argument \(number) is not UTF-8")
         }
     }
 }
@@ -83,7 +96,7 @@ extension LoveseatError {
         switch code {
         case .notFound, .unknownHost, .httpNotFound, .cantOpenFile: 66
         case .badDocID, .invalidJSON, .decodingError, .encodingError, .corruptData, .corruptRevisionData,
-            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict, .crypto:
+            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict, .crypto, .unexpectedError:
             65
         case .invalidParameter, .invalidURL, .unsupported: 64
         case .busy: 75
@@ -92,7 +105,7 @@ extension LoveseatError {
             .tlsClientCertRequired, .tlsClientCertRejected, .tlsCertUnknownRoot:
             77
         case .remoteError, .webSocketProtocolError: 76
-        case .assertionFailed, .unexpectedError: 70
+        case .assertionFailed: 70
         default:
             switch code.domain {
             case .posix where code.value == Int(EACCES) || code.value == Int(EPERM): 77

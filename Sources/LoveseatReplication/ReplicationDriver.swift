@@ -86,6 +86,8 @@ package actor ReplicationDriver {
         perform(peer.disconnected())
         for timer in timers.values { timer.cancel() }
         timers = [:]
+        // Resolvers that have begun are waited for; the others leave their conflicts to the next replication.
+        for resolution in resolutions.values { resolution.cancel() }
         for resolution in resolutions.values { await resolution.value }
         farewell?.cancel()
         if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }

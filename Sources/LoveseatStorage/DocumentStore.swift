@@ -29,6 +29,8 @@ package final class DocumentStore: Sendable {
         package var revisionDepth = RevisionTree.maximumDepth
         /// For the simulator: parts of the rule for conflicts that are left out.
         package var omissions: RevisionTree.Omissions = []
+        /// Whether to keep as many ancestors' bodies as any opener before, if that is more.
+        package var remembersAncestorBodies = false
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
@@ -40,6 +42,8 @@ package final class DocumentStore: Sendable {
     private let rows: DatabaseQueue
     private let lock: FolderLock?
     private let options: Options
+    private let ancestorBodiesKept: Atomic<Int>
+    private let syncsFully: Atomic<Bool>
     package let blobs: BlobFiles
     package let changes = ChangeHub()
     /// 0, or the thread that is inside a write transaction.
@@ -63,10 +67,11 @@ package final class DocumentStore: Sendable {
         -> DocumentStore
     {
         if options.isReadOnly { return try openForReading(folder: folder, options: options) }
-        guard mkdir(folder, 0o755) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
         let lock = try FolderLock(folder: folder)
         return try wrapping {
             let file = "\(folder)/db.sqlite"
+            try createPrivateFile(file)
             let pool = try DatabasePool(
                 path: file,
                 configuration: configuration(options, cacheKilobytes: 32 << 10)
@@ -76,6 +81,8 @@ package final class DocumentStore: Sendable {
             readOnly.readonly = true
             let rows = try DatabaseQueue(path: file, configuration: readOnly)
             let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
+            var options = options
+            try rememberAncestorBodies(&options, pool)
             return try DocumentStore(
                 writer: pool,
                 snapshots: pool,
@@ -85,6 +92,51 @@ package final class DocumentStore: Sendable {
                 options: options
             )
         }
+    }
+
+    /// Writes down that ancestors keep their bodies, or finds that an earlier opener wanted it.
+    private static func rememberAncestorBodies(_ options: inout Options, _ writer: any DatabaseWriter) throws
+    {
+        let key = "ancestor_bodies"
+        let before =
+            try writer.unsafeRead {
+                try Int.fetchOne($0, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
+            } ?? 0
+        if options.remembersAncestorBodies {
+            options.ancestorBodiesKept = max(options.ancestorBodiesKept, before)
+        }
+        let now = options.ancestorBodiesKept
+        guard now != before else { return }
+        try writer.writeWithoutTransaction {
+            try $0.execute(
+                sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
+                arguments: [key, now]
+            )
+        }
+    }
+
+    /// Makes an empty file that only its owner can read, if there is none. SQLite gives its other files the same mode.
+    static func createPrivateFile(_ path: String) throws(LoveseatError) {
+        let descriptor = Self.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw BlobFiles.failure("open", path) }
+        _ = Self.close(descriptor)
+    }
+
+    // The names of these functions are also those of methods here.
+    private static func open(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+        #if canImport(Darwin)
+        Darwin.open(path, flags, mode)
+        #else
+        Glibc.open(path, flags, mode)
+        #endif
+    }
+
+    private static func close(_ descriptor: Int32) -> Int32 {
+        #if canImport(Darwin)
+        Darwin.close(descriptor)
+        #else
+        Glibc.close(descriptor)
+        #endif
     }
 
     /// Opens a database folder without writing anything to it. SQLite keeps readers and the writing process apart.
@@ -212,6 +264,8 @@ package final class DocumentStore: Sendable {
         options: Options
     ) throws {
         self.options = options
+        ancestorBodiesKept = Atomic(options.ancestorBodiesKept)
+        syncsFully = Atomic(options.fullSync)
         self.writer = writer
         self.snapshots = snapshots
         self.rows = rows
@@ -221,8 +275,21 @@ package final class DocumentStore: Sendable {
         catalog.withLock { $0 = loaded }
     }
 
+    /// Whether a commit reaches the disk before it returns.
+    package var isFullSync: Bool { syncsFully.load(ordering: .acquiring) }
+
+    /// Takes over what another opener asks for beyond what the store does already.
+    package func tighten(_ options: Options) throws(LoveseatError) {
+        ancestorBodiesKept.max(options.ancestorBodiesKept, ordering: .relaxed)
+        guard options.fullSync, !isFullSync else { return }
+        try Self.wrapping { try maintain { try $0.execute(sql: "PRAGMA synchronous = FULL") } }
+        syncsFully.store(true, ordering: .releasing)
+    }
+
     /// Closes every connection. Waits for transactions under way.
     package func close() throws(LoveseatError) {
+        // Everything is then in one file, also where another process still reads. Nothing is lost if it cannot be.
+        if lock != nil { _ = try? maintain { try Row.fetchAll($0, sql: "PRAGMA wal_checkpoint(TRUNCATE)") } }
         try Self.wrapping {
             try rows.close()
             try writer.close()
@@ -270,7 +337,8 @@ package final class DocumentStore: Sendable {
                 database: db,
                 blobs: blobs,
                 catalog: start,
-                options: options
+                options: options,
+                ancestorBodiesKept: ancestorBodiesKept.load(ordering: .relaxed)
             )
             writing.withLock { $0.value = transaction }
             defer {
@@ -311,8 +379,19 @@ package final class DocumentStore: Sendable {
     }
 
     /// Runs SQL that no transaction may surround, on the writer.
+    ///
+    /// - Throws: `transactionNotClosed` inside ``write(_:)`` of the same thread.
     func maintain<T>(_ body: (Database) throws -> T) throws -> T {
-        try writer.writeWithoutTransaction(body)
+        try requireNoTransaction()
+        return try writer.writeWithoutTransaction(body)
+    }
+
+    func requireNoTransaction() throws(LoveseatError) {
+        guard isWritingHere else { return }
+        throw LoveseatError(
+            .transactionNotClosed,
+            "this cannot be done inside a batch: do it before the batch or after it"
+        )
     }
 
     // MARK: Collections
@@ -350,37 +429,4 @@ package final class DocumentStore: Sendable {
 private struct UncheckedBox<Value>: @unchecked Sendable {
     var value: Value
     init(_ value: Value) { self.value = value }
-}
-
-extension LoveseatError {
-    /// Says an error of the disk or of SQLite in our codes; other errors become `unexpectedError`.
-    package init(storage error: any Error) {
-        if let error = error as? LoveseatError {
-            self = error
-            return
-        }
-        guard let error = error as? DatabaseError else {
-            self.init(.unexpectedError, "\(error)")
-            return
-        }
-        let code: Code
-        let advice: String
-        switch error.resultCode {
-        case .SQLITE_FULL:
-            (code, advice) = (.init(Int(ENOSPC), domain: .posix), "the disk is full: free some space")
-        case .SQLITE_NOTADB:
-            (code, advice) = (.unreadableDatabase, "db.sqlite is no database, or an encrypted one")
-        case .SQLITE_CORRUPT:
-            (code, advice) = (.corruptData, "the database file is damaged: restore it or sync it anew")
-        case .SQLITE_CANTOPEN: (code, advice) = (.cantOpenFile, "the database file cannot be opened")
-        case .SQLITE_READONLY: (code, advice) = (.notWriteable, "the database file is read-only")
-        case .SQLITE_BUSY, .SQLITE_LOCKED: (code, advice) = (.busy, "another program holds the database file")
-        case .SQLITE_NOMEM: (code, advice) = (.memoryError, "out of memory")
-        case .SQLITE_IOERR: (code, advice) = (.ioError, "the disk failed")
-        case .SQLITE_MISUSE: (code, advice) = (.notOpen, "the database is closed")
-        default:
-            (code, advice) = (.init(Int(error.extendedResultCode.rawValue), domain: .sqlite), "SQLite failed")
-        }
-        self.init(code, "\(advice): \(error.message ?? "\(error.extendedResultCode)")")
-    }
 }

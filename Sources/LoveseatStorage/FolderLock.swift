@@ -17,7 +17,7 @@ final class FolderLock: Sendable {
 
     init(folder: String) throws(LoveseatError) {
         let path = "\(folder)/lock"
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw BlobFiles.failure("open", path) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             var text = [UInt8](repeating: 0, count: 20)

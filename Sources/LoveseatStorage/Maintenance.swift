@@ -12,6 +12,7 @@ private import Darwin
 extension DocumentStore {
     /// Removes blobs that no document refers to, and gives free pages back to the file system.
     package func compact() throws -> (blobs: Int, bytes: UInt64) {
+        try requireNoTransaction()
         let sizeBefore = try databaseSize()
         let freed = try blobs.collectGarbage { try read { try $0.referencedBlobs() } }
         try maintain { db in
@@ -40,6 +41,7 @@ extension DocumentStore {
 
     /// Looks at everything stored, and returns a sentence for each thing that is wrong.
     package func check() throws -> [String] {
+        try requireNoTransaction()
         var problems: [String] = []
         try read { transaction in
             let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
@@ -53,8 +55,14 @@ extension DocumentStore {
                 }
             }
         }
-        for digest in blobs.all() where try blobs.hash(digest) != digest {
-            problems.append("blob \(digest): its content has another digest")
+        for digest in blobs.all() {
+            do throws(LoveseatError) {
+                guard try blobs.hash(digest) != digest else { continue }
+                problems.append("blob \(digest): its content has another digest")
+            } catch {
+                // Another process may have removed it meanwhile.
+                if error.code != .notFound { problems.append("blob \(digest): \(error.message)") }
+            }
         }
         return problems
     }
@@ -63,6 +71,9 @@ extension DocumentStore {
         var problems: [String] = []
         do throws(LoveseatError) {
             let tree = try record.tree()
+            if record.isDamaged(parent: tree.node(record.revision)?.parent) {
+                problems.append("the body is not the one that revision \(record.revision) was made of")
+            }
             if tree.current?.id != record.revision {
                 problems.append("the row's revision is not the tree's current one")
             }
@@ -83,7 +94,9 @@ extension DocumentStore {
 
     /// Writes a copy of everything into an empty folder, with an identity of its own.
     package func copy(to folder: String) throws {
-        guard mkdir(folder, 0o755) == 0 else { throw BlobFiles.failure("make", folder) }
+        try requireNoTransaction()
+        guard mkdir(folder, 0o700) == 0 else { throw BlobFiles.failure("make", folder) }
+        try Self.createPrivateFile("\(folder)/db.sqlite")
         try maintain { try $0.execute(sql: "VACUUM INTO ?", arguments: ["\(folder)/db.sqlite"]) }
         let target = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
         for digest in blobs.all() {

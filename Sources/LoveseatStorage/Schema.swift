@@ -79,4 +79,6 @@ package struct RowFlags: OptionSet, Hashable, Sendable {
     package static let hasBlobs = RowFlags(rawValue: 8)
     /// A pulled revision waits for the app's resolver.
     package static let hasConflicts = RowFlags(rawValue: 16)
+    /// The current revision's ID was the digest of its content when it was stored.
+    package static let verified = RowFlags(rawValue: 32)
 }

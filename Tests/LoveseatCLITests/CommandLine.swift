@@ -79,7 +79,8 @@ final class CommandLineFolder: Sendable {
         return SecureServer(server: server, pin: String(pin), errors: errors)
     }
 
-    private func serve(_ database: String, _ arguments: [String], environment: [String: String]) throws
+    /// Serves a database, and returns when it accepts connections.
+    func serve(_ database: String, _ arguments: [String], environment: [String: String]) throws
         -> (server: Server, errors: Pipe)
     {
         let all = ["serve", database, "--interface", "127.0.0.1"] + arguments

@@ -152,7 +152,7 @@ private func json(_ text: String) throws -> JSONValue { try JSONValue(parsing: t
 /// Documents with everything in them that a delta may trip over.
 private enum RandomDocuments {
     static func object(_ generator: inout SeededGenerator, depth: Int) -> JSONValue {
-        var members: [String: JSONValue] = [:]
+        var members: JSONObject = [:]
         for _ in 0..<Int.random(in: 0...6, using: &generator) {
             members["k\(Int.random(in: 0...9, using: &generator))"] = value(&generator, depth: depth)
         }

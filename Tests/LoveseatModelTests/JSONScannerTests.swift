@@ -159,7 +159,7 @@ import Testing
             )
         default:
             let keys = (0..<Int.random(in: 0..<5, using: &generator)).map { "key\($0)" }
-            return .object(Dictionary(keys.map { ($0, random(depth: depth - 1, using: &generator)) }) { $1 })
+            return .object(JSONObject(keys.map { ($0, random(depth: depth - 1, using: &generator)) }) { $1 })
         }
     }
 

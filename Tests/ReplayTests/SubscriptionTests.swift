@@ -139,14 +139,15 @@ struct SubscriptionTests {
         try store.write { transaction in
             for number in 0..<2_500 {
                 for rev in ["2-aa", "2-bb"] {
-                    let incoming = IncomingRecord(
+                    var incoming = IncomingRecord(
                         documentID: "d\(number)",
                         history: [RevisionID(rev), RevisionID("1-aa")].compactMap { $0 },
                         isDeleted: false,
-                        body: .emptyObject,
-                        allowConflict: true,
+                        body: JSONText(canonical: ["rev": .string(rev)]),
+                        sender: .loveseat,
                         remote: rev == "2-aa" ? nil : remote
                     )
+                    incoming.asksResolver = true
                     _ = try transaction.insert(incoming, in: handle)
                 }
             }

@@ -20,6 +20,7 @@ struct Changes: AsyncParsableCommand {
     private static let lookEvery = Duration.milliseconds(100)
 
     func run() async throws {
+        if follow { Signals.begin() }
         let (database, collection) = try options.read()
         var last = since
         var version = try collection.dataVersion()
@@ -46,8 +47,12 @@ struct Changes: AsyncParsableCommand {
                     "revision": .string(change.revision.text), "deleted": .bool(change.isDeleted),
                 ])
             } else {
-                let deleted = change.isDeleted ? "\tdeleted" : ""
-                try Output.standard.line("\(change.sequence)\t\(change.id)\t\(change.revision)\(deleted)")
+                let (sequence, revision) = ("\(change.sequence)", change.revision.text)
+                if change.isDeleted {
+                    try Output.standard.fields(sequence, change.id, revision, "deleted")
+                } else {
+                    try Output.standard.fields(sequence, change.id, revision)
+                }
             }
         }
         try Output.standard.flush()

@@ -48,7 +48,7 @@ struct Info: ParsableCommand {
                 "bytes": JSONValue(bytes),
                 "blobs": JSONValue(blobs),
                 "blobBytes": JSONValue(blobBytes),
-                "collections": .object(Dictionary(collections.map { ($0.0, JSONValue($0.1)) }) { $1 }),
+                "collections": .object(JSONObject(collections.map { ($0.0, JSONValue($0.1)) }) { $1 }),
             ])
         } else {
             try Output.standard.line("folder      \(path)")
@@ -90,13 +90,13 @@ struct Compact: ParsableCommand {
 struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Look at everything stored, and say what is wrong.",
-        discussion: "Ends with 65 if anything is."
+        discussion: "Ends with 65 if anything is. Goes on beside `serve` and `sync`."
     )
 
     @OptionGroup var argument: DatabaseArgument
 
     func run() throws {
-        let database = try argument.open()
+        let database = try argument.read()
         let problems = try database.problems()
         for problem in problems { try Output.standard.line(problem) }
         try database.close()

@@ -24,7 +24,7 @@ struct List: ParsableCommand {
                 ])
             } else if long {
                 let revision = document.revisionID?.text ?? ""
-                try Output.standard.line("\(document.id)\t\(revision)\t\(document.sequence)\t\(bytes)")
+                try Output.standard.fields(document.id, revision, "\(document.sequence)", "\(bytes)")
             } else {
                 try Output.standard.line(document.id)
             }
@@ -58,7 +58,11 @@ struct Get: ParsableCommand {
         } else {
             text = try options.document(id).2.json
         }
-        if raw { try Output.standard.line(text.bytes) } else { try Output.standard.line(Self.indented(text)) }
+        if raw {
+            try Output.standard.stored(text.bytes)
+        } else {
+            try Output.standard.json(Self.indented(text))
+        }
         try database.close()
     }
 
@@ -99,7 +103,7 @@ struct Put: ParsableCommand {
     var rev: String?
 
     func run() throws {
-        let text = json ?? String(decoding: FileHandle.standardInput.readDataToEndOfFile(), as: UTF8.self)
+        let text = json.map { Array($0.utf8) } ?? Array(FileHandle.standardInput.readDataToEndOfFile())
         var document: Document
         do throws(JSONError) { document = try Document(id: id, json: text) } catch {
             throw LoveseatError(.invalidJSON, "the document must be a JSON object: \(error)")
@@ -234,7 +238,7 @@ struct Revisions: ParsableCommand {
                     words.append("origin " + revision.origins.map(\.text).joined(separator: " and "))
                 }
                 let flags = words.joined(separator: " ")
-                try Output.standard.line("\(revision.id)\t\(revision.parent?.text ?? "-")\t\(flags)")
+                try Output.standard.fields(revision.id.text, revision.parent?.text ?? "-", flags)
             }
         }
         try database.close()

@@ -40,8 +40,8 @@ struct CreateIdentity: ParsableCommand {
         }
         var attributes = [certAttrCommonName: commonName ?? label]
         attributes[certAttrOrganization] = organization
-        attributes[certAttrHostname] = dns
-        attributes[certAttrIPAddress] = ip
+        attributes[certAttrHostname] = dns?.listItems.joined(separator: ",")
+        attributes[certAttrIPAddress] = ip?.listItems.joined(separator: ",")
         let identity = try TLSIdentity.createIdentity(
             for: ca ? .certificateAuthority : [.serverAuth, .clientAuth],
             attributes: attributes,
@@ -63,8 +63,11 @@ struct ListIdentities: ParsableCommand {
     func run() throws {
         for label in try TLSIdentity.labels(in: Identities.store) {
             let leaf = try Identities.labelled(label).certs[0]
-            try Output.standard.line(
-                "\(label)\t\(leaf.fingerprint)\t\(leaf.notValidAfter.formatted(.iso8601))\t\(leaf.subject)"
+            try Output.standard.fields(
+                label,
+                leaf.fingerprint,
+                leaf.notValidAfter.formatted(.iso8601),
+                leaf.subject
             )
         }
         try Output.standard.flush()

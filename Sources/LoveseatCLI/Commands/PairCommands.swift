@@ -46,43 +46,65 @@ struct PairShow: AsyncParsableCommand {
 
     func run() async throws {
         try logging.begin()
-        let database = try argument.open()
+        Signals.begin()
+        let database: Database
+        do { database = try argument.open() } catch LoveseatError.Code.busy {
+            return try ControlClient.ask(.showPairing(name: name, seconds: seconds), folder: argument.folder)
+        }
         let pairing = ListenerPairingAuthenticator(database: database)
         let listener = URLEndpointListener(try configuration(database, pairing))
         try await listener.start()
-        let (code, events) = try pairing.makeCode(for: listener, name: name, validFor: seconds)
-        for line in try QRCode.lines(code.text) { Output.remark(line) }
-        try Output.standard.line(code.text)
-        try Self.show(code)
-        let waiting = Task {
-            var peer: PairedPeer?
-            for await event in events {
-                switch event {
-                case .paired(let found): peer = found
-                case .replaced(let code):
-                    Output.remark(
-                        "loveseat: somebody guessed at the digits five times: these take their place"
-                    )
-                    try Self.show(code)
+        let (name, seconds) = (name, seconds)
+        let showing = Task {
+            try await Self.show(pairing, listener, name: name, seconds: seconds) { line in
+                switch line {
+                case .output(let text): try Output.standard.line(text)
+                case .remark(let text): Output.remark(text)
                 }
+                try Output.standard.flush()
             }
-            return peer
         }
-        Signals.onInterrupt { waiting.cancel() }
-        let peer = try await waiting.value
+        Signals.onInterrupt { showing.cancel() }
+        let result = await showing.result
         try await database.close()
+        if let signal = Signals.interruption { throw ExitCode(128 + signal) }
+        try result.get()
+    }
+
+    /// Shows a code, and returns when it was used.
+    static func show(
+        _ pairing: ListenerPairingAuthenticator,
+        _ listener: URLEndpointListener,
+        name: String?,
+        seconds: Double,
+        _ reply: (ControlLine) throws -> Void
+    ) async throws {
+        let (code, events) = try pairing.makeCode(for: listener, name: name, validFor: seconds)
+        for line in try QRCode.lines(code.text) { try reply(.remark(line)) }
+        try reply(.output(code.text))
+        try reply(.output(digits(code)))
+        var peer: PairedPeer?
+        for await event in events {
+            switch event {
+            case .paired(let found): peer = found
+            case .replaced(let code):
+                try reply(
+                    .remark("loveseat: somebody guessed at the digits five times: these take their place")
+                )
+                try reply(.output(digits(code)))
+            }
+        }
         guard let peer else {
             throw LoveseatError(
                 .timeout,
                 "nobody used the code within \(Int(seconds)) seconds, or strangers guessed at the digits too often"
             )
         }
-        Output.remark("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
+        try reply(.remark("loveseat: paired with \(peer.name) (\(peer.fingerprint))"))
     }
 
-    private static func show(_ code: PairingCode) throws {
-        try Output.standard.line("\(code.digits ?? "") \(code.urls.first?.absoluteString ?? "")")
-        try Output.standard.flush()
+    private static func digits(_ code: PairingCode) -> String {
+        "\(code.digits ?? "") \(code.urls.first?.absoluteString ?? "")"
     }
 
     private func configuration(
@@ -104,8 +126,14 @@ struct PairUse: AsyncParsableCommand {
         abstract: "Use a code that another machine shows: its text, or its six digits with a URL."
     )
     @OptionGroup var argument: DatabaseArgument
-    @Argument(help: "The text of the QR code, or the six digits.") var code: String
+    @Argument(
+        help:
+            "The text of the QR code, or the six digits; - for the first line of --code-file, or else LOVESEAT_PAIRING_CODE, which others cannot see."
+    )
+    var code: String
     @Argument(help: "With digits: the URL that was shown with them.") var url: String?
+    @Option(help: "A file with the code in its first line.")
+    var codeFile: String?
     @Option(help: "The identity to show to that peer from now on: anonymous, a label, or files.")
     var identity = "anonymous"
 
@@ -118,6 +146,13 @@ struct PairUse: AsyncParsableCommand {
     }
 
     private func pairingCode() throws -> PairingCode {
+        let given = code == "-" ? nil : code
+        guard let code = try Secret.read(given, file: codeFile, variable: "LOVESEAT_PAIRING_CODE") else {
+            throw LoveseatError(
+                .invalidParameter,
+                "there is no code: use --code-file or LOVESEAT_PAIRING_CODE"
+            )
+        }
         guard let url else { return try PairingCode(text: code) }
         guard let parsed = URL(string: url) else {
             throw LoveseatError(.invalidURL, "\(url) is no URL: use wss://host:port/database")
@@ -138,8 +173,9 @@ struct PairList: AsyncParsableCommand {
     func run() async throws {
         let database = try argument.read()
         for peer in try database.pairedPeers() {
-            let fields = [peer.fingerprint, peer.name, peer.isNameGiven ? "given" : "own"] + peer.urls
-            try Output.standard.line(fields.joined(separator: "\t"))
+            try Output.standard.fields(
+                [peer.fingerprint, peer.name, peer.isNameGiven ? "given" : "own"] + peer.urls
+            )
         }
         try await database.close()
         try Output.standard.flush()
@@ -154,11 +190,18 @@ struct PairForget: AsyncParsableCommand {
     @OptionGroup var argument: DatabaseArgument
     @Argument(help: "The fingerprint of its certificate.") var fingerprint: String
     func run() async throws {
-        let database = try argument.open()
+        let database: Database
+        do { database = try argument.open() } catch LoveseatError.Code.busy {
+            return try ControlClient.ask(.forgetPeer(fingerprint: fingerprint), folder: argument.folder)
+        }
+        try Self.forget(fingerprint, in: database)
+        try await database.close()
+    }
+
+    static func forget(_ fingerprint: String, in database: Database) throws {
         guard try database.pairedPeers().contains(where: { $0.fingerprint == fingerprint }) else {
             throw LoveseatError(.notFound, "there is no paired peer \(fingerprint)")
         }
         try database.removePairedPeer(fingerprint: fingerprint)
-        try await database.close()
     }
 }

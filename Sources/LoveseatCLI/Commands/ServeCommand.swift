@@ -14,6 +14,11 @@ struct Serve: AsyncParsableCommand {
     )
 
     @OptionGroup var argument: DatabaseArgument
+    @Option(
+        help:
+            "The database's name in the URLs; its own if none is given. Couchbase Lite wants lower-case letters and digits."
+    )
+    var name: String?
     @Option(help: "The port; 0 for a free one.")
     var port: UInt16 = 0
     @Option(help: "The network interface or address to listen on; all if it is not named.")
@@ -30,6 +35,8 @@ struct Serve: AsyncParsableCommand {
             "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12 (LOVESEAT_IDENTITY_PASSWORD has its password)."
     )
     var tls = "anonymous"
+    @Flag(help: "Everybody on the network may connect: do not warn of it.")
+    var open = false
     @Flag(help: "Serve in the clear.")
     var noTls = false
     @Option(
@@ -66,6 +73,7 @@ struct Serve: AsyncParsableCommand {
         var configuration = URLEndpointListenerConfiguration(
             collections: try database.collections(named: collections.collectionNames)
         )
+        configuration.databaseName = name
         configuration.port = port
         configuration.networkInterface = interface
         configuration.readOnly = readOnly
@@ -91,15 +99,18 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         try logging.begin()
+        let (interrupts, continuation) = AsyncStream<Void>.makeStream()
+        Signals.onInterrupt { continuation.yield() }
         let database = try argument.open(keepsDeltaBases: delta)
+        warn(servingAs: name ?? database.name)
         let accessFile = try access.map(AccessFile.init)
         let listener = URLEndpointListener(try configuration(database, accessFile?.policy))
         if let accessFile { Self.reload(accessFile, for: listener) }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
-        let (interrupts, continuation) = AsyncStream<Void>.makeStream()
-        Signals.onInterrupt { continuation.yield() }
         try await listener.start()
+        let control = try control(database, listener)
+        defer { control.close() }
         if let certificate = listener.tlsIdentity?.certs.first {
             Output.remark("loveseat: pin \(certificate.fingerprint)")
         }
@@ -112,6 +123,41 @@ struct Serve: AsyncParsableCommand {
 }
 
 extension Serve {
+    /// What other `loveseat` processes may ask of this one, which alone may write to the database.
+    private func control(_ database: Database, _ listener: URLEndpointListener) throws -> ControlServer {
+        try ControlServer(folder: argument.folder) { request, reply in
+            switch request {
+            case .showPairing(let name, let seconds):
+                guard let pairing = listener.config.authenticator as? ListenerPairingAuthenticator else {
+                    throw LoveseatError(
+                        .unsupported,
+                        "`serve` has the database open, without --paired: start it with --paired to pair peers"
+                    )
+                }
+                try await PairShow.show(pairing, listener, name: name, seconds: seconds, reply)
+            case .forgetPeer(let fingerprint): try PairForget.forget(fingerprint, in: database)
+            }
+        }
+    }
+
+    /// Says what a person may not have thought of.
+    private func warn(servingAs name: String) {
+        let isLoopback = interface.map { ["lo", "lo0", "::1"].contains($0) || $0.hasPrefix("127.") } ?? false
+        if credentials.user == nil, clientCA == nil, !paired, !open, !isLoopback {
+            Output.remark(
+                "loveseat: WARNING: everybody on the network may \(readOnly ? "read" : "read and change") this database. Use --user, --client-ca or --paired, or --open if that is meant"
+            )
+        }
+        if noTls, credentials.user != nil {
+            Output.remark("loveseat: WARNING: without TLS the password and all documents travel in the clear")
+        }
+        if let proposal = URLEndpointListenerConfiguration.compatibleName(for: name) {
+            Output.remark(
+                "loveseat: Couchbase Lite cannot connect to a database named \"\(name)\"; if it should, use --name '\(proposal)'"
+            )
+        }
+    }
+
     private static func reload(_ file: AccessFile, for listener: URLEndpointListener) {
         Signals.onHangup {
             do {

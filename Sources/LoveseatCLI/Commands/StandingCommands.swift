@@ -24,7 +24,7 @@ struct Pending: AsyncParsableCommand {
                 if json {
                     try Output.standard.line(["collection": .string(name), "id": .string(id)])
                 } else {
-                    try Output.standard.line("\(name)\t\(id)")
+                    try Output.standard.fields(name, id)
                 }
             }
         }
@@ -50,7 +50,7 @@ struct Conflicts: AsyncParsableCommand {
                         "collection": .string(collection.fullName), "id": .string(id),
                     ])
                 } else {
-                    try Output.standard.line("\(collection.fullName)\t\(id)")
+                    try Output.standard.fields(collection.fullName, id)
                 }
             }
         }

@@ -50,6 +50,7 @@ struct SyncOptions: ParsableArguments {
 
     func run(_ type: ReplicatorType) async throws {
         try logging.begin()
+        Signals.begin()
         let database = try argument.open()
         var configuration = try peer.configuration(database, type, createsCollections: true)
         configuration.continuous = continuous
@@ -68,20 +69,38 @@ struct SyncOptions: ParsableArguments {
         let counting = Task { await Self.report(failures) }
         var bar = ProgressBar()
         replicator.start(reset: reset)
+        // A signal that came before there was something to stop.
+        if Signals.interruption != nil { replicator.stop() }
         for await status in replicator.statuses { bar.show(status) }
         bar.end()
         let status = await replicator.waitUntilStopped()
         let counts = await counting.value
         try await database.close()
         try summarize(counts, status, seconds: bar.seconds)
-        if let error = status.error { throw error }
+        if let error = status.error { throw advised(error) }
+        if let interruption { throw ExitCode(128 + interruption) }
         if counts.failed > 0 { throw ExitCode(1) }
+    }
+
+    /// The signal that ended a pass before it was done. A continuous one ends by a signal.
+    private var interruption: Int32? { continuous ? nil : Signals.interruption }
+
+    private func advised(_ error: LoveseatError) -> LoveseatError {
+        guard continuous, !peer.docIds.isEmpty, error.code == .init(10400) else { return error }
+        return LoveseatError(
+            .invalidParameter,
+            "\(error.message): a gateway takes --doc-ids only without --continuous; leave out one of them"
+        )
     }
 
     private struct Counts {
         var pushed = 0
         var pulled = 0
         var failed = 0
+        /// Pulled documents that a filter leaves out.
+        var excluded = 0
+        /// Documents that the peer took away.
+        var takenAway = 0
     }
 
     private static func report(_ events: Feed<DocumentReplication>) async -> Counts {
@@ -89,12 +108,16 @@ struct SyncOptions: ParsableArguments {
         for await event in events {
             if event.isPush { counts.pushed += event.missed } else { counts.pulled += event.missed }
             for document in event.documents {
-                if let error = document.error {
+                if document.error == .rejectedByPullFilter {
+                    counts.excluded += 1
+                } else if let error = document.error {
                     counts.failed += 1
                     let verb = event.isPush ? "push" : "pull"
                     Output.remark(
                         "loveseat: cannot \(verb) \(document.scope).\(document.collection)/\(document.id): \(error.message)"
                     )
+                } else if document.flags.contains(.accessRemoved) {
+                    counts.takenAway += 1
                 } else if event.isPush {
                     counts.pushed += 1
                 } else {
@@ -109,7 +132,9 @@ struct SyncOptions: ParsableArguments {
         if json {
             try Output.standard.line([
                 "pushed": JSONValue(counts.pushed), "pulled": JSONValue(counts.pulled),
-                "failed": JSONValue(counts.failed), "bytes": JSONValue(status.progress.completed),
+                "failed": JSONValue(counts.failed), "takenAway": JSONValue(counts.takenAway),
+                "excluded": JSONValue(counts.excluded), "interrupted": .bool(interruption != nil),
+                "bytes": JSONValue(status.progress.completed),
                 "seconds": JSONValue((seconds * 1_000).rounded() / 1_000),
                 "error": status.error.map { .string($0.message) } ?? .null,
             ])
@@ -117,9 +142,12 @@ struct SyncOptions: ParsableArguments {
             let all = counts.pushed + counts.pulled
             let rate = Int(Double(all) / max(seconds, 0.001))
             let time = (seconds * 1_000).rounded() / 1_000
-            Output.remark(
-                "\(counts.pushed) pushed, \(counts.pulled) pulled, \(counts.failed) failed in \(time) s (\(rate) documents/s)"
-            )
+            var parts = ["\(counts.pushed) pushed", "\(counts.pulled) pulled"]
+            if counts.takenAway > 0 { parts.append("\(counts.takenAway) taken away") }
+            if counts.excluded > 0 { parts.append("\(counts.excluded) left out by the filter") }
+            parts.append("\(counts.failed) failed")
+            let end = interruption == nil ? "" : "; interrupted, run it again to go on"
+            Output.remark("\(parts.joined(separator: ", ")) in \(time) s (\(rate) documents/s)\(end)")
         }
     }
 }

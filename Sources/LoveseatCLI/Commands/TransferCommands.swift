@@ -8,7 +8,10 @@ struct Import: ParsableCommand {
         discussion: """
             The file is a JSON array, or JSON lines (one object a line), or a JSON object of which --array names a \
             member that is an array. "-" is standard input. A document's ID is its --id-field, by default "_id" or \
-            "id"; without one it gets a number. The database and the collection are made if they are not there.
+            "id"; without one it gets a new, random ID. The database and the collection are made if they are not there.
+
+            Documents are saved a thousand at a time. If one is refused, those saved before it stay, unless --atomic is \
+            given. A document may have 20 MB of JSON at most, nested 128 deep at most, and no key twice in an object.
 
             EXAMPLES
               loveseat import geo iso_3166-1.json --array 3166-1 --id-field alpha_3 --collection iso.countries
@@ -23,6 +26,8 @@ struct Import: ParsableCommand {
     var idField: String?
     @Option(help: "The member of a JSON object that is the array of documents.")
     var array: String?
+    @Flag(help: "Save all documents, or none if one of them is refused.")
+    var atomic = false
     @Flag(help: "As one JSON object: how many were saved.")
     var json = false
 
@@ -30,14 +35,30 @@ struct Import: ParsableCommand {
         let source = try DocumentSource(file: file, array: array)
         let (database, collection) = try options.create()
         var importer = Importer(database: database, collection: collection, idField: idField)
-        try source.forEach { try importer.add($0, at: $1) }
-        let count = try importer.finish()
+        do {
+            if atomic {
+                try database.inBatch { try Self.add(source, to: &importer) }
+            } else {
+                try Self.add(source, to: &importer)
+            }
+        } catch let error as LoveseatError {
+            let kept = atomic ? 0 : importer.count
+            try database.close()
+            if json { try Output.standard.line(["documents": JSONValue(kept)]) }
+            let outcome = kept == 0 ? "nothing was saved" : "\(kept) documents before it were saved"
+            throw LoveseatError(error.code, "\(error.message); \(outcome)")
+        }
         try database.close()
         if json {
-            try Output.standard.line(["documents": JSONValue(count)])
+            try Output.standard.line(["documents": JSONValue(importer.count)])
         } else {
-            Output.remark("\(count) documents")
+            Output.remark("\(importer.count) documents")
         }
+    }
+
+    private static func add(_ source: DocumentSource, to importer: inout Importer) throws {
+        try source.forEach { try importer.add($0, at: $1) }
+        try importer.finish()
     }
 }
 
@@ -45,36 +66,60 @@ struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print all documents as JSON lines, in order of their IDs.",
         discussion: """
-            Each line is a document with its ID as "_id", and "_collection" if that is not the default one. Equal \
-            databases give equal text, and `import` reads it.
+            Each line is a document with its ID as "_id", and "_collection" if that is not the default one. In front of the \
+            first document that refers to a blob are lines with the blob's content: its digest as "_blob", and up to 192 kB \
+            of it as "content", in Base64. Equal databases give equal text, and `import` reads it.
             """
     )
 
     @OptionGroup var argument: DatabaseArgument
     @Option(name: [.short, .long], help: "Only this collection.")
     var collection: String?
+    @Flag(
+        help:
+            "Leave out the content of blobs. Documents that refer to blobs can then be read, but not imported."
+    )
+    var noBlobs = false
 
     func run() throws {
         let database = try argument.read()
         let wanted = try collection?.collectionName.fullName
+        var blobs: Swift.Set<BlobDigest> = []
         for scope in try database.scopes() {
             for collection in try scope.collections() where wanted == nil || wanted == collection.fullName {
-                try export(collection)
+                try export(collection, &blobs)
             }
         }
         try database.close()
     }
 
-    private func export(_ collection: Loveseat.Collection) throws {
+    private func export(_ collection: Loveseat.Collection, _ blobs: inout Swift.Set<BlobDigest>) throws {
         let isDefault = collection.fullName == CollectionName.default.fullName
         let place = isDefault ? "" : ",\"_collection\":\(JSONValue.string(collection.fullName))"
         try collection.forEachDocument { document in
+            if !noBlobs {
+                for digest in document.blobDigests where blobs.insert(digest).inserted {
+                    try export(digest, of: collection.database)
+                }
+            }
             let body = document.json.canonical.bytes
             var line = Array("{\"_id\":\(JSONValue.string(document.id))\(place)".utf8)
             if body.count > 2 { line.append(UInt8(ascii: ",")) }
             line += body.dropFirst()
-            try Output.standard.line(line)
+            try Output.standard.stored(line)
         }
+    }
+
+    private func export(_ digest: BlobDigest, of database: Database) throws {
+        guard var pieces = try database.blobPieces(digest, pieceBytes: 192 << 10) else {
+            return Output.remark("loveseat: blob \(digest) is missing, run `check`")
+        }
+        repeat {
+            let piece = try pieces.read() ?? Data()
+            try Output.standard.line([
+                "_blob": .string(digest.text), "content": .string(piece.base64EncodedString()),
+            ])
+        } while !pieces.isAtEnd
     }
 }
 

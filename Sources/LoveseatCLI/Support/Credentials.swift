@@ -13,13 +13,9 @@ struct Credentials: ParsableArguments {
     var passwordFile: String?
 
     func password() throws -> String {
-        if let passwordFile {
-            guard let text = try? String(contentsOfFile: passwordFile, encoding: .utf8) else {
-                throw LoveseatError(.cantOpenFile, "cannot read the password file \(passwordFile)")
-            }
-            return text.split(separator: "\n", omittingEmptySubsequences: false).first.map(String.init) ?? ""
+        if let password = try Secret.read(nil, file: passwordFile, variable: "LOVESEAT_PASSWORD") {
+            return password
         }
-        if let password = ProcessInfo.processInfo.environment["LOVESEAT_PASSWORD"] { return password }
         guard isatty(0) == 1, let typed = getpass("Password for \(user ?? ""): ") else {
             throw LoveseatError(
                 .invalidParameter,
@@ -31,5 +27,30 @@ struct Credentials: ParsableArguments {
 
     func authenticator() throws -> BasicAuthenticator? {
         try user.map { BasicAuthenticator(username: $0, password: try password()) }
+    }
+}
+
+/// Secrets, which need not stand on the command line, where other users can read them.
+enum Secret {
+    /// A value that is given, or in the first line of a file, or in an environment variable, in this order.
+    static func read(_ given: String?, file: String?, variable: String) throws -> String? {
+        if let given { return given }
+        guard let file else { return ProcessInfo.processInfo.environment[variable] }
+        return try text(of: file).split(separator: "\n", omittingEmptySubsequences: false).first.map {
+            $0.hasSuffix("\r") ? String($0.dropLast()) : String($0)
+        } ?? ""
+    }
+
+    /// The lines of a file, or else of an environment variable, empty ones left out.
+    static func lines(file: String?, variable: String) throws -> [String] {
+        let text = try file.map(text) ?? ProcessInfo.processInfo.environment[variable] ?? ""
+        return text.split(whereSeparator: \.isNewline).map(String.init)
+    }
+
+    private static func text(of file: String) throws -> String {
+        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+            throw LoveseatError(.cantOpenFile, "cannot read \(file)")
+        }
+        return text
     }
 }

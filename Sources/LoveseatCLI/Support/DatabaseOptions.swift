@@ -15,6 +15,18 @@ struct DatabaseArgument: ParsableArguments {
         return (url.deletingLastPathComponent().path, url.lastPathComponent)
     }
 
+    func validate() throws {
+        var path = database[...]
+        while path.hasSuffix("/") { path = path.dropLast() }
+        if path.hasSuffix(".loveseat") { path = path.dropLast(".loveseat".count) }
+        guard let last = path.last, last != "/" else {
+            throw ValidationError("\"\(database)\" names no database: use for example trips or data/trips.")
+        }
+    }
+
+    /// The database's folder, whether or not it is there.
+    var folder: String { "\(parts.directory)/\(parts.name).loveseat" }
+
     var exists: Bool { Database.exists(withName: parts.name, inDirectory: parts.directory) }
 
     /// Opens a database that must be there.
@@ -39,7 +51,8 @@ struct DatabaseArgument: ParsableArguments {
 
     /// Opens a database, making it if it is not there.
     func create(keepsDeltaBases: Bool = false) throws -> Database {
-        let config = DatabaseConfiguration(directory: parts.directory, enableDeltaSync: keepsDeltaBases)
+        var config = DatabaseConfiguration(directory: parts.directory, enableDeltaSync: keepsDeltaBases)
+        config.remembersDeltaSync = true
         return try Database(name: parts.name, config: config)
     }
 }
@@ -108,6 +121,13 @@ extension String {
 
     /// Names with commas in between.
     var collectionNames: [CollectionName] {
-        get throws { try split(separator: ",").map { try String($0).collectionName } }
+        get throws { try listItems.map { try $0.collectionName } }
+    }
+
+    /// Items with commas, and perhaps blanks, in between.
+    var listItems: [String] {
+        split(separator: ",").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.filter {
+            !$0.isEmpty
+        }
     }
 }

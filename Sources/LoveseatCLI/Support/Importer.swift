@@ -1,69 +1,21 @@
 import Foundation
 import Loveseat
 
-/// Where documents to be imported come from.
-struct DocumentSource {
-    private let bytes: [UInt8]
-    private let name: String
-    private let array: String?
-
-    init(file: String, array: String?) throws {
-        name = file == "-" ? "standard input" : file
-        self.array = array
-        if file == "-" {
-            bytes = Array(FileHandle.standardInput.readDataToEndOfFile())
-        } else {
-            guard let data = FileManager.default.contents(atPath: file) else {
-                throw LoveseatError(.cantOpenFile, "cannot read \(file)")
-            }
-            bytes = Array(data)
-        }
-    }
-
-    private static let limits = JSONLimits(maximumBytes: .max)
-
-    /// Calls `body` with each document and where it is, for messages.
-    func forEach(_ body: (JSONElement, String) throws -> Void) throws {
-        let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
-        if first == UInt8(ascii: "{"), array == nil { return try forEachLine(body) }
-        guard first != nil else { return }
-        let root: JSONElement
-        do throws(JSONError) { root = try JSONElement(parsing: bytes, limits: Self.limits) } catch {
-            throw LoveseatError(.invalidJSON, "\(name): \(error)")
-        }
-        guard let items = array.map({ root[$0] }) ?? root, items.kind == .array else {
-            throw LoveseatError(.invalidParameter, "\(name) has no array\(array.map { " \"\($0)\"" } ?? "")")
-        }
-        for (index, item) in items.items.enumerated() { try body(item, "\(name), item \(index + 1)") }
-    }
-
-    private func forEachLine(_ body: (JSONElement, String) throws -> Void) throws {
-        var number = 0
-        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
-            number += 1
-            guard line.contains(where: { ![0x20, 0x09, 0x0D].contains($0) }) else { continue }
-            let element: JSONElement
-            do throws(JSONError) {
-                element = try JSONElement(parsing: Array(line), limits: Self.limits)
-            } catch {
-                let advice = number == 1 ? "; if the file is one object, name its array with --array" : ""
-                throw LoveseatError(.invalidJSON, "\(name), line \(number): \(error)\(advice)")
-            }
-            try body(element, "\(name), line \(number)")
-        }
-    }
-}
-
 /// Saves documents, a thousand in a transaction.
 struct Importer {
     private static let batch = 1_000
+    /// The documents that wait for their transaction, together, in bytes.
+    private static let batchBytes = 16 << 20
 
     let database: Database
     let collection: Loveseat.Collection
     let idField: String?
-    private var waiting: [(Loveseat.Collection, Document)] = []
+    private var waiting: [(collection: Loveseat.Collection, document: Document, place: String)] = []
+    private var waitingBytes = 0
     private var others: [String: Loveseat.Collection] = [:]
-    private var count = 0
+    private var blob: BlobReceiver?
+    /// The documents that are saved.
+    private(set) var count = 0
 
     init(database: Database, collection: Loveseat.Collection, idField: String?) {
         self.database = database
@@ -75,7 +27,8 @@ struct Importer {
         guard element.kind == .object else {
             throw LoveseatError(.invalidJSON, "\(place): a document must be a JSON object")
         }
-        count += 1
+        if let digest = element["_blob"] { return try addPiece(of: digest.string, element, place) }
+        try finishBlob()
         var properties = element.value.object ?? [:]
         let id: String
         if let idField {
@@ -83,19 +36,22 @@ struct Importer {
                 throw LoveseatError(.badDocID, "\(place): there is no text or number in \"\(idField)\"")
             }
             id = value
+            // Names that begin with _ are no properties of a document.
+            if idField == "_id" { properties["_id"] = nil }
         } else if let value = Self.text(properties.removeValue(forKey: "_id")) {
             id = value
         } else {
-            id = Self.text(properties["id"]) ?? String(count)
+            id = Self.text(properties["id"]) ?? UUID().uuidString.lowercased()
         }
         let target = try collection(properties.removeValue(forKey: "_collection")?.string)
-        waiting.append((target, Document(id: id, properties)))
-        if waiting.count == Self.batch { try save() }
+        waiting.append((target, Document(id: id, properties), place))
+        waitingBytes += element.bytes.count
+        if waiting.count == Self.batch || waitingBytes > Self.batchBytes { try save() }
     }
 
-    mutating func finish() throws -> Int {
+    mutating func finish() throws {
+        try finishBlob()
         try save()
-        return count
     }
 
     private mutating func collection(_ path: String?) throws -> Loveseat.Collection {
@@ -108,9 +64,41 @@ struct Importer {
     }
 
     private mutating func save() throws {
-        try database.inBatch { for (collection, document) in waiting { try collection.save(document) } }
-        waiting = []
+        let batch = waiting
+        (waiting, waitingBytes) = ([], 0)
+        try database.inBatch {
+            for (collection, document, place) in batch {
+                do { try collection.save(document) } catch let error as LoveseatError {
+                    throw LoveseatError(error.code, "\(place): \(error.message)")
+                }
+            }
+        }
+        count += batch.count
     }
 
     private static func text(_ value: JSONValue?) -> String? { value?.string ?? value?.int.map(String.init) }
+
+    // MARK: Blobs
+
+    /// Lines of one blob follow each other: `{"_blob":"sha1-…","content":"…"}`.
+    private mutating func addPiece(of digest: String?, _ element: JSONElement, _ place: String) throws {
+        guard let digest = digest.flatMap({ BlobDigest($0) }),
+            let content = element["content"]?.string.flatMap({ Data(base64Encoded: $0) })
+        else {
+            throw LoveseatError(
+                .invalidJSON,
+                "\(place): a line with a \"_blob\" needs its digest, and its \"content\" in Base64"
+            )
+        }
+        if blob?.digest != digest {
+            try finishBlob()
+            blob = try database.receiveBlob(digest)
+        }
+        try blob?.write(content)
+    }
+
+    private mutating func finishBlob() throws {
+        try blob?.finish()
+        blob = nil
+    }
 }

@@ -18,10 +18,10 @@ struct LogOptions: ParsableArguments {
 
     /// Sets the levels. Once a process.
     func begin() throws {
-        LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+        LoggingSystem.bootstrap { PrintableLogHandler(StreamLogHandler.standardError(label: $0)) }
         // The command says itself what went wrong.
         for domain in LogDomain.allCases { domain.level = verbose ? .debug : .critical }
-        for part in log.split(separator: ",") {
+        for part in log.listItems {
             let pair = part.split(separator: "=")
             guard pair.count == 2, let domain = LogDomain(rawValue: String(pair[0])),
                 let level = Logger.Level(rawValue: String(pair[1]))
@@ -33,5 +33,31 @@ struct LogOptions: ParsableArguments {
             }
             domain.level = level
         }
+    }
+}
+
+/// Escapes control characters, which peers could otherwise send to the terminal.
+private struct PrintableLogHandler: LogHandler {
+    private var handler: StreamLogHandler
+
+    init(_ handler: StreamLogHandler) { self.handler = handler }
+
+    var logLevel: Logger.Level {
+        get { handler.logLevel }
+        set { handler.logLevel = newValue }
+    }
+    var metadata: Logger.Metadata {
+        get { handler.metadata }
+        set { handler.metadata = newValue }
+    }
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { handler[metadataKey: key] }
+        set { handler[metadataKey: key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var event = event
+        event.message = "\(event.message.description.printable)"
+        handler.log(event: event)
     }
 }

@@ -19,9 +19,28 @@ final class Output: Sendable {
         }
     }
 
-    func line(_ text: String) throws { try line(text.utf8) }
+    /// Writes one piece of text. Control characters in it are escaped.
+    func line(_ text: String) throws { try line(text.printable.utf8) }
 
-    func line(_ value: JSONValue) throws { try line(value.description.utf8) }
+    /// Writes pieces of text with tabs in between. Control characters in them are escaped.
+    func fields(_ fields: String...) throws { try self.fields(fields) }
+
+    func fields(_ fields: [String]) throws {
+        try line(fields.map(\.printable).joined(separator: "\t").utf8)
+    }
+
+    /// Writes JSON, with those control characters escaped that JSON itself allows in strings.
+    func line(_ value: JSONValue) throws { try json(value.description) }
+
+    /// Writes JSON text, which may have several lines.
+    func json(_ text: String) throws { try line(text.printableJSON.utf8) }
+
+    /// Writes JSON text byte for byte, unless a terminal would take parts of it for commands.
+    func stored(_ bytes: [UInt8]) throws {
+        if isTerminal { try json(String(decoding: bytes, as: UTF8.self)) } else { try line(bytes) }
+    }
+
+    private let isTerminal = isatty(1) == 1
 
     /// Writes bytes as they are.
     func raw(_ bytes: some Sequence<UInt8>) throws {
@@ -51,5 +70,39 @@ final class Output: Sendable {
     }
 
     /// Writes a remark to standard error.
-    static func remark(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+    static func remark(_ text: String) {
+        FileHandle.standardError.write(Data((text.printable + "\n").utf8))
+    }
+}
+
+extension String {
+    /// The text with every character escaped that could make a terminal do something, a line's end among them.
+    var printable: String { escaping { $0.value < 0x20 || $0.isTerminalCommand } }
+
+    /// JSON text with the same characters escaped where JSON allows them in strings.
+    var printableJSON: String { escaping(\.isTerminalCommand) }
+
+    private func escaping(_ isEscaped: (Unicode.Scalar) -> Bool) -> String {
+        guard unicodeScalars.contains(where: isEscaped) else { return self }
+        var text = ""
+        for scalar in unicodeScalars {
+            if isEscaped(scalar) {
+                let digits = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}
+
+extension Unicode.Scalar {
+    /// DEL and the C1 controls, and what changes the direction or the lines of text around it.
+    fileprivate var isTerminalCommand: Bool {
+        switch value {
+        case 0x7F...0x9F, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
 }

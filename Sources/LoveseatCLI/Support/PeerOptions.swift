@@ -17,11 +17,19 @@ struct PeerOptions: ParsableArguments {
     @OptionGroup var trust: TrustOptions
     @Option(
         help:
-            "The ID of a session with a gateway, or NAME=ID where its cookie is not called SyncGatewaySession."
+            "The ID of a session with a gateway, or NAME=ID where its cookie is not called SyncGatewaySession. Or use --session-file or LOVESEAT_SESSION, which others cannot see."
     )
     var session: String?
-    @Option(name: .customLong("header"), help: "Another HTTP header, \"Name: value\". Can be repeated.")
+    @Option(help: "A file with the session's ID in its first line.")
+    var sessionFile: String?
+    @Option(
+        name: .customLong("header"),
+        help:
+            "Another HTTP header, \"Name: value\". Can be repeated. Or use --header-file or LOVESEAT_HEADERS, which others cannot see."
+    )
     var headers: [String] = []
+    @Option(help: "A file with HTTP headers, one a line.")
+    var headerFile: String?
     @Option(
         help:
             "The collections, with commas in between; all if none is named. Those that are not here are made."
@@ -34,7 +42,7 @@ struct PeerOptions: ParsableArguments {
     @Option(
         name: .customLong("filter"),
         help: ArgumentHelp(
-            "Only documents for which this holds: 'address.city = \"Oslo\"', 'n >= 3', 'photo', '!photo'. All of several must hold. Deletions always pass."
+            "Only documents for which this holds: 'address.city = \"Oslo\"', 'n >= 3', 'photo', '!photo'. All of several must hold. Deletions, and documents that the peer takes away, always pass."
         )
     )
     var filters: [String] = []
@@ -43,11 +51,11 @@ struct PeerOptions: ParsableArguments {
         guard (url == nil) != (localDb == nil) || (paired && localDb == nil) else {
             throw ValidationError("Name the peer: either a URL, --local-db, or --paired.")
         }
-        guard [session, credentials.user, trust.identity].count(where: { $0 != nil }) <= 1 else {
-            throw ValidationError("Use one of --session, --user and --identity.")
+        guard [session, sessionFile, credentials.user, trust.identity].count(where: { $0 != nil }) <= 1 else {
+            throw ValidationError("Use one of --session, --session-file, --user and --identity.")
         }
         for (name, value) in [("--doc-ids", docIds), ("--channels", channels)] {
-            guard value.isEmpty || value.contains(where: { $0 != "," }) else {
+            guard value.isEmpty || !value.listItems.isEmpty else {
                 throw ValidationError("\(name) names nothing: leave it out for all.")
             }
         }
@@ -86,7 +94,12 @@ struct PeerOptions: ParsableArguments {
     }
 
     private func authenticator() throws -> (any Authenticator)? {
-        if let session { return try sessionAuthenticator(session) }
+        let isNamed = credentials.user != nil || trust.identity != nil
+        if let session = try isNamed
+            ? nil : Secret.read(session, file: sessionFile, variable: "LOVESEAT_SESSION")
+        {
+            return try sessionAuthenticator(session)
+        }
         if let identity = try trust.clientIdentity() {
             return ClientCertificateAuthenticator(identity: identity)
         }
@@ -108,10 +121,11 @@ struct PeerOptions: ParsableArguments {
 
     private func headerFields() throws -> [String: String] {
         var fields: [String: String] = [:]
-        for header in headers {
+        let kept = try Secret.lines(file: headerFile, variable: "LOVESEAT_HEADERS")
+        for header in kept + headers {
             let parts = header.split(separator: ":", maxSplits: 1)
             guard parts.count == 2 else {
-                throw LoveseatError(.invalidParameter, "\"\(header)\" is no header: use \"Name: value\"")
+                throw LoveseatError(.invalidParameter, "a header is not \"Name: value\"")
             }
             fields[String(parts[0])] = parts[1].drop { $0 == " " }.description
         }
@@ -130,7 +144,9 @@ struct PeerOptions: ParsableArguments {
         }
         guard !expressions.isEmpty else { return nil }
         return { document, flags in
-            flags.contains(.deleted) || expressions.allSatisfy { $0.matches(document) }
+            // What is deleted or taken away has no properties to judge by, and must not stay here.
+            !flags.isDisjoint(with: [.deleted, .accessRemoved])
+                || expressions.allSatisfy { $0.matches(document) }
         }
     }
 
@@ -146,8 +162,8 @@ struct PeerOptions: ParsableArguments {
         }
         let entries = try database.collections(named: names).map { collection in
             var entry = CollectionConfiguration(collection: collection)
-            entry.documentIDs = docIds.isEmpty ? nil : docIds.split(separator: ",").map(String.init)
-            entry.channels = channels.isEmpty ? nil : channels.split(separator: ",").map(String.init)
+            entry.documentIDs = docIds.isEmpty ? nil : docIds.listItems
+            entry.channels = channels.isEmpty ? nil : channels.listItems
             entry.pushFilter = filter
             entry.pullFilter = filter
             entry.filterVersion = filters.isEmpty ? nil : filters.joined(separator: "\n")

@@ -15,7 +15,7 @@ struct ProgressBar {
         lastShown = now
         lastActivity = status.activity
         if isTerminal {
-            FileHandle.standardError.write(Data("\r\u{1B}[K\(bar(status))".utf8))
+            FileHandle.standardError.write(Data("\r\u{1B}[K\(bar(status).printable)".utf8))
         } else if isNews || status.activity == .busy {
             Output.remark(text(status))
         }

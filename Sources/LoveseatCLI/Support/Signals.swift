@@ -1,37 +1,87 @@
-import Dispatch
 import Foundation
 import Synchronization
 
 /// Interrupts from a terminal or a supervisor, which end a command in good order.
+///
+/// The first SIGINT or SIGTERM is handed to the command; a second one ends the process at once, whatever it does. From
+/// ``begin()`` on none is lost.
 enum Signals {
-    private static let sources = Mutex<[any DispatchSourceSignal]>([])
+    private static let handlers = Mutex<[Int32: [@Sendable () -> Void]]>([:])
+    /// The first signal that asked the command to end; 0 for none.
+    private static let first = Atomic<Int32>(0)
+    /// The end of a pipe that the signal handler writes to.
+    private static let output = Atomic<Int32>(-1)
+    private static let hasBegun = Atomic(false)
 
-    /// Calls a closure at SIGINT or SIGTERM, each time.
+    /// The signal that asked the command to end; nil if none did.
+    static var interruption: Int32? {
+        let number = first.load(ordering: .acquiring)
+        return number == 0 ? nil : number
+    }
+
+    /// Calls a closure at SIGINT or SIGTERM, at once if there was one already.
     static func onInterrupt(_ body: @escaping @Sendable () -> Void) {
-        for number in [SIGINT, SIGTERM] { on(number, body) }
+        begin()
+        for number in [SIGINT, SIGTERM] { add(body, for: number) }
+        if interruption != nil { body() }
     }
 
     /// Calls a closure at SIGHUP, each time.
-    static func onHangup(_ body: @escaping @Sendable () -> Void) { on(SIGHUP, body) }
+    static func onHangup(_ body: @escaping @Sendable () -> Void) {
+        begin()
+        add(body, for: SIGHUP)
+        listen(to: SIGHUP)
+    }
 
-    private static func on(_ number: Int32, _ body: @escaping @Sendable () -> Void) {
-        signal(number, SIG_IGN)
-        sources.withLock { sources in
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler(handler: body)
-            source.resume()
-            sources.append(source)
+    /// Tells from now on whether there was an interrupt.
+    static func whenInterrupted() -> @Sendable () -> Bool {
+        begin()
+        return { interruption != nil }
+    }
+
+    /// Keeps SIGINT and SIGTERM from ending the process before the command has done its work.
+    static func begin() {
+        guard !hasBegun.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        // The handler must never wait.
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+        _ = first.load(ordering: .relaxed)
+        output.store(ends[1], ordering: .releasing)
+        let input = ends[0]
+        Thread.detachNewThread { deliver(from: input) }
+        for number in [SIGINT, SIGTERM] { listen(to: number) }
+    }
+
+    private static func add(_ body: @escaping @Sendable () -> Void, for number: Int32) {
+        handlers.withLock { $0[number, default: []].append(body) }
+    }
+
+    /// Only what is safe in a signal handler is done in it.
+    private static func listen(to number: Int32) {
+        signal(number) { number in
+            if number != SIGHUP,
+                !Signals.first.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
+                    .exchanged
+            {
+                _exit(128 + number)
+            }
+            let saved = errno
+            var byte = UInt8(truncatingIfNeeded: number)
+            _ = write(Signals.output.load(ordering: .acquiring), &byte, 1)
+            errno = saved
         }
     }
 
-    /// Tells from now on whether there was one.
-    static func whenInterrupted() -> @Sendable () -> Bool {
-        let flag = Flag()
-        onInterrupt { flag.isSet.store(true, ordering: .releasing) }
-        return { flag.isSet.load(ordering: .acquiring) }
-    }
-
-    private final class Flag: Sendable {
-        let isSet = Atomic(false)
+    private static func deliver(from input: Int32) {
+        var byte: UInt8 = 0
+        while true {
+            let count = read(input, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { return }
+            let number = Int32(byte)
+            for body in handlers.withLock({ $0[number] ?? [] }) { body() }
+        }
     }
 }

@@ -11,8 +11,13 @@ struct TrustOptions: ParsableArguments {
     var selfSigned = false
     @Option(help: "The identity to show to the peer: a label, cert.pem:key.pem, or file.p12.")
     var identity: String?
-    @Option(help: "An HTTP proxy to go through: http://[user:password@]host:port")
+    @Option(
+        help:
+            "An HTTP proxy to go through: http://[user:password@]host:port. Or use --proxy-file or LOVESEAT_PROXY, which others cannot see."
+    )
     var proxy: String?
+    @Option(help: "A file with the proxy's URL in its first line.")
+    var proxyFile: String?
 
     func validate() throws {
         guard (pin == nil ? 0 : 1) + (ca == nil ? 0 : 1) + (selfSigned ? 1 : 0) <= 1 else {
@@ -26,9 +31,9 @@ struct TrustOptions: ParsableArguments {
         configuration.pinnedServerFingerprint = pin
         configuration.rootCertificates = try ca.map(Identities.certificates)
         configuration.acceptOnlySelfSignedServerCertificate = selfSigned
-        if let proxy {
+        if let proxy = try Secret.read(proxy, file: proxyFile, variable: "LOVESEAT_PROXY"), !proxy.isEmpty {
             guard let parsed = ProxyConfiguration(url: proxy) else {
-                throw LoveseatError(.invalidParameter, "\"\(proxy)\" is no proxy: use http://host:port")
+                throw LoveseatError(.invalidParameter, "the proxy is not a URL: use http://host:port")
             }
             configuration.proxy = parsed
         }

@@ -95,6 +95,51 @@ extension Database {
     public func blobPieces(_ blob: BlobReference) throws(LoveseatError) -> BlobPieces {
         BlobPieces(files: try store.blobs, digest: blob.digest, length: try knownLength(blob))
     }
+
+    /// The content of a blob in pieces of a given size; nil if it is not here.
+    package func blobPieces(_ digest: BlobDigest, pieceBytes: Int) throws(LoveseatError)
+        -> BlobPieces.Iterator?
+    {
+        let files = try store.blobs
+        guard let length = files.length(digest) else { return nil }
+        let pieces = BlobPieces(files: files, digest: digest, length: length, pieceBytes: pieceBytes)
+        return pieces.makeAsyncIterator()
+    }
+
+    /// Begins to store a blob whose digest is known.
+    package func receiveBlob(_ digest: BlobDigest) throws(LoveseatError) -> BlobReceiver {
+        BlobReceiver(digest: digest, writer: try store.blobs.writer())
+    }
+}
+
+/// A blob that comes in pieces, and must have the digest that it was announced with.
+package struct BlobReceiver {
+    package let digest: BlobDigest
+    private let writer: BlobWriter
+
+    init(digest: BlobDigest, writer: BlobWriter) {
+        self.digest = digest
+        self.writer = writer
+    }
+
+    package func write(_ piece: Data) throws(LoveseatError) { try writer.write(piece) }
+
+    /// Puts the blob in its place.
+    ///
+    /// - Throws: `corruptData` if the content has another digest.
+    package func finish() throws(LoveseatError) { _ = try writer.finish(expected: digest) }
+}
+
+extension Document {
+    /// The blobs that the document refers to, those of its `_attachments` included.
+    package var blobDigests: [BlobDigest] {
+        var digests = BlobReference.all(in: json).map(\.digest)
+        guard json.bytes.contains(word: "_attachments"), let table = element["_attachments"] else {
+            return digests
+        }
+        digests += table.members.compactMap { $0.value["digest"]?.string.flatMap { BlobDigest($0) } }
+        return digests
+    }
 }
 
 /// A blob's content in pieces.
@@ -106,6 +151,7 @@ public struct BlobPieces: AsyncSequence, Sendable {
     let files: BlobFiles
     let digest: BlobDigest
     let length: UInt64
+    var pieceBytes = Database.blobPiece
 
     /// Starts to read.
     public func makeAsyncIterator() -> Iterator { Iterator(pieces: self) }
@@ -128,9 +174,11 @@ public struct BlobPieces: AsyncSequence, Sendable {
             try read()
         }
 
+        package var isAtEnd: Bool { offset >= pieces.length }
+
         package mutating func read() throws(LoveseatError) -> Data? {
             guard offset < pieces.length else { return nil }
-            let bytes = try pieces.files.read(pieces.digest, from: offset, count: Database.blobPiece)
+            let bytes = try pieces.files.read(pieces.digest, from: offset, count: pieces.pieceBytes)
             guard !bytes.isEmpty else {
                 throw LoveseatError(.corruptData, "blob \(pieces.digest) is shorter than it was")
             }

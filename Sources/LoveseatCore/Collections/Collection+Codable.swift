@@ -28,7 +28,7 @@ extension Collection {
     }
 
     private static func encode<T: Encodable & Identifiable>(_ value: T) throws(LoveseatError)
-        -> [String: JSONValue] where T.ID == String
+        -> JSONObject where T.ID == String
     {
         let text: JSONText
         do { text = try JSONText(encoding: value, hooks: .foundation) } catch {

@@ -64,7 +64,7 @@ public struct Collection: Sendable {
         guard !id.isEmpty else { throw LoveseatError(.badDocID, "a document ID cannot be empty") }
         let store = try openStore
         let record = try DocumentStore.wrapping { try store.readRows { try $0.record(id, in: handle) } }
-        return record.flatMap { $0.isDeleted ? nil : Document($0) }
+        return record.flatMap { $0.isDeleted ? nil : Document($0, in: self) }
     }
 
     // MARK: Saving
@@ -72,14 +72,18 @@ public struct Collection: Sendable {
     /// Saves a document, and brings its ``Document/revisionID`` and ``Document/sequence`` up to date.
     ///
     /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
-    /// - Throws: `badDocID` if the ID is empty, longer than 240 bytes or begins with `_`; an error of the disk.
+    /// - Throws: `badDocID` if the ID is empty, longer than 240 bytes or begins with `_`; `encodingError` for a value that
+    ///   JSON cannot hold (an infinity, a number beyond a double's range, more than 128 levels); `invalidParameter` for a
+    ///   top-level name that begins with `_`, a document larger than ``DatabaseConfiguration/maximumDocumentBytes``, or one
+    ///   of another collection or `Database`; `unexpectedError` if it refers to a blob that is not in the database; an error
+    ///   of the disk.
     @discardableResult
     public func save(_ document: inout Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
     {
         try Self.check(document.id)
-        let body = document.canonicalBody
-        try Self.check(body, of: document.id)
+        try requireOwn(document)
+        let body = try checkedBody(of: document)
         let condition: SaveCondition =
             concurrencyControl == .lastWriteWins ? .lastWriteWins : .unchanged(since: document.revisionID)
         let saved = try write {
@@ -88,6 +92,7 @@ public struct Collection: Sendable {
         guard let saved else { return false }
         document.revisionID = saved.revision
         document.sequence = saved.sequence
+        document.origin = origin
         return true
     }
 
@@ -120,7 +125,7 @@ public struct Collection: Sendable {
             guard let stored else {
                 throw LoveseatError(.notFound, "document \"\(document.id)\" was purged meanwhile")
             }
-            guard try conflictHandler(&document, stored.isDeleted ? nil : Document(stored)) else {
+            guard try conflictHandler(&document, stored.isDeleted ? nil : Document(stored, in: self)) else {
                 return false
             }
             document.revisionID = stored.isDeleted ? nil : stored.revision
@@ -133,12 +138,14 @@ public struct Collection: Sendable {
     /// Deletes a document. A tombstone stays, which replicates.
     ///
     /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
-    /// - Throws: `notFound` if the document was never saved, or was purged.
+    /// - Throws: `notFound` if the document was never saved, or was purged; `invalidParameter` if it is another
+    ///   collection's.
     @discardableResult
     public func delete(_ document: Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
     {
         guard document.revisionID != nil else { throw notFound(document.id) }
+        try requireOwn(document)
         return try write { transaction in
             guard let record = try transaction.record(document.id, in: handle) else {
                 throw notFound(document.id)
@@ -160,8 +167,11 @@ public struct Collection: Sendable {
 
     /// Removes a document without trace. Other databases keep it.
     ///
-    /// - Throws: `notFound` if it is not there.
-    public func purge(_ document: Document) throws(LoveseatError) { try purge(id: document.id) }
+    /// - Throws: `notFound` if it is not there; `invalidParameter` if it is another collection's.
+    public func purge(_ document: Document) throws(LoveseatError) {
+        try requireOwn(document)
+        try purge(id: document.id)
+    }
 
     /// Removes a document, or a tombstone, without trace. Other databases keep it.
     ///
@@ -190,6 +200,20 @@ public struct Collection: Sendable {
 
     // MARK: Checks
 
+    fileprivate var origin: DocumentOrigin {
+        DocumentOrigin(database: database.instance, collection: handle.number)
+    }
+
+    private func requireOwn(_ document: Document) throws(LoveseatError) {
+        // A deleted collection says so, instead.
+        guard document.origin == nil || document.origin == origin || (try? openStore) == nil else {
+            throw LoveseatError(
+                .invalidParameter,
+                "document \"\(document.id)\" belongs to another collection or database: save a new document with its properties"
+            )
+        }
+    }
+
     private func notFound(_ id: String) -> LoveseatError {
         LoveseatError(.notFound, "there is no document \"\(id)\" in collection \(fullName)")
     }
@@ -203,20 +227,52 @@ public struct Collection: Sendable {
         }
     }
 
-    /// The properties that the protocol keeps for itself must not be an app's (replication.md §20).
-    static func check(_ body: JSONText, of id: String) throws(LoveseatError) {
-        guard body.bytes.contains(word: "_") else { return }
-        for (key, _) in JSONElement(body).members where Self.reserved.contains(key) {
+    /// The canonical body of a document, which peers, `check` and `import` all accept.
+    private func checkedBody(of document: Document) throws(LoveseatError) -> JSONText {
+        let body = try Self.checkedJSON(of: document)
+        let limit = database.config.maximumDocumentBytes
+        guard body.bytes.count <= limit else {
             throw LoveseatError(
                 .invalidParameter,
-                "document \"\(id)\" has a property \"\(key)\", a name that replication keeps for itself"
+                "document \"\(document.id)\" has \(body.bytes.count) bytes, at most \(limit) are allowed: keep large content in blobs"
+            )
+        }
+        let references = BlobReference.all(in: body)
+        if references.isEmpty { return body }
+        let files = try openStore.blobs
+        if let missing = references.first(where: { !files.contains($0.digest) }) {
+            throw LoveseatError(
+                .unexpectedError,
+                "document \"\(document.id)\" refers to blob \(missing.digest), which is not in database \"\(database.name)\": save the blob there first"
+            )
+        }
+        return body
+    }
+
+    /// The canonical body of a document, whatever collection it is for.
+    static func checkedJSON(of document: Document) throws(LoveseatError) -> JSONText {
+        let body: JSONText
+        do throws(JSONError) { body = try document.canonicalBody() } catch {
+            throw LoveseatError(
+                .encodingError,
+                "document \"\(document.id)\" has a value that JSON cannot hold: \(error.reason.rawValue)"
+            )
+        }
+        try checkNames(in: body, of: document.id)
+        return body
+    }
+
+    /// Top-level names that begin with `_` belong to the protocol, and vanish at every peer (replication.md §20).
+    private static func checkNames(in body: JSONText, of id: String) throws(LoveseatError) {
+        guard body.bytes.contains(word: "\"_") else { return }
+        for (key, _) in JSONElement(body).members
+        where key.utf8.first == UInt8(ascii: "_") && key != "_attachments" {
+            throw LoveseatError(
+                .invalidParameter,
+                "document \"\(id)\" has a property \"\(key)\": names that begin with _ belong to replication"
             )
         }
     }
-
-    private static let reserved: Set<String> = [
-        "_id", "_rev", "_deleted", "_attachments", "_revisions", "_removed", "_exp",
-    ]
 }
 
 extension Collection: Hashable {
@@ -230,7 +286,13 @@ extension Collection: Hashable {
 }
 
 extension Document {
+    /// A document that belongs to no collection, as filters and resolvers see it.
     init(_ record: DocumentRecord) {
         self.init(id: record.id, revisionID: record.revision, sequence: record.sequence, body: record.body)
+    }
+
+    init(_ record: DocumentRecord, in collection: Collection) {
+        self.init(record)
+        origin = collection.origin
     }
 }

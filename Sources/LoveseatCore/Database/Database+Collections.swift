@@ -68,6 +68,12 @@ extension Database {
     /// - Throws: `invalidParameter` for the default collection.
     public func deleteCollection(name: String, scope: String? = defaultScopeName) throws(LoveseatError) {
         let name = try Self.checked(name, scope)
+        guard name != .default else {
+            throw LoveseatError(
+                .invalidParameter,
+                "the default collection cannot be deleted: purge its documents instead"
+            )
+        }
         let store = try store
         try DocumentStore.wrapping { try store.write { try $0.deleteCollection(name) } }
     }

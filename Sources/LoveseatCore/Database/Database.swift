@@ -13,7 +13,11 @@ public final class Database: Sendable {
     public let name: String
     /// How it was opened.
     public let config: DatabaseConfiguration
+    /// A number that no other `Database` of this process has.
+    let instance = Database.instances.add(1, ordering: .relaxed).newValue
     private let state: Mutex<State>
+
+    private static let instances = Atomic<UInt64>(0)
 
     private struct State {
         /// Nil once closed.
@@ -29,11 +33,19 @@ public final class Database: Sendable {
         self.name = name
         self.config = config
         let folder = try Self.folder(name, in: config.directory)
+        guard (1...DatabaseConfiguration.largestMaximumDocumentBytes).contains(config.maximumDocumentBytes)
+        else {
+            throw LoveseatError(
+                .invalidParameter,
+                "maximumDocumentBytes is \(config.maximumDocumentBytes): use 1 to \(DatabaseConfiguration.largestMaximumDocumentBytes)"
+            )
+        }
         if !config.readOnly { try Self.makeDirectory(config.directory) }
         var options = DocumentStore.Options()
         options.fullSync = config.fullSync
         options.isReadOnly = config.readOnly
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
+        options.remembersAncestorBodies = config.remembersDeltaSync
         state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
         LogDomain.database.log(.info, "\(name): opened \(folder)\(config.readOnly ? " for reading" : "")")
     }
@@ -92,7 +104,10 @@ public final class Database: Sendable {
     /// Closes the database: stops its replicators and listeners, waits for them, and lets go of the files. Closing
     /// again does nothing.
     ///
+    /// Blocks the thread until replicators and listeners have ended: in async code there is ``close()-(_)`` instead.
+    ///
     /// - Throws: `transactionNotClosed` inside ``inBatch(using:)``.
+    @available(*, noasync, message: "use `try await close()`, which blocks no thread")
     public func close() throws(LoveseatError) {
         try refuseInBatch()
         let services = takeServices()
@@ -116,12 +131,31 @@ public final class Database: Sendable {
 
     /// Closes the database and removes it from the disk.
     ///
-    /// - Throws: `notOpen` if it is closed already, `busy` if it is open elsewhere in this process.
+    /// Blocks the thread until replicators and listeners have ended: in async code there is `await delete()` instead.
+    ///
+    /// - Throws: `notOpen` if it is closed already, `busy` if it is open elsewhere in this process, `transactionNotClosed`
+    ///   inside ``inBatch(using:)``.
+    @available(*, noasync, message: "use `try await delete()`, which blocks no thread")
     public func delete() throws(LoveseatError) {
-        let folder = try opened.folder
-        guard OpenDatabase.holders(ofFolder: folder) == 1 else { throw Self.stillOpen(name) }
+        let folder = try soleFolder()
         try close()
         try Self.remove(folder)
+    }
+
+    /// Closes the database and removes it from the disk, without blocking a thread.
+    ///
+    /// - Throws: `notOpen` if it is closed already, `busy` if it is open elsewhere in this process, `transactionNotClosed`
+    ///   inside ``inBatch(using:)``.
+    public func delete() async throws(LoveseatError) {
+        let folder = try soleFolder()
+        try await close()
+        try Self.remove(folder)
+    }
+
+    private func soleFolder() throws(LoveseatError) -> String {
+        let folder = try opened.folder
+        guard OpenDatabase.holders(ofFolder: folder) == 1 else { throw Self.stillOpen(name) }
+        return folder
     }
 
     /// Removes a database that is not open. One that does not exist is removed already.
@@ -150,7 +184,8 @@ public final class Database: Sendable {
 
     /// Copies a database's folder, which may be open, to a new database with an identity of its own.
     ///
-    /// - Throws: `notFound` if there is nothing at `path`, `invalidParameter` if the new one exists.
+    /// - Throws: `notFound` if there is nothing at `path`, `invalidParameter` if the new one exists, `transactionNotClosed`
+    ///   inside a batch of the database that is copied.
     public static func copy(
         fromPath path: String,
         toDatabase name: String,
@@ -193,7 +228,7 @@ public final class Database: Sendable {
         if let open = state.withLock({ $0.open }), open.store.isInTransaction {
             throw LoveseatError(
                 .transactionNotClosed,
-                "a database cannot be closed inside a batch of its own"
+                "this cannot be done inside a batch: do it before the batch or after it"
             )
         }
     }
@@ -251,8 +286,12 @@ public final class Database: Sendable {
     // MARK: Maintenance
 
     /// Tidies the database up.
+    ///
+    /// - Throws: `transactionNotClosed` inside ``inBatch(using:)``, `corruptData` if an integrity check finds something wrong,
+    ///   or an error of the disk.
     public func performMaintenance(type: MaintenanceType) throws(LoveseatError) {
         let store = try store
+        try refuseInBatch()
         LogDomain.database.log(.info, "\(name): maintenance: \(type)")
         try DocumentStore.wrapping {
             switch type {

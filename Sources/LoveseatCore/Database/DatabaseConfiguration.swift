@@ -1,6 +1,10 @@
 private import Foundation
 
 /// How a database is opened.
+///
+/// If a database is open already in this process, the stricter of both wins from then on, for everybody who has it open:
+/// ``fullSync`` and ``enableDeltaSync`` stay on until it is closed. ``maximumDocumentBytes`` is each `Database`'s own, and
+/// ``readOnly`` opens it apart from those who write.
 public struct DatabaseConfiguration: Hashable, Sendable {
     /// False.
     public static let defaultFullSync = false
@@ -20,6 +24,19 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// only the difference from what they have. Pushing deltas needs nothing of this.
     public var enableDeltaSync: Bool
 
+    /// The largest document that may be saved, in bytes of its JSON text without blobs. The default is 20 MB (20,971,520),
+    /// which is also what Sync Gateway takes; at most 23 MB (24,117,248), since no message to a peer exceeds 24 MB.
+    ///
+    /// Documents that peers send are not measured against it.
+    public var maximumDocumentBytes: Int
+
+    /// Whether bodies are also kept for deltas if the database was last opened with ``enableDeltaSync``, for tools that open
+    /// other programs' databases.
+    package var remembersDeltaSync = false
+
+    /// 20 MB.
+    public static let defaultMaximumDocumentBytes = 20 << 20
+    static let largestMaximumDocumentBytes = 23 << 20
     static let deltaBasesKept = 4
 
     /// The defaults, changed where given.
@@ -27,12 +44,14 @@ public struct DatabaseConfiguration: Hashable, Sendable {
         directory: String? = nil,
         fullSync: Bool = defaultFullSync,
         readOnly: Bool = false,
-        enableDeltaSync: Bool = false
+        enableDeltaSync: Bool = false,
+        maximumDocumentBytes: Int = defaultMaximumDocumentBytes
     ) {
         self.directory = directory ?? Self.defaultDirectory
         self.fullSync = fullSync
         self.readOnly = readOnly
         self.enableDeltaSync = enableDeltaSync
+        self.maximumDocumentBytes = maximumDocumentBytes
     }
 
     private static var defaultDirectory: String {

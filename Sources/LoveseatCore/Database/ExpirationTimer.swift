@@ -1,11 +1,19 @@
 private import Dispatch
 private import Foundation
-import LoveseatStorage
+private import Logging
+package import LoveseatStorage
 private import Synchronization
 
 /// Purges documents whose time is up, while their database is open.
 package final class ExpirationTimer: Sendable {
+    /// Purges the expired documents of a collection, at most so many at once, and answers whether there are more and
+    /// when the next one expires.
+    package typealias Purge = @Sendable (CollectionHandle) throws -> (hasMore: Bool, next: Int64?)
+
     private let store: DocumentStore
+    private let purge: Purge
+    /// How long to wait after a failure, in milliseconds.
+    private let retryAfter: Int64
     private let queue = DispatchQueue(label: "loveseat.expiration")
     private let state = Mutex(State())
 
@@ -15,13 +23,17 @@ package final class ExpirationTimer: Sendable {
         var isStopped = false
     }
 
-    init(store: DocumentStore) { self.store = store }
+    package init(store: DocumentStore, retryAfter: Int64 = 60_000, purge: Purge? = nil) {
+        self.store = store
+        self.retryAfter = retryAfter
+        self.purge = purge ?? { try Self.purge($0, of: store) }
+    }
 
     /// Now, in milliseconds since 1970.
     package static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
     /// Looks at once; used when a database is opened.
-    func look() { queue.async { self.purgeExpired() } }
+    package func look() { queue.async { self.purgeExpired() } }
 
     /// Somebody set a document to expire at `time`.
     func expires(at time: Int64) {
@@ -39,7 +51,7 @@ package final class ExpirationTimer: Sendable {
     }
 
     /// No purge begins after this returns.
-    func stop() {
+    package func stop() {
         state.withLock { $0.isStopped = true }
         queue.sync {}
     }
@@ -49,21 +61,36 @@ package final class ExpirationTimer: Sendable {
         state.withLock { $0.next = nil }
         var next: Int64?
         for collection in store.collections {
-            var isDone = false
-            while !isDone {
-                // A collection deleted meanwhile has nothing to purge; a disk that fails is tried again in a minute.
-                let found = try? store.read { try $0.expired(in: collection, at: Self.now) }
-                guard let found else {
-                    next = min(next ?? .max, Self.now + 60_000)
-                    break
+            do {
+                var hasMore = true
+                while hasMore {
+                    let result = try purge(collection)
+                    if let time = result.next { next = min(next ?? .max, time) }
+                    hasMore = result.hasMore
                 }
-                _ = try? store.write { transaction in
-                    for id in found.ids { _ = try transaction.purge(id, in: collection) }
-                }
-                if let time = found.next { next = min(next ?? .max, time) }
-                isDone = found.ids.count < 1_000
+            } catch {
+                // A collection that was deleted meanwhile is not listed the next time.
+                LogDomain.database.log(
+                    .warning,
+                    "cannot purge what has expired in \(collection.name), trying again in \(retryAfter / 1_000) s: \(error)"
+                )
+                next = min(next ?? .max, Self.now + retryAfter)
             }
         }
         if let next { expires(at: next) }
+    }
+
+    private static let atOnce = 1_000
+
+    private static func purge(_ collection: CollectionHandle, of store: DocumentStore) throws -> (
+        hasMore: Bool, next: Int64?
+    ) {
+        let found = try store.read { try $0.expired(in: collection, at: now) }
+        if !found.ids.isEmpty {
+            try store.write { transaction in
+                for id in found.ids { _ = try transaction.purge(id, in: collection) }
+            }
+        }
+        return (found.ids.count >= atOnce, found.next)
     }
 }

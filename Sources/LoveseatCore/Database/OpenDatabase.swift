@@ -42,7 +42,13 @@ package final class OpenDatabase: Sendable {
                 return .success(database)
             } catch { return .failure(error) }
         }
-        return try result.get()
+        let database = try result.get()
+        // Outside the lock: a batch under way elsewhere is waited for.
+        do throws(LoveseatError) { try database.store.tighten(options) } catch {
+            try? database.leave()
+            throw error
+        }
+        return database
     }
 
     /// Leaves the folder; the last one closes it.

@@ -32,7 +32,7 @@ extension Collection {
         while true {
             let documents = try store.read { view in
                 try view.documentIDs(in: handle, after: last, limit: 1_000).compactMap {
-                    try view.record($0, in: handle).map { Document($0) }
+                    try view.record($0, in: handle).map { Document($0, in: self) }
                 }
             }
             guard let end = documents.last else { return }

@@ -97,30 +97,28 @@ extension StoreReplica {
     func judge(_ changes: [AnnouncedChange], in collection: CollectionHandle) throws -> StoreAnswer {
         var marks: [DocumentRevision] = []
         let limit = ReplicationTuning().ancestorsNamed
-        let verdicts: [ChangeVerdict] = try store.readRows { view in
-            try changes.map { change in
-                // What the peer may not read is not there for it; to write it is refused when it comes.
-                guard let record = try view.record(change.documentID, in: collection),
-                    mayRead(record, in: collection)
-                else { return .wanted(ancestors: []) }
-                let tree = record.revision == change.revision ? nil : try record.tree()
-                if tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true {
-                    if let remote, try record.remoteAncestor(remote) != change.revision {
-                        marks.append(
-                            DocumentRevision(documentID: change.documentID, revision: change.revision)
-                        )
-                    }
-                    return .alreadyHere
+        // The app's policy is asked outside the transaction, since it may use the database.
+        let records = try store.readRows { view in
+            try changes.map { try view.record($0.documentID, in: collection) }
+        }
+        let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
+            // What the peer may not read is not there for it; to write it is refused when it comes.
+            guard let record, mayRead(record, in: collection) else { return .wanted(ancestors: []) }
+            let tree = record.revision == change.revision ? nil : try record.tree()
+            if tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true {
+                if let remote, try record.remoteAncestor(remote) != change.revision {
+                    marks.append(DocumentRevision(documentID: change.documentID, revision: change.revision))
                 }
-                // The passive side takes no conflicts in (replication.md §12.1).
-                if remote == nil, record.revision.generation >= change.revision.generation {
-                    return .conflict
-                }
-                let ancestors = try (tree ?? record.tree()).nodes.keys.filter {
-                    $0.generation < change.revision.generation
-                }
-                return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
+                return .alreadyHere
             }
+            // The passive side takes no conflicts in (replication.md §12.1).
+            if remote == nil, record.revision.generation >= change.revision.generation {
+                return .conflict
+            }
+            let ancestors = try (tree ?? record.tree()).nodes.keys.filter {
+                $0.generation < change.revision.generation
+            }
+            return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
         }
         try mark(marks, in: collection)
         return .changeVerdicts(verdicts)
@@ -146,19 +144,18 @@ extension StoreReplica {
         from peer: RevisionTree.PeerKind,
         in collection: CollectionHandle
     ) throws -> StoreAnswer {
-        .proposalVerdicts(
-            try store.readRows { view in
-                try proposals.map { proposal in
-                    guard let record = try view.record(proposal.documentID, in: collection),
-                        mayRead(record, in: collection)
-                    else { return .wanted }
-                    if record.revision == proposal.revision { return .alreadyHere }
-                    // It brings its reasons, and is answered with ours.
-                    if peer == .loveseat { return .wanted }
-                    if record.revision == proposal.serverRevision { return .wanted }
-                    if proposal.serverRevision == nil, record.isDeleted { return .wanted }
-                    return .conflict(record.revision)
-                }
+        let records = try store.readRows { view in
+            try proposals.map { try view.record($0.documentID, in: collection) }
+        }
+        return .proposalVerdicts(
+            zip(proposals, records).map { proposal, record in
+                guard let record, mayRead(record, in: collection) else { return .wanted }
+                if record.revision == proposal.revision { return .alreadyHere }
+                // It brings its reasons, and is answered with ours.
+                if peer == .loveseat { return .wanted }
+                if record.revision == proposal.serverRevision { return .wanted }
+                if proposal.serverRevision == nil, record.isDeleted { return .wanted }
+                return .conflict(record.revision)
             }
         )
     }

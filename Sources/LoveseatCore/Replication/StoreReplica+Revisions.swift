@@ -1,3 +1,4 @@
+import Logging
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -13,7 +14,15 @@ extension StoreReplica {
             return .missing
         }
         guard record.revision == request.revision else { return .obsolete(current: record.revision) }
-        guard record.encodedTree != nil else {
+        let tree = try record.encodedTree.map { _ in try record.tree() }
+        guard !record.isDamaged(parent: tree?.node(record.revision)?.parent) else {
+            LogDomain.replicator.log(
+                .error,
+                "\(collection.name)/\(record.id) is damaged and is not sent: run a check"
+            )
+            return .missing
+        }
+        guard let tree else {
             return .found(
                 SendableRevision(
                     revision: record.revision,
@@ -23,7 +32,6 @@ extension StoreReplica {
                 )
             )
         }
-        let tree = try record.tree()
         let line = tree.line(record.revision)
         var content = SendableRevision(
             revision: record.revision,
@@ -41,21 +49,35 @@ extension StoreReplica {
             if let origin = line.last, origin != record.revision, !content.history.contains(origin) {
                 content.origin = origin
             }
-            if !tree.isLine, tells(tree, of: record.id, in: index) { content.knowledge = tree.knowledge }
+            if !tree.isLine { content.knowledge = tree.knowledge }
         }
         return .found(content)
     }
 
-    /// Whether a peer may know all that is known of a document: it may read every candidate, and the app sends it.
-    private func tells(_ tree: RevisionTree, of id: String, in index: Int) -> Bool {
+    /// What goes out of what was read. A peer is told what else is known of a document only if it may read every candidate,
+    /// and the app sends them. Called outside transactions, since the app may use the database.
+    func withholding(_ found: [OutgoingRevision], _ requests: [RevisionRequest], in index: Int)
+        -> [OutgoingRevision]
+    {
+        zip(requests, found).map { request, outgoing in
+            guard case .found(var content) = outgoing, let knowledge = content.knowledge,
+                !mayTell(knowledge, of: request.documentID, in: index)
+            else { return outgoing }
+            content.knowledge = nil
+            return .found(content)
+        }
+    }
+
+    private func mayTell(_ knowledge: TreeKnowledge, of id: String, in index: Int) -> Bool {
         let filter = rule(index)?.pushFilter
         guard access != nil || filter != nil else { return true }
-        return tree.candidates.allSatisfy { candidate in
+        return knowledge.nodes.allSatisfy { node in
+            guard let body = node.body else { return true }
             let revision = FilterCandidate(
                 documentID: id,
-                revision: candidate.node.id,
-                isDeleted: candidate.node.isDeleted,
-                body: candidate.node.body ?? .emptyObject
+                revision: node.id,
+                isDeleted: node.isDeleted,
+                body: body
             )
             if let access, access.access(to: revision, in: collections[index].name) < .read { return false }
             return filter?(revision, false) ?? true
@@ -146,19 +168,16 @@ extension StoreReplica {
                 }
             }
         }
-        return .inserted(try withholding(results, of: revisions, in: index))
+        return .inserted(withholding(results, of: revisions, in: index))
     }
 
     /// A peer is not told of revisions that it may not read.
-    private func withholding(_ results: [InsertResult], of revisions: [IncomingRevision], in index: Int) throws
+    private func withholding(_ results: [InsertResult], of revisions: [IncomingRevision], in index: Int)
         -> [InsertResult]
     {
-        guard access != nil else { return results }
-        return try zip(results, revisions).map { result, revision in
-            guard case .outranked = result else { return result }
-            let record = try store.readRows { try $0.record(revision.documentID, in: collections[index]) }
-            guard let record, tells(try record.tree(), of: record.id, in: index) else { return .inserted }
-            return result
+        zip(results, revisions).map { result, revision in
+            guard case .outranked(let knowledge, _) = result else { return result }
+            return mayTell(knowledge, of: revision.documentID, in: index) ? result : .inserted
         }
     }
 

@@ -91,7 +91,8 @@ package final class StoreReplica: ReplicaStore {
                 try requests.map { try read($0, in: index, view) }
             }
             let sendable = try zip(requests, found).map { try copyingForHub($1, $0, in: collections[index]) }
-            return .revisions(try granting(sendable, requests, in: collections[index]))
+            let told = withholding(sendable, requests, in: index)
+            return .revisions(try granting(told, requests, in: collections[index]))
         case .readRevocations(let index): return try readRevocations(collections[index])
         case .forgetGrants(let index, let ids):
             try forgetGrants(ids, in: collections[index])

@@ -1,27 +1,48 @@
 /// Lets so many tasks in at a time.
 actor ConcurrencyLimit {
     private var free: Int
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private var waiters: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+    private var nextNumber = 0
 
     init(_ limit: Int) { free = limit }
 
     /// Runs work once there is room for it, away from the caller's executor.
-    nonisolated func run<T: Sendable>(_ work: @escaping @Sendable () async -> T) async -> T {
-        await enter()
+    ///
+    /// - Returns: nil if the calling task was cancelled before the work began.
+    nonisolated func run<T: Sendable>(_ work: @escaping @Sendable () async -> T) async -> T? {
+        guard await enter() else { return nil }
         let result = await Task.detached { await work() }.value
         await leave()
         return result
     }
 
-    private func enter() async {
+    private func enter() async -> Bool {
+        if Task.isCancelled { return false }
         if free > 0 {
             free -= 1
-        } else {
-            await withCheckedContinuation { waiters.append($0) }
+            return true
+        }
+        nextNumber += 1
+        let number = nextNumber
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if Task.isCancelled {
+                    continuation.resume(returning: false)
+                } else {
+                    waiters.append((number, continuation))
+                }
+            }
+        } onCancel: {
+            Task { await giveUp(number) }
         }
     }
 
+    private func giveUp(_ number: Int) {
+        guard let index = waiters.firstIndex(where: { $0.number == number }) else { return }
+        waiters.remove(at: index).continuation.resume(returning: false)
+    }
+
     private func leave() {
-        if waiters.isEmpty { free += 1 } else { waiters.removeFirst().resume() }
+        if waiters.isEmpty { free += 1 } else { waiters.removeFirst().continuation.resume(returning: true) }
     }
 }

@@ -69,14 +69,13 @@ extension ConflictCase {
     /// What the app's answer means.
     func resolution(_ answer: Document?) throws(LoveseatError) -> Resolution {
         guard let answer else { return .deleted }
-        let body = answer.canonicalBody
+        let body = answer.json.canonical
         if !local.isDeleted, answer.revisionID == local.revision, body == local.body.canonical {
             return .local
         }
         if !remote.isDeleted, answer.revisionID == remote.revision, body == remote.body.canonical {
             return .remote
         }
-        try Collection.check(body, of: documentID)
-        return .merged(body)
+        return .merged(try Collection.checkedJSON(of: answer))
     }
 }

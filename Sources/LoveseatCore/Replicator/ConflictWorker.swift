@@ -25,14 +25,21 @@ final class ConflictWorker: Sendable {
         self.config = config
     }
 
-    /// Settles one document's conflicts; returns why that failed.
+    /// Settles one document's conflicts; returns why that failed. Cancelled before it began, it leaves the conflict.
     func resolve(_ notice: ConflictNotice) async -> LoveseatError? {
-        await limit.run { [self] in
+        let outcome: LoveseatError?? = await limit.run { [self] in
             do {
                 try await settle(notice)
                 return nil
             } catch { return LoveseatError(storage: error) }
         }
+        guard let outcome else {
+            return LoveseatError(
+                .conflict,
+                "the conflict waits for the next replication: this one was stopped"
+            )
+        }
+        return outcome
     }
 
     private func settle(_ notice: ConflictNotice) async throws {

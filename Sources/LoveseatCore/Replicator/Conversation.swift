@@ -1,4 +1,5 @@
 private import Foundation
+private import Logging
 package import LoveseatModel
 package import LoveseatReplication
 package import LoveseatStorage
@@ -24,6 +25,7 @@ package final class Conversation: Sendable {
     ) {
         self.store = store
         self.collections = collections
+        let deltas = DeltaLog()
         driver = ReplicationDriver(
             session: session,
             store: replica,
@@ -33,7 +35,10 @@ package final class Conversation: Sendable {
             spill: SpillFile(folder: store.blobs.folder),
             hooks: ReplicationDriver.Hooks(
                 resolve: resolve,
-                report: report,
+                report: { event in
+                    deltas.note(event)
+                    report(event)
+                },
                 now: { Int64(Date().timeIntervalSince1970) }
             )
         )
@@ -68,5 +73,23 @@ package final class Conversation: Sendable {
             }
             await driver.localChange(names)
         }
+    }
+}
+
+/// Logs when documents travel as deltas, on either side of a connection.
+private final class DeltaLog: Sendable {
+    private let last = Mutex(ReplicationProgress().deltas)
+
+    func note(_ report: ReplicationReport) {
+        guard case .activity(_, let progress) = report else { return }
+        let before = last.withLock { last in
+            defer { last = progress.deltas }
+            return last
+        }
+        guard before != progress.deltas else { return }
+        LogDomain.replicator.log(
+            .debug,
+            "deltas on this connection: \(progress.deltas.sent) sent, \(progress.deltas.received) received, \(progress.deltas.bytesSaved) bytes saved"
+        )
     }
 }

@@ -38,7 +38,7 @@ package enum JSONDelta {
     private static func nested(_ old: JSONValue, _ new: JSONValue) -> JSONValue? {
         switch (old, new) {
         case (.object(let old), .object(let new)):
-            var delta: [String: JSONValue] = [:]
+            var delta: JSONObject = [:]
             for (key, value) in new {
                 guard let before = old[key] else {
                     delta[key] = whole(value)
@@ -49,7 +49,7 @@ package enum JSONDelta {
             for key in old.keys where new[key] == nil { delta[key] = [] }
             return .object(delta)
         case (.array(let old), .array(let new)) where !old.isEmpty && !new.isEmpty:
-            var delta: [String: JSONValue] = [:]
+            var delta: JSONObject = [:]
             let common = min(old.count, new.count)
             for index in 0..<common where !isSame(old[index], new[index]) {
                 delta[String(index)] = member(old[index], new[index])
@@ -69,19 +69,15 @@ package enum JSONDelta {
         }
     }
 
-    /// Equality to the byte: Swift's strings are equal when they only look the same.
+    /// Numbers differ also where only their texts do (replication.md §10.2).
     package static func isSame(_ lhs: JSONValue, _ rhs: JSONValue) -> Bool {
         switch (lhs, rhs) {
-        case (.string(let lhs), .string(let rhs)): return lhs.utf8.elementsEqual(rhs.utf8)
         case (.number(let lhs), .number(let rhs)): return lhs.text == rhs.text
         case (.array(let lhs), .array(let rhs)):
             return lhs.count == rhs.count && zip(lhs, rhs).allSatisfy { isSame($0, $1) }
         case (.object(let lhs), .object(let rhs)):
-            guard lhs.count == rhs.count else { return false }
-            return lhs.allSatisfy { key, value in
-                guard let index = rhs.index(forKey: key) else { return false }
-                return rhs[index].key.utf8.elementsEqual(key.utf8) && isSame(value, rhs[index].value)
-            }
+            return lhs.count == rhs.count
+                && lhs.allSatisfy { key, value in rhs[key].map { isSame(value, $0) } ?? false }
         default: return lhs == rhs
         }
     }
@@ -123,8 +119,8 @@ package enum JSONDelta {
         }
     }
 
-    private static func applied(_ members: [String: JSONValue], to old: [String: JSONValue])
-        throws(Failure) -> [String: JSONValue]
+    private static func applied(_ members: JSONObject, to old: JSONObject)
+        throws(Failure) -> JSONObject
     {
         var result = old
         for (key, delta) in members { result[key] = try applied(delta, to: old[key]) }
@@ -132,7 +128,7 @@ package enum JSONDelta {
     }
 
     /// Items by their positions, and with `n-` everything from a position on; of several the first. Other keys mean nothing.
-    private static func applied(_ members: [String: JSONValue], to old: [JSONValue])
+    private static func applied(_ members: JSONObject, to old: [JSONValue])
         throws(Failure) -> [JSONValue]
     {
         var cut: (from: Int, items: [JSONValue])?

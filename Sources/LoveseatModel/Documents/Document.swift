@@ -16,15 +16,17 @@ public struct Document: Sendable {
     public package(set) var revisionID: RevisionID?
     /// The collection's sequence at which that revision was saved; 0 if never.
     public package(set) var sequence: UInt64
+    /// Where it was read from or last saved to; nil if it was never saved.
+    package var origin: DocumentOrigin?
     private var content: Content
 
     private enum Content: Sendable {
         case stored(LazyElement)
-        case edited([String: JSONValue])
+        case edited(JSONObject)
     }
 
     /// A document to be saved for the first time.
-    public init(id: String, _ properties: [String: JSONValue] = [:]) {
+    public init(id: String, _ properties: JSONObject = [:]) {
         self.id = id
         sequence = 0
         content = .edited(properties)
@@ -32,11 +34,16 @@ public struct Document: Sendable {
 
     /// A document to be saved for the first time, from JSON text that must be an object.
     ///
-    /// - Throws: ``JSONError`` where the text is not JSON, or is not an object (at offset 0).
-    public init(id: String, json: String) throws(JSONError) {
-        let element = try JSONElement(parsing: Array(json.utf8))
+    /// - Throws: ``JSONError`` where the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
+    public init(id: String, json: String) throws(JSONError) { try self.init(id: id, json: Array(json.utf8)) }
+
+    /// A document to be saved for the first time, from JSON text in UTF-8 that must be an object.
+    ///
+    /// - Throws: ``JSONError`` where the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
+    public init(id: String, json: [UInt8]) throws(JSONError) {
+        let element = try JSONElement(parsing: json, limits: JSONLimits(refusesDuplicateKeys: true))
         guard element.kind == .object else { throw JSONError(.unexpectedByte, at: 0) }
-        self.init(id: id, revisionID: nil, sequence: 0, body: JSONText(trusted: Array(json.utf8)))
+        self.init(id: id, revisionID: nil, sequence: 0, body: JSONText(trusted: json))
     }
 
     /// A document as it was read.
@@ -67,7 +74,7 @@ public struct Document: Sendable {
     public func blob(_ key: String) -> BlobReference? { BlobReference(self[key]) }
 
     /// All properties.
-    public var properties: [String: JSONValue] {
+    public var properties: JSONObject {
         get {
             switch content {
             case .stored(let text): text.element.value.object ?? [:]
@@ -94,11 +101,25 @@ public struct Document: Sendable {
     }
 
     /// What is stored when this is saved: canonical JSON.
-    package var canonicalBody: JSONText {
+    ///
+    /// - Throws: ``JSONError`` if a value is one that JSON cannot hold.
+    package func canonicalBody() throws(JSONError) -> JSONText {
         switch content {
-        case .stored(let text): JSONText(canonical: text.element)
-        case .edited(let properties): JSONText(canonical: .object(properties))
+        case .stored(let text): try JSONText(validating: text.element)
+        case .edited(let properties): try JSONText(validating: .object(properties))
         }
+    }
+}
+
+/// The collection of an open database that a document belongs to.
+package struct DocumentOrigin: Hashable, Sendable {
+    /// The number of the open database within this process, never used twice.
+    package let database: UInt64
+    package let collection: Int64
+
+    package init(database: UInt64, collection: Int64) {
+        self.database = database
+        self.collection = collection
     }
 }
 

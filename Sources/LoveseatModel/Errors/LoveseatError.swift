@@ -130,6 +130,9 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let encodingError = Code(18002)
     }
 
+    /// What the app's pull filter leaves out.
+    package static let rejectedByPullFilter = LoveseatError(.httpForbidden, "rejected by the pull filter")
+
     /// The kind of problem.
     public let code: Code
     /// A sentence that names the document, file or address, and says what to do.

@@ -4,15 +4,37 @@
 /// integers in decimal; doubles in their shortest form that reads back the same.
 struct CanonicalJSONWriter {
     private(set) var bytes: [UInt8] = []
+    /// The first value that JSON cannot hold, or that is nested too deeply. `null` is written in its place.
+    private(set) var problem: JSONError?
+    private var depth = 0
+    private let maximumDepth: Int
 
-    init(reserving count: Int = 0) { bytes.reserveCapacity(count) }
+    init(reserving count: Int = 0, maximumDepth: Int = JSONLimits.deepest) {
+        self.maximumDepth = maximumDepth
+        bytes.reserveCapacity(count)
+    }
+
+    private mutating func refuse(_ reason: JSONError.Reason) {
+        if problem == nil { problem = JSONError(reason, at: bytes.count) }
+        bytes.append(contentsOf: "null".utf8)
+    }
 
     mutating func write(_ value: JSONValue) {
         switch value {
         case .null: bytes.append(contentsOf: "null".utf8)
         case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
-        case .number(let number): bytes.append(contentsOf: number.text.utf8)
+        case .number(let number): write(number)
         case .string(let string): writeString(string.utf8)
+        case .array, .object:
+            guard depth < maximumDepth else { return refuse(.tooDeep) }
+            depth += 1
+            writeContainer(value)
+            depth -= 1
+        }
+    }
+
+    private mutating func writeContainer(_ value: JSONValue) {
+        switch value {
         case .array(let items):
             bytes.append(UInt8(ascii: "["))
             for (index, item) in items.enumerated() {
@@ -22,15 +44,30 @@ struct CanonicalJSONWriter {
             bytes.append(UInt8(ascii: "]"))
         case .object(let members):
             bytes.append(UInt8(ascii: "{"))
-            let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-            for (index, member) in sorted.enumerated() {
+            for (index, member) in members.sortedByBytes.enumerated() {
                 if index > 0 { bytes.append(UInt8(ascii: ",")) }
                 writeString(member.key.utf8)
                 bytes.append(UInt8(ascii: ":"))
                 write(member.value)
             }
             bytes.append(UInt8(ascii: "}"))
+        default: break
         }
+    }
+
+    /// Writes a number that came from the app or from text, which JSON or a double may not be able to hold.
+    private mutating func write(_ number: JSONNumber) {
+        if case .integer(let value) = number {
+            bytes.append(contentsOf: value.description.utf8)
+            return
+        }
+        guard number.isWellFormed else {
+            if case .double = number { return refuse(.numberTooLarge) }
+            return refuse(.invalidNumber)
+        }
+        // One that a peer sent stays as it came.
+        if problem == nil, !number.double.isFinite { problem = JSONError(.numberTooLarge, at: bytes.count) }
+        bytes.append(contentsOf: number.canonicalText.utf8)
     }
 
     mutating func write(_ element: JSONElement) {
@@ -88,9 +125,11 @@ struct CanonicalJSONWriter {
             text.count > 2 || text.first != 0x2D
         {
             bytes.append(contentsOf: text)
-        } else {
-            bytes.append(contentsOf: (element.number ?? .integer(0)).text.utf8)
+            return
         }
+        let number = element.number ?? .integer(0)
+        if problem == nil, !number.double.isFinite { problem = JSONError(.numberTooLarge, at: bytes.count) }
+        bytes.append(contentsOf: number.text.utf8)
     }
 
     private mutating func writeString(_ element: JSONElement) {
@@ -124,10 +163,28 @@ struct CanonicalJSONWriter {
 let hexadecimal = Array("0123456789abcdef".utf8)
 
 extension JSONText {
-    /// The canonical text of a value.
+    /// The canonical text of a value. Numbers that JSON cannot hold, and values nested more than 512 deep, become `null`.
     public init(canonical value: JSONValue) {
         var writer = CanonicalJSONWriter()
         writer.write(value)
+        self.init(trusted: writer.bytes)
+    }
+
+    /// The canonical text of a value that an app made.
+    ///
+    /// - Throws: ``JSONError`` for a number that JSON or a double cannot hold, and for nesting beyond the standard limit.
+    package init(validating value: JSONValue) throws(JSONError) {
+        var writer = CanonicalJSONWriter(maximumDepth: JSONLimits.standard.maximumDepth)
+        writer.write(value)
+        if let problem = writer.problem { throw problem }
+        self.init(trusted: writer.bytes)
+    }
+
+    /// The canonical text of an element; throws as ``init(validating:)-(JSONValue)`` does.
+    package init(validating element: JSONElement) throws(JSONError) {
+        var writer = CanonicalJSONWriter(reserving: element.bytes.count)
+        writer.write(element)
+        if let problem = writer.problem { throw problem }
         self.init(trusted: writer.bytes)
     }
 

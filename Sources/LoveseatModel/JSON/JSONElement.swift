@@ -213,7 +213,13 @@ public struct JSONElement: Sendable {
         case .number: .number(number ?? .integer(0))
         case .string: .string(string ?? "")
         case .array: .array(items.map(\.value))
-        case .object: .object(Dictionary(members.map { ($0.key, $0.value.value) }) { _, last in last })
+        case .object: .object(object)
         }
+    }
+
+    private var object: JSONObject {
+        var object = JSONObject(minimumCapacity: count)
+        for (key, value) in members { object[key] = value.value }
+        return object
     }
 }

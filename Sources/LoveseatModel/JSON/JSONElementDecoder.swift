@@ -18,7 +18,7 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        guard element.kind == .object else { throw mismatch([String: JSONValue].self) }
+        guard element.kind == .object else { throw mismatch(JSONObject.self) }
         return KeyedDecodingContainer(KeyedElements(decoder: self))
     }
 

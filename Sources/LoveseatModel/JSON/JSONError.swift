@@ -16,6 +16,8 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case controlCharacter = "unescaped control character in a string"
         /// A number that the grammar does not allow: leading zeros, a bare point, no digits.
         case invalidNumber = "malformed number"
+        /// A number beyond the range of a double, an infinity, or not a number: other peers cannot read it.
+        case numberTooLarge = "a number beyond the range of a double"
         /// Something after the end of the value.
         case trailingBytes = "bytes after the end of the value"
         /// Deeper nesting than the limit.
@@ -42,8 +44,12 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// The bounds within which text is read as JSON.
 public struct JSONLimits: Hashable, Sendable {
-    /// The deepest nesting of arrays and objects. The default is 128.
-    public var maximumDepth: Int
+    /// The deepest nesting of arrays and objects. The default is 128, which is also the limit for documents; never more
+    /// than 512.
+    public var maximumDepth: Int {
+        didSet { maximumDepth = min(maximumDepth, Self.deepest) }
+    }
+    static let deepest = 512
     /// The longest text, in bytes; never more than 268,435,455. The default is 64 MiB.
     public var maximumBytes: Int
     /// Whether a key that occurs twice in an object is an error. By default the last one wins, as with other peers.
@@ -55,7 +61,7 @@ public struct JSONLimits: Hashable, Sendable {
         maximumBytes: Int = 64 << 20,
         refusesDuplicateKeys: Bool = false
     ) {
-        self.maximumDepth = maximumDepth
+        self.maximumDepth = min(maximumDepth, Self.deepest)
         self.maximumBytes = min(maximumBytes, JSONTape.longestText)
         self.refusesDuplicateKeys = refusesDuplicateKeys
     }

@@ -48,6 +48,24 @@ public enum JSONNumber: Hashable, Sendable {
         }
     }
 
+    /// Whether this is a number in JSON that a double can at least approximate, which every peer can read.
+    package var isJSON: Bool { isWellFormed && double.isFinite }
+
+    /// Whether JSON's grammar has such a number.
+    var isWellFormed: Bool {
+        switch self {
+        case .integer, .unsigned: true
+        case .double(let value): value.isFinite
+        case .text(let text): (try? JSONElement(parsing: Array(text.utf8)))?.kind == .number
+        }
+    }
+
+    /// The text, which for a number that an app gave as text may have been another.
+    var canonicalText: String {
+        guard case .text(let text) = self else { return text }
+        return JSONNumber(scanned: text).text
+    }
+
     /// The value as an integer of any width, if it is one and fits; a double counts if it is integral.
     public func exactly<T: FixedWidthInteger>(_ type: T.Type) -> T? {
         switch self {

@@ -323,17 +323,49 @@ struct JSONScanner {
                 index += JSONTape.kind(word) == .array ? 2 : 1
                 continue
             }
-            var seen: Set<String> = []
+            guard mayRepeatKeys(at: index, bytes) else {
+                index += 2
+                continue
+            }
+            // Keys are compared by their bytes: two Unicode forms of one letter are two keys.
+            var keys: [(bytes: ArraySlice<UInt8>, offset: Int)] = []
             var member = index + 2
             while member < index + JSONTape.length(word) {
-                let key = JSONStrings.decode(tape[member], in: bytes)
-                guard seen.insert(key).inserted else {
-                    throw JSONError(.duplicateKey, at: JSONTape.offset(tape[member]) - 1)
-                }
+                keys.append((Self.content(tape[member], in: bytes), JSONTape.offset(tape[member]) - 1))
                 member += 1 + JSONTape.span(tape[member + 1])
+            }
+            keys.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+            for (key, next) in zip(keys, keys.dropFirst()) where key.bytes == next.bytes {
+                throw JSONError(.duplicateKey, at: max(key.offset, next.offset))
             }
             index += 2
         }
+    }
+
+    /// Whether two keys of an object have one hash; most objects are done with by that.
+    private func mayRepeatKeys(at object: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        let end = object + JSONTape.length(tape[object])
+        var hashes: [UInt64] = []
+        hashes.reserveCapacity(Int(truncatingIfNeeded: tape[object + 1] >> 32))
+        var member = object + 2
+        while member < end {
+            let word = tape[member]
+            guard JSONTape.kind(word) == .plainString else { return true }
+            var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+            for offset in JSONTape.offset(word)..<JSONTape.offset(word) + JSONTape.length(word) {
+                hash = (hash ^ UInt64(bytes[offset])) &* 0x100_0000_01B3
+            }
+            hashes.append(hash)
+            member += 1 + JSONTape.span(tape[member + 1])
+        }
+        hashes.sort()
+        return zip(hashes, hashes.dropFirst()).contains { $0 == $1 }
+    }
+
+    private static func content(_ word: UInt64, in bytes: UnsafeBufferPointer<UInt8>) -> ArraySlice<UInt8> {
+        let start = JSONTape.offset(word)
+        let raw = UnsafeBufferPointer(rebasing: bytes[start..<start + JSONTape.length(word)])
+        return JSONTape.kind(word) == .plainString ? Array(raw)[...] : JSONStrings.unescape(raw)[...]
     }
 }
 

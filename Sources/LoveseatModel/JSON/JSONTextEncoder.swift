@@ -18,17 +18,21 @@ package struct JSONCodingHooks: Sendable {
 
 extension JSONText {
     /// Encodes straight to canonical text, with no dictionary in between.
+    ///
+    /// - Throws: what the value throws, an `EncodingError`, or ``JSONError`` for what JSON cannot hold.
     package init(encoding value: some Encodable, hooks: JSONCodingHooks = .none) throws {
         let sink = EncodingSink(hooks: hooks)
         try sink.encode(value, codingPath: [])
         sink.closeAll()
-        self.init(canonical: try JSONElement(parsing: sink.bytes))
+        if let problem = sink.problem { throw problem }
+        try self.init(validating: JSONElement(parsing: sink.bytes))
     }
 }
 
 /// The text being written, and the containers open in it.
 private final class EncodingSink {
     private(set) var bytes: [UInt8] = []
+    private(set) var problem: JSONError?
     private var open: [(id: Int, closing: UInt8, isEmpty: Bool)] = []
     private var nextID = 0
     let hooks: JSONCodingHooks
@@ -63,13 +67,22 @@ private final class EncodingSink {
         bytes.append(UInt8(ascii: ":"))
     }
 
-    func write(_ value: JSONValue) { bytes.append(contentsOf: JSONText(canonical: value).bytes) }
+    func write(_ value: JSONValue) {
+        var writer = CanonicalJSONWriter()
+        writer.write(value)
+        if problem == nil { problem = writer.problem }
+        bytes.append(contentsOf: writer.bytes)
+    }
 
     func closeAll() { while let last = open.popLast() { bytes.append(last.closing) } }
 
     func encode(_ value: some Encodable, codingPath: [any CodingKey]) throws {
         if let special = try hooks.encode(value) { return write(special) }
         if let value = value as? JSONValue { return write(value) }
+        // Deeper values are refused in the end; until then they must not exhaust the stack.
+        guard open.count <= JSONLimits.standard.maximumDepth else {
+            throw JSONError(.tooDeep, at: bytes.count)
+        }
         let start = bytes.count
         try value.encode(to: SinkEncoder(sink: self, codingPath: codingPath))
         // A type that writes nothing is an empty object, as with Foundation's encoder.
@@ -233,7 +246,14 @@ extension JSONValue: Codable {
         case .bool(let value): try container.encode(value)
         case .number(.integer(let value)): try container.encode(value)
         case .number(.unsigned(let value)): try container.encode(value)
-        case .number(let number): try container.encode(number.double)
+        case .number(let number):
+            guard number.isJSON else {
+                throw EncodingError.invalidValue(
+                    self,
+                    .init(codingPath: encoder.codingPath, debugDescription: "JSON has no \(number.text)")
+                )
+            }
+            try container.encode(number.double)
         case .string(let value): try container.encode(value)
         case .array(let value): try container.encode(value)
         case .object(let value): try container.encode(value)
@@ -258,7 +278,7 @@ extension JSONValue: Codable {
         } else if let value = try? container.decode([JSONValue].self) {
             self = .array(value)
         } else {
-            self = .object(try container.decode([String: JSONValue].self))
+            self = .object(try container.decode(JSONObject.self))
         }
     }
 }

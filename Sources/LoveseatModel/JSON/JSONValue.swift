@@ -1,4 +1,7 @@
 /// A JSON value that can be built and changed.
+///
+/// Two values are equal if their JSON text can be the same: strings and keys are compared by their bytes, so that two Unicode
+/// forms of one letter differ, as they do for every peer.
 public enum JSONValue: Hashable, Sendable {
     /// `null`.
     case null
@@ -11,7 +14,7 @@ public enum JSONValue: Hashable, Sendable {
     /// An array.
     case array([JSONValue])
     /// An object. JSON gives the order of its members no meaning.
-    case object([String: JSONValue])
+    case object(JSONObject)
 
     /// Reads text, throwing where and why it is not JSON.
     public init(parsing text: String, limits: JSONLimits = .standard) throws(JSONError) {
@@ -40,7 +43,7 @@ public enum JSONValue: Hashable, Sendable {
     @inlinable public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
 
     /// The members, if this is an object.
-    @inlinable public var object: [String: JSONValue]? {
+    @inlinable public var object: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
 
@@ -77,7 +80,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     /// An integer.
     public init(integerLiteral value: Int64) { self = .number(.integer(value)) }
     /// A double.
-    public init(floatLiteral value: Double) { self = .number(.double(value)) }
+    public init(floatLiteral value: Double) { self.init(value) }
     /// A boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// `null`.
@@ -86,7 +89,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
     /// An object; of a repeated key the last value counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
-        self = .object(Dictionary(elements) { _, last in last })
+        self = .object(JSONObject(elements) { _, last in last })
     }
 
     /// An integer of any width.
@@ -105,6 +108,33 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     public init(_ value: String) { self = .string(value) }
     /// A boolean.
     public init(_ value: Bool) { self = .bool(value) }
+}
+
+extension JSONValue {
+    /// Whether both are the same to the byte.
+    public static func == (one: JSONValue, other: JSONValue) -> Bool {
+        switch (one, other) {
+        case (.null, .null): true
+        case (.bool(let one), .bool(let other)): one == other
+        case (.number(let one), .number(let other)): one == other
+        case (.string(let one), .string(let other)): one.hasSameBytes(as: other)
+        case (.array(let one), .array(let other)): one == other
+        case (.object(let one), .object(let other)): one == other
+        default: false
+        }
+    }
+
+    /// Hashes what is compared.
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .bool(let value): hasher.combine(value)
+        case .number(let value): hasher.combine(value)
+        case .string(let value): value.hashBytes(into: &hasher)
+        case .array(let value): hasher.combine(value)
+        case .object(let value): hasher.combine(value)
+        }
+    }
 }
 
 extension JSONValue: CustomStringConvertible {

@@ -64,7 +64,7 @@ public final class URLEndpointListener: Sendable {
     /// - Throws: ``LoveseatError``: `invalidParameter` for no collections or those of two databases, or for an
     ///   authenticator that needs TLS where it is disabled; `crypto` for an identity that cannot be used or kept;
     ///   `EADDRINUSE` of the `posix` domain if the port is taken, `unknownHost` for an interface that
-    ///   does not exist, `notOpen`.
+    ///   does not exist, `notOpen`. `invalidParameter` also for a database name that is empty or has a slash.
     public func start() async throws(LoveseatError) {
         await lifecycle.acquire()
         defer { lifecycle.release() }
@@ -88,6 +88,19 @@ public final class URLEndpointListener: Sendable {
                 "a listener serves at least one collection, all of one database"
             )
         }
+        let name = config.databaseName ?? database.name
+        guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "\"\(name)\" cannot be part of a URL: use a name without a slash"
+            )
+        }
+        if let proposal = URLEndpointListenerConfiguration.compatibleName(for: name) {
+            LogDomain.listener.log(
+                .warning,
+                "Couchbase Lite cannot connect to a database named \"\(name)\": serve it as \"\(proposal)\", for example"
+            )
+        }
         let identity = try chooseIdentity()
         let peers = PassivePeers(
             database: database,
@@ -99,8 +112,8 @@ public final class URLEndpointListener: Sendable {
         )
         try database.adopt(self)
         do {
-            let channel = try await bind(peers, identity, databaseName: database.name)
-            do { try run(channel, peers, identity, databaseName: database.name) } catch {
+            let channel = try await bind(peers, identity, databaseName: name)
+            do { try run(channel, peers, identity, databaseName: name) } catch {
                 try? await channel.close().get()
                 throw error
             }

@@ -14,6 +14,10 @@ public struct URLEndpointListenerConfiguration: Sendable {
 
     /// The collections to serve, of one database; no others can be seen.
     public let collections: [Collection]
+    /// The name under which peers find the database: the path of the listener's URLs. Nil for the database's own name.
+    ///
+    /// Couchbase Lite connects only to names of lower-case letters, digits and `_$()+-` that begin with a letter.
+    public var databaseName: String?
     /// The port to listen on; 0 or nil for a free one.
     public var port: UInt16? = defaultPort
     /// An interface's name or address to listen on; nil for all.
@@ -39,6 +43,20 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var compressionLevel = ReplicatorConfiguration.defaultCompressionLevel
     /// Seconds that a connection has to say what it wants.
     package var handshakeSeconds = 15.0
+
+    /// A name like the given one that Couchbase Lite can connect to; nil if it can connect to that itself.
+    public static func compatibleName(for name: String) -> String? {
+        func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
+        func isAllowed(_ byte: UInt8) -> Bool {
+            isLetter(byte) || byte &- 0x30 <= 9 || "_$()+-".utf8.contains(byte)
+        }
+        if let first = name.utf8.first, isLetter(first), name.utf8.allSatisfy(isAllowed) { return nil }
+        let mapped = name.lowercased().unicodeScalars.map { scalar -> Character in
+            scalar.isASCII && isAllowed(UInt8(scalar.value)) ? Character(scalar) : "-"
+        }
+        let proposal = String(mapped.drop { !$0.isLetter })
+        return proposal.isEmpty ? "db" : proposal
+    }
 
     /// Serves collections to everybody, on a free port.
     public init(collections: [Collection]) { self.collections = collections }

@@ -21,28 +21,19 @@ enum TreeMessage {
 
     /// `current`: the revision whose body travels by itself, or not at all.
     static func body(_ knowledge: TreeKnowledge, current: RevisionID) -> [UInt8] {
-        var members: [String: JSONValue] = [
+        var members: JSONObject = [
             "current": .string(current.text),
-            "lines": .array(lines(of: knowledge).map { .array($0.map { .string($0.text) }) }),
+            "lines": .array(lines(of: knowledge).map(list)),
         ]
         let deleted = knowledge.nodes.filter(\.isDeleted).map(\.id).sorted(by: >)
-        if !deleted.isEmpty { members["deleted"] = .array(deleted.map { .string($0.text) }) }
-        if !knowledge.closed.isEmpty {
-            members["closed"] = .array(knowledge.closed.sorted(by: >).map { .string($0.text) })
-        }
+        if !deleted.isEmpty { members["deleted"] = list(deleted) }
+        if !knowledge.closed.isEmpty { members["closed"] = list(knowledge.closed.sorted(by: >)) }
         if !knowledge.copies.isEmpty {
-            members["copies"] = .object(
-                Dictionary(
-                    knowledge.copies.map { copy, sources in
-                        (
-                            copy.text,
-                            .array(
-                                sources.map { [.string($0.original.text), .string($0.origin.text)] }
-                            )
-                        )
-                    }
-                ) { first, _ in first }
-            )
+            var copies = JSONObject()
+            for (copy, sources) in knowledge.copies {
+                copies[copy.text] = .array(sources.map { list([$0.original, $0.origin]) })
+            }
+            members["copies"] = .object(copies)
         }
         var bytes = JSONText(canonical: .object(members)).bytes
         let bodies = bodies(of: knowledge, except: current)
@@ -56,6 +47,10 @@ enum TreeMessage {
             bytes.append(contentsOf: "}}".utf8)
         }
         return bytes
+    }
+
+    private static func list(_ revisions: [RevisionID]) -> JSONValue {
+        .array(revisions.map { .string($0.text) })
     }
 
     private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID) -> [(

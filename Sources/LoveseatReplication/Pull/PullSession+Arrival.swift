@@ -178,7 +178,7 @@ extension PullSession {
     mutating func admitted(_ key: Int, _ isAdmitted: Bool, _ effects: inout [ReplicationEffect]) {
         guard !isAdmitted else { return hold(key, &effects) }
         incoming[key]?.held = []
-        end(key, LoveseatError(.httpForbidden, "rejected by the pull filter"), &effects)
+        end(key, LoveseatError.rejectedByPullFilter, &effects)
         flushIfDue(&effects)
         judgeNext(&effects)
     }
@@ -281,7 +281,7 @@ extension PullSession {
 
     func accessRemoved(_ ids: [String], _ verdicts: [Bool], _ effects: inout [ReplicationEffect]) {
         for (id, isRemoved) in zip(ids, verdicts) {
-            let error = isRemoved ? nil : LoveseatError(.httpForbidden, "rejected by the pull filter")
+            let error = isRemoved ? nil : LoveseatError.rejectedByPullFilter
             report(id, isDeleted: false, isAccessRemoved: true, error, &effects)
         }
     }

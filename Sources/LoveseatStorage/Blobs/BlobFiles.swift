@@ -33,7 +33,7 @@ package final class BlobFiles: Sendable {
     package init(folder: String, syncs: Bool) throws(LoveseatError) {
         self.folder = folder
         self.syncs = syncs
-        guard mkdir(folder, 0o755) == 0 || errno == EEXIST else { throw Self.failure("make", folder) }
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw Self.failure("make", folder) }
         removeTemporaries()
     }
 

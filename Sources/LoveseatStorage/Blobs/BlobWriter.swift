@@ -28,7 +28,7 @@ package final class BlobWriter {
         self.path = path
         self.files = files
         received = nil
-        descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
     }
 
@@ -38,7 +38,7 @@ package final class BlobWriter {
         self.files = files
         received = digest
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | (resumes ? 0 : O_TRUNC)
-        descriptor = open(path, flags, 0o644)
+        descriptor = open(path, flags, 0o600)
         guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
         while true {

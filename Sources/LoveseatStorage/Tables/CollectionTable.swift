@@ -47,18 +47,27 @@ enum CollectionTable {
             table: tableName(name, number: number, taken: tables)
         )
         try db.execute(sql: Schema.collection(handle.table))
+        // Peers remember how far they came in a collection of this name: its sequences must not begin again below that.
+        let start = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'") ?? 0
         try db.execute(
-            sql: "INSERT INTO collections (number, scope, name, table_name) VALUES (?, ?, ?, ?)",
-            arguments: [number, name.scope, name.name, handle.table]
+            sql:
+                "INSERT INTO collections (number, scope, name, table_name, last_sequence) VALUES (?, ?, ?, ?, ?)",
+            arguments: [number, name.scope, name.name, handle.table, start]
         )
         catalog.collections[name] = handle
-        catalog.lastSequence[number] = 0
+        catalog.lastSequence[number] = UInt64(clamping: start)
         return handle
     }
 
     static func delete(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws {
         guard let handle = catalog.collections.removeValue(forKey: name) else { return }
-        catalog.lastSequence[handle.number] = nil
+        let last = Int64(clamping: catalog.lastSequence.removeValue(forKey: handle.number) ?? 0)
+        let retired =
+            try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'") ?? 0
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO info (key, value) VALUES ('retired_sequence', ?)",
+            arguments: [max(last, retired)]
+        )
         try db.execute(sql: "DROP TABLE \"\(handle.table)\"")
         try db.execute(sql: "DELETE FROM grants WHERE collection = ?", arguments: [handle.number])
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])

@@ -20,7 +20,9 @@ extension WriteTransaction {
                 incoming.documentID,
                 in: collection,
                 revision: id,
-                flags: flags,
+                flags: flags.union(
+                    BodyDigest.flags(of: id, parent: nil, isDeleted: incoming.isDeleted, body: incoming.body)
+                ),
                 synced: incoming.remote ?? 0,
                 tree: nil,
                 body: incoming.body

@@ -14,6 +14,7 @@ package enum SaveCondition: Hashable, Sendable {
 package final class WriteTransaction: ReadTransaction {
     private let blobs: BlobFiles
     private let options: DocumentStore.Options
+    private let ancestorBodiesKept: Int
     /// The IDs changed in each collection, in order. Only ever appended to, so that a part that fails is cut off.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
@@ -26,10 +27,12 @@ package final class WriteTransaction: ReadTransaction {
         database: Database,
         blobs: BlobFiles,
         catalog: DocumentStore.Catalog,
-        options: DocumentStore.Options
+        options: DocumentStore.Options,
+        ancestorBodiesKept: Int
     ) {
         self.blobs = blobs
         self.options = options
+        self.ancestorBodiesKept = ancestorBodiesKept
         super.init(database: database, catalog: catalog)
     }
 
@@ -124,7 +127,7 @@ package final class WriteTransaction: ReadTransaction {
     }
 
     private func configure(_ tree: inout RevisionTree) {
-        tree.ancestorBodiesKept = options.ancestorBodiesKept
+        tree.ancestorBodiesKept = ancestorBodiesKept
         tree.depth = options.revisionDepth
         tree.omissions = options.omissions
     }
@@ -175,7 +178,7 @@ package final class WriteTransaction: ReadTransaction {
             id,
             in: collection,
             revision: revision,
-            flags: flags,
+            flags: flags.union(.verified),
             synced: 0,
             tree: nil,
             body: body
@@ -289,7 +292,7 @@ package final class WriteTransaction: ReadTransaction {
             guard let id, let current = tree.current else {
                 throw LoveseatError(.assertionFailed, "an empty tree")
             }
-            let parts = try RowParts(tree, current: current)
+            let parts = try RowParts(tree, current: current, over: nil)
             let sequence = try insertRow(
                 id,
                 in: collection,
@@ -317,7 +320,7 @@ package final class WriteTransaction: ReadTransaction {
         sequence: UInt64
     ) throws {
         guard let current = tree.current else { throw LoveseatError(.assertionFailed, "an empty tree") }
-        let parts = try RowParts(tree, current: current)
+        let parts = try RowParts(tree, current: current, over: record)
         let statement = try RawStatement(collection.updateSQL, in: database)
         statement.bind(1, record.row)
         statement.bind(2, Int64(clamping: sequence))
@@ -336,12 +339,23 @@ package final class WriteTransaction: ReadTransaction {
         let tree: [UInt8]?
         let body: JSONText
 
-        init(_ tree: RevisionTree, current: RevisionTree.Node) throws {
+        init(_ tree: RevisionTree, current: RevisionTree.Node, over record: DocumentRecord?) throws {
             guard let body = current.body else {
                 throw LoveseatError(.assertionFailed, "a current revision without a body")
             }
             var flags = RowFlags(rawValue: Int64(current.flags.rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
+            // A revision that stays is not verified again, which would hide damage.
+            let verified =
+                record?.revision == current.id
+                ? record?.flags.intersection(.verified)
+                : BodyDigest.flags(
+                    of: current.id,
+                    parent: current.parent,
+                    isDeleted: current.isDeleted,
+                    body: body
+                )
+            flags.formUnion(verified ?? [])
             // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
             synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
             var rest = tree

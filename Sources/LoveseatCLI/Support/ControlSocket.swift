@@ -1,0 +1,249 @@
+import Foundation
+import Loveseat
+
+/// What a process may ask of the one that has a database open for writing.
+enum ControlRequest {
+    case showPairing(name: String?, seconds: Double)
+    case forgetPeer(fingerprint: String)
+
+    init?(_ json: JSONValue) {
+        if let seconds = json["showPairing"]?.double, (1...86_400).contains(seconds) {
+            self = .showPairing(name: json["name"]?.string, seconds: seconds)
+        } else if let fingerprint = json["forgetPeer"]?.string {
+            self = .forgetPeer(fingerprint: fingerprint)
+        } else {
+            return nil
+        }
+    }
+
+    var json: JSONValue {
+        switch self {
+        case .showPairing(let name, let seconds):
+            ["showPairing": JSONValue(seconds), "name": name.map { .string($0) } ?? .null]
+        case .forgetPeer(let fingerprint): ["forgetPeer": .string(fingerprint)]
+        }
+    }
+}
+
+/// A line for the process that asked.
+enum ControlLine {
+    case output(String)
+    case remark(String)
+}
+
+/// A socket in the database's folder, for the folder's owner alone. Requests and answers are JSON, one a line.
+final class ControlServer: Sendable {
+    typealias Answer = @Sendable (ControlRequest, (ControlLine) throws -> Void) async throws -> Void
+
+    private let listener: Int32
+    private let folder: String
+    /// The longest request, in bytes.
+    fileprivate static let longest = 64 << 10
+
+    init(folder: String, answer: @escaping Answer) throws {
+        self.folder = folder
+        // The folder is locked by this process, so a socket that is there is of one that died.
+        unlink("\(folder)/\(ControlAddress.name)")
+        let address = try ControlAddress(folder: folder)
+        listener = try address.withSocket { descriptor, pointer, length in
+            guard bind(descriptor, pointer, length) == 0,
+                chmod("\(folder)/\(ControlAddress.name)", 0o600) == 0, listen(descriptor, 8) == 0
+            else { throw ControlAddress.failure("listen at", folder) }
+        }
+        let listener = listener
+        Thread.detachNewThread {
+            while true {
+                let connection = accept(listener, nil, nil)
+                if connection < 0, errno == EINTR || errno == ECONNABORTED { continue }
+                guard connection >= 0 else { return }
+                Thread.detachNewThread { Self.serve(connection, answer) }
+            }
+        }
+    }
+
+    /// Takes no more requests.
+    func close() {
+        unlink("\(folder)/\(ControlAddress.name)")
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    private static func serve(_ connection: Int32, _ answer: @escaping Answer) {
+        // Who connects and says nothing is not waited for.
+        var patience = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        var lines = SocketLines(connection, longest: longest)
+        guard let line = lines.next(), let json = try? JSONValue(parsing: line),
+            let request = ControlRequest(json)
+        else {
+            Foundation.close(connection)
+            return
+        }
+        Task {
+            defer { Foundation.close(connection) }
+            do {
+                try await answer(request) { line in
+                    switch line {
+                    case .output(let text): try SocketLines.write(["output": .string(text)], to: connection)
+                    case .remark(let text): try SocketLines.write(["remark": .string(text)], to: connection)
+                    }
+                }
+                try SocketLines.write(["done": true], to: connection)
+            } catch {
+                let error = (error as? LoveseatError) ?? LoveseatError(.unexpectedError, "\(error)")
+                let json: JSONValue = [
+                    "error": .string(error.message), "code": JSONValue(error.code.value),
+                    "domain": .string(error.code.domain.rawValue),
+                ]
+                try? SocketLines.write(json, to: connection)
+            }
+        }
+    }
+}
+
+/// Asks the process that has a database open.
+enum ControlClient {
+    /// Prints what it answers.
+    ///
+    /// - Throws: `busy` if that process takes no requests, as only `serve` does; otherwise its error.
+    static func ask(_ request: ControlRequest, folder: String) throws {
+        let connection: Int32
+        do {
+            connection = try ControlAddress(folder: folder).withSocket { descriptor, pointer, length in
+                guard connect(descriptor, pointer, length) == 0 else {
+                    throw ControlAddress.failure("connect to", folder)
+                }
+            }
+        } catch {
+            throw LoveseatError(
+                .busy,
+                "\(folder) is open in another process, which is not `loveseat serve`: stop it first"
+            )
+        }
+        defer { Foundation.close(connection) }
+        Signals.onInterrupt {
+            // The answer ends, and with it this process.
+            shutdown(connection, Int32(SHUT_RDWR))
+        }
+        try SocketLines.write(request.json, to: connection)
+        var lines = SocketLines(connection, longest: ControlServer.longest)
+        while let line = lines.next() {
+            let json = try JSONValue(parsing: line)
+            if let text = json["output"]?.string {
+                try Output.standard.line(text)
+                try Output.standard.flush()
+            } else if let text = json["remark"]?.string {
+                Output.remark(text)
+            } else if let message = json["error"]?.string {
+                let domain = json["domain"]?.string.flatMap { LoveseatError.Domain(rawValue: $0) }
+                throw LoveseatError(
+                    .init(json["code"]?.int ?? 10, domain: domain ?? .couchbaseLite),
+                    message
+                )
+            } else {
+                return
+            }
+        }
+        if let signal = Signals.interruption { throw Interrupted(signal: signal) }
+        throw LoveseatError(.busy, "the process that has \(folder) open ended before it answered")
+    }
+}
+
+/// A command was interrupted by a signal.
+struct Interrupted: Error { let signal: Int32 }
+
+/// Where the socket is. Its path may be longer than an address holds, so it goes through the folder's descriptor.
+private struct ControlAddress {
+    static let name = "control"
+    let path: String
+    private let directory: Int32
+
+    init(folder: String) throws {
+        directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw Self.failure("open", folder) }
+        #if os(Linux)
+        path = "/proc/self/fd/\(directory)/\(Self.name)"
+        #else
+        path = "\(folder)/\(Self.name)"
+        #endif
+    }
+
+    static func failure(_ action: String, _ folder: String) -> LoveseatError {
+        LoveseatError(.ioError, "cannot \(action) \(folder)/\(name): \(String(cString: strerror(errno)))")
+    }
+
+    func withSocket(
+        _ body: (Int32, UnsafePointer<sockaddr>, socklen_t) throws -> Void
+    ) throws -> Int32 {
+        defer { close(directory) }
+        #if os(Linux)
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        #else
+        let kind = SOCK_STREAM
+        #endif
+        let descriptor = socket(AF_UNIX, kind, 0)
+        guard descriptor >= 0 else { throw Self.failure("open", path) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let fits = withUnsafeMutableBytes(of: &address.sun_path) { place in
+            guard path.utf8.count < place.count else { return false }
+            place.copyBytes(from: path.utf8)
+            return true
+        }
+        do {
+            guard fits else {
+                errno = ENAMETOOLONG
+                throw Self.failure("open", path)
+            }
+            try withUnsafePointer(to: &address) { pointer in
+                try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    try body(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+            return descriptor
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+}
+
+/// Lines that come over a socket.
+private struct SocketLines {
+    private let descriptor: Int32
+    private let longest: Int
+    private var buffer: [UInt8] = []
+
+    init(_ descriptor: Int32, longest: Int) {
+        self.descriptor = descriptor
+        self.longest = longest
+    }
+
+    /// The next line; nil at the end, or when it is too long.
+    mutating func next() -> String? {
+        while true {
+            if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { buffer.removeFirst(end + 1) }
+                return String(decoding: buffer[..<end], as: UTF8.self)
+            }
+            guard buffer.count < longest else { return nil }
+            var piece = [UInt8](repeating: 0, count: 4 << 10)
+            let count = read(descriptor, &piece, piece.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return nil }
+            buffer += piece[..<count]
+        }
+    }
+
+    static func write(_ json: JSONValue, to descriptor: Int32) throws {
+        let bytes = Array((json.description + "\n").utf8)
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Foundation.write(descriptor, $0.baseAddress.map { $0 + written }, bytes.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw LoveseatError(.ioError, "the process that asked is gone") }
+            written += count
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Loveseat
+
+/// Where documents to be imported come from.
+struct DocumentSource {
+    private let name: String
+    private let array: String?
+    private let file: FileHandle
+
+    /// The longest line, or the longest JSON array, in bytes.
+    private static let longest = 256 << 20
+    private static let piece = 1 << 20
+
+    init(file path: String, array: String?) throws {
+        name = path == "-" ? "standard input" : path
+        self.array = array
+        if path == "-" {
+            file = .standardInput
+        } else {
+            guard let opened = FileHandle(forReadingAtPath: path) else {
+                throw LoveseatError(.cantOpenFile, "cannot read \(path)")
+            }
+            file = opened
+        }
+    }
+
+    /// Calls `body` with each document and where it is, for messages. JSON lines are read one after another.
+    func forEach(_ body: (JSONElement, String) throws -> Void) throws {
+        var reader = LineReader(file: file, name: name, longest: Self.longest, piece: Self.piece)
+        var number = 0
+        while let line = try reader.next() {
+            number += 1
+            guard let first = line.first(where: { ![0x20, 0x09, 0x0D].contains($0) }) else { continue }
+            if first != UInt8(ascii: "{") || array != nil {
+                return try forEachItem(of: line + [0x0A] + reader.rest(), startingAt: number, body)
+            }
+            try body(try parse(line, depth: 0, "line \(number)"), "\(name), line \(number)")
+            while let line = try reader.next() {
+                number += 1
+                guard line.contains(where: { ![0x20, 0x09, 0x0D].contains($0) }) else { continue }
+                try body(try parse(line, depth: 0, "line \(number)"), "\(name), line \(number)")
+            }
+        }
+    }
+
+    private func forEachItem(
+        of text: [UInt8],
+        startingAt line: Int,
+        _ body: (JSONElement, String) throws -> Void
+    ) throws {
+        // The array, and the object that it may be in, are not part of the documents' own depth.
+        let root = try parse(text, depth: 2, nil)
+        guard let items = array.map({ root[$0] }) ?? root, items.kind == .array else {
+            throw LoveseatError(.invalidParameter, "\(name) has no array\(array.map { " \"\($0)\"" } ?? "")")
+        }
+        for (index, item) in items.items.enumerated() { try body(item, "\(name), item \(index + 1)") }
+    }
+
+    private func parse(_ bytes: [UInt8], depth: Int, _ line: String?) throws -> JSONElement {
+        let limits = JSONLimits(
+            maximumDepth: JSONLimits.standard.maximumDepth + depth,
+            maximumBytes: Self.longest,
+            refusesDuplicateKeys: true
+        )
+        do throws(JSONError) { return try JSONElement(parsing: bytes, limits: limits) } catch {
+            let place = line.map { "\(name), \($0)" } ?? name
+            let advice = line == "line 1" ? "; if the file is one object, name its array with --array" : ""
+            throw LoveseatError(.invalidJSON, "\(place): \(error)\(advice)")
+        }
+    }
+}
+
+/// Lines of a file, a piece of which is in memory at a time.
+private struct LineReader {
+    let file: FileHandle
+    let name: String
+    let longest: Int
+    let piece: Int
+    private var buffer: [UInt8] = []
+    private var start = 0
+    private var isAtEnd = false
+
+    init(file: FileHandle, name: String, longest: Int, piece: Int) {
+        self.file = file
+        self.name = name
+        self.longest = longest
+        self.piece = piece
+    }
+
+    /// The next line without its end; nil after the last.
+    mutating func next() throws -> [UInt8]? {
+        var looked = start
+        while true {
+            if let end = buffer[looked...].firstIndex(of: UInt8(ascii: "\n")) {
+                defer { start = end + 1 }
+                return Array(buffer[start..<end])
+            }
+            looked = buffer.count
+            if isAtEnd {
+                guard start < buffer.count else { return nil }
+                defer { start = buffer.count }
+                return Array(buffer[start...])
+            }
+            looked -= start
+            try fill()
+        }
+    }
+
+    /// Everything that is left.
+    mutating func rest() throws -> [UInt8] {
+        while !isAtEnd { try fill() }
+        defer { start = buffer.count }
+        return Array(buffer[start...])
+    }
+
+    private mutating func fill() throws {
+        buffer.removeFirst(start)
+        start = 0
+        let data: Data?
+        do { data = try file.read(upToCount: piece) } catch {
+            throw LoveseatError(.ioError, "cannot read \(name): \(error.localizedDescription)")
+        }
+        guard let data, !data.isEmpty else { return isAtEnd = true }
+        buffer.append(contentsOf: data)
+        guard buffer.count <= longest else {
+            throw LoveseatError(
+                .invalidJSON,
+                "\(name): a line or an array of more than \(longest) bytes: write one document a line"
+            )
+        }
+    }
+}

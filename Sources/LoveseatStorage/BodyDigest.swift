@@ -1,0 +1,41 @@
+private import Crypto
+package import LoveseatModel
+
+/// Whether a revision's ID is the digest of its content, as it is for revisions made here, by other Loveseats and by Couchbase
+/// Lite 3.3 and later (replication.md §3). What was so when the revision was stored must be so for ever.
+enum BodyDigest {
+    /// ``RowFlags/verified`` if the ID is that digest; no flags for IDs that other software made in its own way.
+    static func flags(
+        of revision: RevisionID,
+        parent: RevisionID?,
+        isDeleted: Bool,
+        body: JSONText
+    ) -> RowFlags {
+        matches(revision, parent: parent, isDeleted: isDeleted, body: body) ? .verified : []
+    }
+
+    static func matches(
+        _ revision: RevisionID,
+        parent: RevisionID?,
+        isDeleted: Bool,
+        body: JSONText
+    ) -> Bool {
+        guard revision.digest.utf8.count == 40, revision.generation == (parent?.generation ?? 0) + 1 else {
+            return false
+        }
+        let input = RevisionID.digestInput(parent: parent, isDeleted: isDeleted, canonicalBody: body.bytes)
+        let digest = Insecure.SHA1.hash(data: input)
+        return RevisionID(generation: revision.generation, digest: digest) == revision
+    }
+}
+
+extension DocumentRecord {
+    /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
+    ///
+    /// `parent`: of the current revision; nil if it has none or is not known.
+    package func isDamaged(parent: RevisionID?) -> Bool {
+        // Without its parent a revision cannot be checked any more.
+        guard flags.contains(.verified), parent != nil || revision.generation == 1 else { return false }
+        return !BodyDigest.matches(revision, parent: parent, isDeleted: isDeleted, body: body)
+    }
+}

@@ -1,0 +1,43 @@
+import GRDB
+package import LoveseatModel
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+extension LoveseatError {
+    /// Says an error of the disk or of SQLite in our codes; other errors become `unexpectedError`.
+    package init(storage error: any Error) {
+        if let error = error as? LoveseatError {
+            self = error
+            return
+        }
+        guard let error = error as? DatabaseError else {
+            self.init(.unexpectedError, "\(error)")
+            return
+        }
+        let code: Code
+        let advice: String
+        switch error.resultCode {
+        case .SQLITE_FULL:
+            (code, advice) = (.init(Int(ENOSPC), domain: .posix), "the disk is full: free some space")
+        case .SQLITE_NOTADB:
+            (code, advice) = (.unreadableDatabase, "db.sqlite is no database, or an encrypted one")
+        case .SQLITE_CORRUPT:
+            (code, advice) = (.corruptData, "the database file is damaged: restore it or sync it anew")
+        case .SQLITE_CANTOPEN: (code, advice) = (.cantOpenFile, "the database file cannot be opened")
+        case .SQLITE_READONLY: (code, advice) = (.notWriteable, "the database file is read-only")
+        case .SQLITE_BUSY, .SQLITE_LOCKED: (code, advice) = (.busy, "another program holds the database file")
+        case .SQLITE_NOMEM: (code, advice) = (.memoryError, "out of memory")
+        case .SQLITE_IOERR: (code, advice) = (.ioError, "the disk failed")
+        case .SQLITE_MISUSE: (code, advice) = (.notOpen, "the database is closed")
+        default:
+            (code, advice) = (.init(Int(error.extendedResultCode.rawValue), domain: .sqlite), "SQLite failed")
+        }
+        self.init(code, "\(advice): \(error.message ?? "\(error.extendedResultCode)")")
+    }
+}

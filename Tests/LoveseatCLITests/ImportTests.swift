@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+/// `put`, `import` and `export` as a person uses them.
+struct ImportTests {
+    private let folder: CommandLineFolder
+
+    init() throws { folder = try CommandLineFolder() }
+
+    @Test func `documents without IDs get new ones, and replace nothing`() throws {
+        try folder.run("put", "db", "1", "{\"old\":true}")
+        try folder.write("{\"n\":1}\n{\"n\":2}\n", to: "in.jsonl")
+        for _ in 0..<2 { #expect(try folder.run("import", "db", "in.jsonl").status == 0) }
+        #expect(try folder.run("ls", "db").lines.count == 5)
+        #expect(try folder.run("get", "db", "1", "--raw").lines == ["{\"old\":true}"])
+    }
+
+    @Test func `an import that is aborted says how many it kept, and an atomic one keeps none`() throws {
+        let lines = (0..<1_500).map { "{\"_id\":\"d\($0)\"}\n" }.joined()
+        try folder.write(lines + "{\"_id\":\"_bad\"}\n", to: "in.jsonl")
+        let plain = try folder.run("import", "db", "in.jsonl", "--json")
+        #expect(plain.status == 65)
+        #expect(plain.errors.contains("line 1501"))
+        #expect(plain.errors.contains("1000 documents before it were saved"))
+        #expect(plain.lines == ["{\"documents\":1000}"])
+        #expect(try folder.run("ls", "db").lines.count == 1_000)
+        let atomic = try folder.run("import", "other", "in.jsonl", "--atomic")
+        #expect(atomic.status == 65)
+        #expect(atomic.errors.contains("nothing was saved"))
+        #expect(try folder.run("ls", "other").lines.isEmpty)
+    }
+
+    @Test func `the ID field may be _id`() throws {
+        try folder.write("{\"_id\":\"a\",\"n\":1}", to: "in.jsonl")
+        #expect(try folder.run("import", "db", "in.jsonl", "--id-field", "_id").status == 0)
+        #expect(try folder.run("get", "db", "a", "--raw").lines == ["{\"n\":1}"])
+    }
+
+    @Test func `an export carries the content of blobs`() throws {
+        let content = String(repeating: "lorem ipsum ", count: 50_000)
+        try folder.write(content, to: "text")
+        try folder.write("", to: "empty")
+        try folder.run("blob", "put", "db", "d", "file", "text", "--type", "text/plain")
+        try folder.run("blob", "put", "db", "d", "none", "empty")
+        try folder.run("blob", "put", "db", "e", "same", "text")
+        let export = try folder.run("export", "db").output
+        try folder.write(export, to: "all.jsonl")
+        #expect(try folder.run("import", "copy", "all.jsonl").status == 0)
+        #expect(try folder.run("export", "copy").output == export)
+        #expect(try folder.run("blob", "get", "copy", "e", "same").output == content)
+        #expect(try folder.run("blob", "get", "copy", "d", "none").output.isEmpty)
+        #expect(try folder.run("check", "copy").status == 0)
+        #expect(try folder.run("export", "db", "--no-blobs").lines.count == 2)
+        try folder.write(try folder.run("export", "db", "--no-blobs").output, to: "none.jsonl")
+        let refused = try folder.run("import", "third", "none.jsonl")
+        #expect(refused.status == 65)
+        #expect(refused.errors.contains("blob"))
+    }
+
+    @Test func `the deepest document that is saved survives an export and an import`() throws {
+        let deep = "{\"a\":" + String(repeating: "[", count: 127) + String(repeating: "]", count: 127) + "}"
+        #expect(try folder.run("put", "db", "d", deep).status == 0)
+        let export = try folder.run("export", "db").output
+        try folder.write("[" + export + "]", to: "all.json")
+        #expect(try folder.run("import", "copy", "all.json").status == 0)
+        #expect(try folder.run("export", "copy").output == export)
+        #expect(try folder.run("check", "copy").status == 0)
+        let deeper = "{\"a\":[" + deep.dropFirst(5).dropLast() + "]}"
+        #expect(try folder.run("put", "db", "e", deeper).status == 65)
+    }
+
+    @Test func `bytes that are not UTF-8, repeated keys and infinite numbers are refused`() throws {
+        let bad = Data("{\"_id\":\"d\",\"a\":\"".utf8) + [0xFF] + Data("\"}".utf8)
+        try bad.write(to: URL(filePath: "\(folder.path)/bad.json"))
+        #expect(try folder.run("import", "db", "bad.json").status == 65)
+        let program = try CommandLineFolder.program.path
+        let shell = Process()
+        shell.executableURL = URL(filePath: "/bin/sh")
+        shell.currentDirectoryURL = URL(filePath: folder.path)
+        shell.arguments = [
+            "-c",
+            "'\(program)' put db d < bad.json; a=$?; '\(program)' put db d \"$(cat bad.json)\"; exit $((a * 100 + $?))",
+        ]
+        shell.standardError = FileHandle.nullDevice
+        try shell.run()
+        shell.waitUntilExit()
+        #expect(shell.terminationStatus == Int32((65 * 100 + 65) & 255))
+        #expect(try folder.run("put", "db", "d", "{\"a\":1,\"a\":2}").status == 65)
+        try folder.write("[{\"_id\":\"d\",\"a\":1,\"a\":2}]", to: "twice.json")
+        #expect(try folder.run("import", "db", "twice.json").status == 65)
+        #expect(try folder.run("put", "db", "d", "{\"a\":1e400}").status == 65)
+        #expect(try folder.run("ls", "db").lines.isEmpty)
+    }
+
+    @Test func `a document that is too large is refused with its size and the limit`() throws {
+        try folder.write(
+            "{\"_id\":\"big\",\"t\":\"\(String(repeating: "x", count: 20 << 20))\"}",
+            to: "big.jsonl"
+        )
+        let outcome = try folder.run("import", "db", "big.jsonl")
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("at most 20971520"))
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Testing
+
+/// What `serve` says and takes, and what other commands may do beside it.
+struct ServeOptionsTests {
+    private let folder: CommandLineFolder
+
+    init() throws {
+        folder = try CommandLineFolder()
+        try folder.run("put", "db", "d", "{\"n\":1}")
+    }
+
+    /// Starts `serve`, waits for its URLs, ends it, and returns what it said on standard error.
+    private func remarks(_ arguments: String...) throws -> String {
+        let (process, output, errors) = try folder.start(
+            ["serve"] + arguments,
+            environment: ["LOVESEAT_PASSWORD": "s3cret", "LOVESEAT_IDENTITIES": folder.path + "/identities"]
+        )
+        try #require(!output.fileHandleForReading.availableData.isEmpty)
+        process.terminate()
+        process.waitUntilExit()
+        return String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    }
+
+    @Test func `a listener that lets in everybody on the network warns of it`() throws {
+        #expect(try remarks("db").contains("WARNING: everybody on the network"))
+        #expect(try !remarks("db", "--open").contains("WARNING"))
+        #expect(try !remarks("db", "--interface", "127.0.0.1").contains("WARNING"))
+        #expect(try !remarks("db", "--user", "ana").contains("WARNING"))
+        let clear = try remarks("db", "--user", "ana", "--no-tls", "--interface", "127.0.0.1")
+        #expect(clear.contains("travel in the clear"))
+    }
+
+    @Test func `a name that Couchbase Lite refuses has a proposal, and another name may be served`() throws {
+        try folder.run("create", "My Trips é")
+        #expect(try remarks("My Trips é", "--interface", "127.0.0.1").contains("--name 'my-trips--'"))
+        let server = try folder.serve("My Trips é", "--name", "trips")
+        #expect(server.url.hasSuffix("/trips"))
+        #expect(try folder.run("push", "db", server.url).status == 0)
+        #expect(server.interrupt() == 0)
+        #expect(try folder.run("get", "My Trips é", "d").status == 0)
+        #expect(try folder.run("serve", "db", "--name", "a/b", "--interface", "127.0.0.1").status == 64)
+    }
+
+    @Test(arguments: ["", "/", ".loveseat", "a/", "a/.loveseat"])
+    func `a database needs a name`(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: folder.path + "/a", withIntermediateDirectories: true)
+        let outcome = try folder.run("create", name)
+        // A slash at the end is the shell's completion of a folder's name.
+        #expect(outcome.status == (name == "a/" ? 0 : 64), "\(outcome.errors)")
+    }
+
+    @Test func `lists may have blanks around their commas`() throws {
+        #expect(try folder.run("create", "lists", "--collections", "a.b , c.d").status == 0)
+        let info = try folder.run("info", "lists", "--json").output
+        #expect(info.contains("\"a.b\"") && info.contains("\"c.d\""))
+        for id in ["x", "y", "z"] { try folder.run("put", "lists", id, "{}") }
+        #expect(try folder.run("create", "copy").status == 0)
+        let push = try folder.run(
+            "push",
+            "lists",
+            "--local-db",
+            "copy",
+            "--collections",
+            "_default",
+            "--doc-ids",
+            "x, y"
+        )
+        #expect(push.status == 0, "\(push.errors)")
+        #expect(try folder.run("ls", "copy").lines == ["x", "y"])
+    }
+
+    @Test func `a database is checked while it is served`() throws {
+        let server = try folder.serve("db")
+        #expect(try folder.run("check", "db").status == 0)
+        #expect(server.interrupt() == 0)
+    }
+
+    @Test func `peers are paired and forgotten while a database is served`() throws {
+        let one = ["LOVESEAT_IDENTITIES": folder.path + "/one"]
+        let other = ["LOVESEAT_IDENTITIES": folder.path + "/other"]
+        let server = try folder.serveSecurely("db", ["--paired"], environment: one)
+        let socket = "\(folder.path)/db.loveseat/control"
+        let mode = try FileManager.default.attributesOfItem(atPath: socket)[.posixPermissions] as? NSNumber
+        #expect(mode?.intValue == 0o600)
+        let (show, output, errors) = try folder.start(["pair", "show", "db"], environment: one)
+        var said = ""
+        while said.split(separator: "\n").count < 2 {
+            let piece = output.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "pair show ended by itself")
+            said += String(decoding: piece, as: UTF8.self)
+        }
+        let words = said.split { $0.isWhitespace }.map(String.init)
+        #expect(words[2] == server.url)
+        let used = try folder.run(
+            ["pair", "use", "copy", "-", words[2]],
+            environment: other.merging(["LOVESEAT_PAIRING_CODE": words[1]]) { $1 }
+        )
+        try #require(used.status == 0, "\(used.errors)")
+        show.waitUntilExit()
+        #expect(show.terminationStatus == 0)
+        _ = errors.fileHandleForReading.readDataToEndOfFile()
+        #expect(try folder.run("sync", "copy", "--paired", environment: other).status == 0)
+        let listed = String(try folder.run("pair", "list", "db").output.prefix(64))
+        #expect(try folder.run("pair", "forget", "db", listed).status == 0)
+        #expect(try folder.run("pair", "forget", "db", listed).status == 66)
+        #expect(try folder.run("sync", "copy", "--paired", environment: other).status == 77)
+        #expect(server.interrupt() == 0)
+        #expect(!FileManager.default.fileExists(atPath: socket))
+        let open = try folder.serveSecurely("db", [], environment: one)
+        #expect(try folder.run("pair", "show", "db", environment: one).status == 64)
+        #expect(open.interrupt() == 0)
+    }
+
+    @Test func `control characters are escaped wherever they are printed`() throws {
+        try folder.run("put", "db", "a\u{9B}31m", "{\"t\":\"\u{9B}31m\u{7F}\\u001b[2J\u{202E}\"}")
+        for command in [["ls"], ["ls", "--long"], ["ls", "--json"], ["changes"], ["changes", "--json"]] {
+            let output = try folder.run([command[0], "db"] + command.dropFirst()).output
+            #expect(output.contains("a\\u009b31m"), "\(command)")
+            #expect(!output.unicodeScalars.contains("\u{9B}"))
+        }
+        let shown = try folder.run("get", "db", "a\u{9B}31m").output
+        #expect(shown.contains("\\u009b31m\\u007f\\u001b[2J\\u202e"))
+        let failed = try folder.run("get", "db", "\u{1B}[2Jx\nloveseat: all is well")
+        #expect(failed.errors.contains("\\u001b[2Jx\\u000aloveseat"))
+        #expect(failed.errors.split(separator: "\n").count == 1)
+    }
+}

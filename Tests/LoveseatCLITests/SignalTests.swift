@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+
+/// What interrupts do to the command line.
+struct SignalTests {
+    private let folder: CommandLineFolder
+
+    init() throws {
+        folder = try CommandLineFolder()
+        try folder.run("put", "db", "d", "{}")
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `an interrupt right after the URL line ends a listener in good order`(_ signal: Int32) throws {
+        for _ in 0..<20 {
+            let server = try folder.serve("db")
+            kill(server.process.processIdentifier, signal)
+            server.process.waitUntilExit()
+            #expect(server.process.terminationReason == .exit)
+            #expect(server.process.terminationStatus == 0)
+        }
+    }
+
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
+    func `an interrupted pass says so, in its exit code and its JSON`(_ signal: Int32, _ status: Int32) throws
+    {
+        let server = try SilentServer()
+        let (process, output, errors) = try folder.start([
+            "sync", "db", "ws://127.0.0.1:\(server.port)/db", "--json",
+        ])
+        let (connection, _) = try server.hear()
+        kill(process.processIdentifier, signal)
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        _ = errors.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        close(connection)
+        #expect(process.terminationStatus == status)
+        #expect(text.contains("\"interrupted\":true"))
+    }
+
+    @Test func `a continuous sync that is interrupted has done what it should`() throws {
+        let server = try SilentServer()
+        let (process, output, errors) = try folder.start([
+            "sync", "db", "ws://127.0.0.1:\(server.port)/db", "--continuous", "--json",
+        ])
+        let (connection, _) = try server.hear()
+        kill(process.processIdentifier, SIGINT)
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        _ = errors.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        close(connection)
+        #expect(process.terminationStatus == 0)
+        #expect(text.contains("\"interrupted\":false"))
+    }
+
+    @Test func `a second interrupt ends a process that is stuck`() throws {
+        let lines = (0..<5_000).map { "{\"_id\":\"document \($0) of this database\"}" }
+        try folder.write(lines.joined(separator: "\n"), to: "in.jsonl")
+        try folder.run("import", "db", "in.jsonl")
+        // Nobody reads on, so it cannot write on.
+        let (process, output, _) = try folder.start(["changes", "db", "--follow"])
+        var byte: UInt8 = 0
+        try #require(read(output.fileHandleForReading.fileDescriptor, &byte, 1) == 1)
+        // Two signals that come together count as one.
+        while process.isRunning {
+            kill(process.processIdentifier, SIGINT)
+            usleep(1_000)
+        }
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == 130)
+    }
+}
