@@ -26,7 +26,7 @@ package enum StoreRequest: Hashable, Sendable {
     /// A hub has taken a copy on top of what it had.
     case adoptCopy(collection: Int, documentID: String, copy: RevisionID, parent: RevisionID)
     /// Takes in what the peer answered to a pushed revision: another one is current there.
-    case hear(collection: Int, documentID: String, TreeKnowledge, current: RevisionID)
+    case hear(collection: Int, documentID: String, TreeKnowledge, current: RevisionID, takesContent: Bool)
     case readRevisions(collection: Int, [RevisionRequest])
     case insert(collection: Int, [IncomingRevision])
     /// Documents that the peer was sent and may not have any more.
@@ -76,8 +76,7 @@ package enum StoreAnswer: Hashable, Sendable {
     case changeVerdicts([ChangeVerdict])
     case proposalVerdicts([ProposalVerdict])
     case met(Meeting)
-    /// Whether both sides have the same current revision now.
-    case heard(agrees: Bool)
+    case heard(Hearing)
     case revisions([OutgoingRevision])
     case inserted([InsertResult])
     /// `next`: the sequence after which there may be more; nil if there are none.
@@ -212,6 +211,16 @@ package enum HubState: Hashable, Sendable {
     case hasNone
     /// Nothing: what the pull has brought must tell.
     case unknown
+}
+
+/// What came of a peer's reasons.
+package enum Hearing: Hashable, Sendable {
+    /// Both sides have the same current revision now.
+    case agrees
+    /// This side knows more, and offers its own again.
+    case disagrees
+    /// The peer's revision did not come along, or may not come here.
+    case lacksContent
 }
 
 /// How to go on with a revision that a hub did not take.

@@ -184,7 +184,9 @@ extension ReplicationSession {
             guard case .success = answer else { return }
             effects.append(.store(.forgetGrants(collection: index, ids), then: .nothing))
         case .revision(let index, let key):
-            if plan != nil, case .success = answer, let id = collections[index].push?.inFlight[key]?.documentID {
+            if plan != nil, case .success = answer,
+                let id = collections[index].push?.inFlight[key]?.documentID
+            {
                 collections[index].pull.pushed(id)
             }
             collections[index].push?.revisionAnswered(key, answer, &effects)
@@ -224,8 +226,8 @@ extension ReplicationSession {
             collections[index].pull.proposalsJudged(list, verdicts, &effects)
         case (.met(let index, let key), .met(let meeting)):
             collections[index].push?.met(key, meeting, &effects)
-        case (.heard(let index, let key), .heard(let agrees)):
-            collections[index].push?.heard(key, agrees: agrees, &effects)
+        case (.heard(let index, let key), .heard(let hearing)):
+            collections[index].push?.heard(key, hearing, &effects)
             collections[index].mayHaveMoreToPush = true
         case (.revisionsRead(let index, let keys), .revisions(let found)):
             collections[index].push?.revisionsRead(keys, found, &effects)

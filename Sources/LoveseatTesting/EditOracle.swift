@@ -41,7 +41,9 @@ final class EditOracle {
         var known = history.known[peer] ?? []
         for id in tree.nodes.keys { known.formUnion(history.restsOn[id] ?? []) }
         history.known[peer] = known
-        if let current = tree.current?.id, history.restsOn[current] == nil { history.restsOn[current] = known }
+        if let current = tree.current?.id, history.restsOn[current] == nil {
+            history.restsOn[current] = known
+        }
         histories[key] = history
     }
 
@@ -107,7 +109,8 @@ final class EditOracle {
         }
         let deletions = Set(standing.filter { history.edits[$0].isDeleted }.map(document))
         if deletions.isEmpty {
-            return standing.isEmpty ? nil : "UNDELETED \(key): it is deleted, and every deletion had been superseded"
+            return standing.isEmpty
+                ? nil : "UNDELETED \(key): it is deleted, and every deletion had been superseded"
         }
         let isLost = standing.contains { number in
             let edit = history.edits[number]
@@ -132,7 +135,7 @@ final class ObservedReplica: ReplicaStore {
         switch (request, answer) {
         case (.insert(let collection, let revisions), _): note(revisions.map(\.documentID), collection)
         case (.markSynced(let collection, let marks), _): note(marks.map(\.documentID), collection)
-        case (.hear(let collection, let id, _, _), _), (.adoptCopy(let collection, let id, _, _), _):
+        case (.hear(let collection, let id, _, _, _), _), (.adoptCopy(let collection, let id, _, _), _):
             note([id], collection)
         case (.meet(let collection, let change, _), _): note([change.documentID], collection)
         case (.readRevisions(let collection, let requests), .revisions(let found)):

@@ -10,7 +10,9 @@ import Testing
             simulation.edits = 60
             simulation.hubs = 1
             let problems = try simulation.run().problems
-            let losses = problems.filter { $0.hasPrefix("STALE") || $0.hasPrefix("UNDELETED") || $0.hasPrefix("FOREIGN") }
+            let losses = problems.filter {
+                $0.hasPrefix("STALE") || $0.hasPrefix("UNDELETED") || $0.hasPrefix("FOREIGN")
+            }
             if !losses.isEmpty { lost.append(seed) }
             #expect(problems.count == losses.count, "replay: simulate --hubs 1 --seeds \(seed) --edits 60")
         }

@@ -92,7 +92,7 @@ import Testing
 
     @Test
     func
-        `5 and 10: a document that may succeed later is left out of the checkpoint, and only it is sent again`()
+        `5 and 10: a document whose push failed is left out of the checkpoint, and only such are sent again`()
         async throws
     {
         for number in 1...20 { try here.save(Document(id: "d\(number)")) }
@@ -104,9 +104,9 @@ import Testing
         await run(.push)
         let checkpoint = try json(gateway.heard("setCheckpoint").last)
         #expect(checkpoint["local"] == 7)
-        #expect(checkpoint["localCompleted"] == [0, 8, 9, 12])
+        #expect(checkpoint["localCompleted"] == [0, 8, 9, 6, 16, 5])
         await run(.push)
-        #expect(gateway.heard("rev").dropFirst(20).map { $0.properties["id"] } == ["d8"])
+        #expect(Set(gateway.heard("rev").dropFirst(20).map { $0.properties["id"] }) == ["d8", "d15"])
         #expect(try json(gateway.heard("setCheckpoint").last)["local"] == 20)
     }
 

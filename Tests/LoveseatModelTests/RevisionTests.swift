@@ -111,7 +111,9 @@ private func rev(_ text: String) -> RevisionID {
         #expect(outcome == .inserted && tree.current?.id == rev("1-cc"))
     }
 
-    @Test(arguments: [["4-cc", "2-bb"], [], ["2-bb", "3-cc"], ["2-bb", "2-cc"], ["4294967295-aa", "1-bb"]])
+    @Test(arguments: [
+        ["4-cc", "2-bb"], [], ["2-bb", "3-cc"], ["2-bb", "2-cc"], ["4294967295-aa", "1-bb"],
+    ])
     func `a history that skips or goes up is refused`(history: [String]) throws {
         var tree = try tree([["1-aa"]])
         #expect(throws: RevisionTree.Refusal.badHistory) { try tree.insert(arrival(history)) }
@@ -132,7 +134,8 @@ private func rev(_ text: String) -> RevisionID {
 
     // MARK: Hubs
 
-    @Test func `a hub's revision with the content of ours is a copy of ours, and supersedes nothing`() throws {
+    @Test func `a hub's revision with the content of ours is a copy of ours, and supersedes nothing`() throws
+    {
         var tree = try tree([["1-aa"]])
         tree.insertLocal(rev("2-bb"), parent: rev("1-aa"), flags: [], body: body("mine"))
         _ = try tree.insert(arrival(["3-dd", "2-cc", "1-aa"], from: .hub, remote: 1, body: body("mine")))
@@ -211,9 +214,12 @@ private func rev(_ text: String) -> RevisionID {
         }
     }
 
-    @Test func `nobody is asked about two deletions, equal content, or a deletion of another document`() throws {
+    @Test func `nobody is asked about two deletions, equal content, or a deletion of another document`()
+        throws
+    {
         let cases: [(RevisionTree.Flags, [String], JSONText?)] = [
-            (.deleted, ["2-cc", "1-aa"], nil), ([], ["2-cc", "1-aa"], body("2-bb")), ([], ["2-cc", "1-cc"], nil),
+            (.deleted, ["2-cc", "1-aa"], nil), ([], ["2-cc", "1-aa"], body("2-bb")),
+            ([], ["2-cc", "1-cc"], nil),
         ]
         for (flags, theirs, content) in cases {
             var tree = RevisionTree()

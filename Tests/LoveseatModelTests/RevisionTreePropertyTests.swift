@@ -5,7 +5,9 @@ import Testing
 /// Rules that hold for every tree, tried on random ones.
 @Suite struct RevisionTreePropertyTests {
     /// Random edits, hub copies, verdicts and merges of a document at several peers; what each of them knows.
-    private static func trees(_ generator: inout SeededGenerator, prunes: Bool = false) throws -> [RevisionTree] {
+    private static func trees(_ generator: inout SeededGenerator, prunes: Bool = false) throws
+        -> [RevisionTree]
+    {
         var trees = (0..<generator.int(2...4)).map { _ in RevisionTree() }
         var number: UInt32 = 0
         for _ in 0..<generator.int(4...40) {
@@ -33,7 +35,8 @@ import Testing
                 arrival.asksResolver = false
                 _ = try trees[index].insert(arrival)
             case 6:
-                guard let current, let other = trees[index].candidates.first(where: { $0.node.id != current.id })
+                guard let current,
+                    let other = trees[index].candidates.first(where: { $0.node.id != current.id })
                 else { continue }
                 let copy = revision(other.node.id.generation + 1, 2_000 + number)
                 trees[index].announceCopy(copy)
@@ -48,7 +51,10 @@ import Testing
     }
 
     private static func revision(_ generation: UInt32, _ number: UInt32) -> RevisionID {
-        RevisionID(generation: generation, digest: (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) })
+        RevisionID(
+            generation: generation,
+            digest: (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+        )
     }
 
     private static func merged(_ trees: [RevisionTree]) throws -> RevisionTree {
@@ -65,68 +71,69 @@ import Testing
 
     @Test func `merging is commutative, associative and idempotent`() throws {
         for seed in UInt64(1)...400 {
-        var generator = SeededGenerator(seed: seed)
-        let trees = try Self.trees(&generator).map(Self.forgettingMarks)
-        let once = try Self.merged(trees)
-        #expect(try Self.merged(trees.reversed()) == once)
-        #expect(try Self.merged(trees + trees) == once)
-        let (first, rest) = (trees[0], Array(trees.dropFirst()))
-        #expect(try Self.merged([Self.merged(rest), first]) == once)
-        #expect(try Self.merged(trees.reversed()).current == once.current)
+            var generator = SeededGenerator(seed: seed)
+            let trees = try Self.trees(&generator).map(Self.forgettingMarks)
+            let once = try Self.merged(trees)
+            #expect(try Self.merged(trees.reversed()) == once)
+            #expect(try Self.merged(trees + trees) == once)
+            let (first, rest) = (trees[0], Array(trees.dropFirst()))
+            #expect(try Self.merged([Self.merged(rest), first]) == once)
+            #expect(try Self.merged(trees.reversed()).current == once.current)
         }
     }
 
     @Test func `trees that were pruned differently merge to the same, in any order`() throws {
         for seed in UInt64(1)...400 {
-        var generator = SeededGenerator(seed: seed)
-        let trees = try Self.trees(&generator, prunes: true).map(Self.forgettingMarks)
-        let once = try Self.merged(trees)
-        #expect(try Self.merged(trees.reversed()) == once)
-        #expect(try Self.merged([once] + trees) == once)
+            var generator = SeededGenerator(seed: seed)
+            let trees = try Self.trees(&generator, prunes: true).map(Self.forgettingMarks)
+            let once = try Self.merged(trees)
+            #expect(try Self.merged(trees.reversed()) == once)
+            #expect(try Self.merged([once] + trees) == once)
         }
     }
 
     @Test func `pruning changes no current revision`() throws {
         for seed in UInt64(1)...400 {
-        var generator = SeededGenerator(seed: seed)
-        for tree in try Self.trees(&generator) {
-            for depth in 4...12 {
-                var pruned = tree
-                pruned.prune(depth: depth)
-                #expect(pruned.current == tree.current, "depth \(depth)")
-                var twice = pruned
-                twice.prune(depth: depth)
-                #expect(twice == pruned, "depth \(depth)")
+            var generator = SeededGenerator(seed: seed)
+            for tree in try Self.trees(&generator) {
+                for depth in 4...12 {
+                    var pruned = tree
+                    pruned.prune(depth: depth)
+                    #expect(pruned.current == tree.current, "depth \(depth)")
+                    var twice = pruned
+                    twice.prune(depth: depth)
+                    #expect(twice == pruned, "depth \(depth)")
+                }
             }
-        }
         }
     }
 
     @Test func `a tree survives being stored`() throws {
         for seed in UInt64(1)...200 {
-        var generator = SeededGenerator(seed: seed)
-        for var tree in try Self.trees(&generator) {
-            guard let current = tree.current, let body = current.body else { continue }
-            tree.note(3, has: current.id)
-            guard let bytes = tree.encoded else { continue }
-            let again = RevisionTree(encoded: bytes, currentBody: body) { $0 }
-            #expect(again == tree)
-        }
+            var generator = SeededGenerator(seed: seed)
+            for var tree in try Self.trees(&generator) {
+                guard let current = tree.current, let body = current.body else { continue }
+                tree.note(3, has: current.id)
+                guard let bytes = tree.encoded else { continue }
+                let again = RevisionTree(encoded: bytes, currentBody: body) { $0 }
+                #expect(again == tree)
+            }
         }
     }
 
     @Test func `bytes that are no tree are refused, not trusted`() throws {
         for seed in UInt64(1)...100 {
-        var generator = SeededGenerator(seed: seed)
-        for tree in try Self.trees(&generator) {
-            guard var bytes = tree.encoded else { continue }
-            for _ in 0..<20 {
-                bytes[generator.int(0...bytes.count - 1)] = UInt8(generator.int(0...255))
-                // Whatever it reads is a tree whose walks end.
-                guard let read = RevisionTree(encoded: bytes, currentBody: .emptyObject, closing: { $0 }) else { continue }
-                #expect(read.current != nil)
+            var generator = SeededGenerator(seed: seed)
+            for tree in try Self.trees(&generator) {
+                guard var bytes = tree.encoded else { continue }
+                for _ in 0..<20 {
+                    bytes[generator.int(0...bytes.count - 1)] = UInt8(generator.int(0...255))
+                    // Whatever it reads is a tree whose walks end.
+                    guard let read = RevisionTree(encoded: bytes, currentBody: .emptyObject, closing: { $0 })
+                    else { continue }
+                    #expect(read.current != nil)
+                }
             }
-        }
         }
     }
 }

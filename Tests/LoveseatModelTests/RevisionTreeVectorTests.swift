@@ -5,7 +5,8 @@ import Testing
 
 /// Pairs of trees from the model of docs/decisions/0001, with what is current in each and in both together.
 @Suite struct RevisionTreeVectorTests {
-    @Test func `each of 2,000 pairs of trees has the current revision of the model, alone and merged`() throws {
+    @Test func `each of 2,000 pairs of trees has the current revision of the model, alone and merged`() throws
+    {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../Fixtures/conflicts/trees.jsonl")
         let lines = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n"))

@@ -203,7 +203,13 @@ struct AccessPolicyTests {
                 )
             else { throw LoveseatError(.assertionFailed, "no changes") }
             let requests = changes.map {
-                RevisionRequest(documentID: $0.documentID, revision: $0.revision, known: [], maxHistory: 20, peer: .client)
+                RevisionRequest(
+                    documentID: $0.documentID,
+                    revision: $0.revision,
+                    known: [],
+                    maxHistory: 20,
+                    peer: .client
+                )
             }
             #expect(replica.perform(.blobLength(blob.digest)) == .blobLength(nil))
             _ = replica.perform(.readRevisions(collection: 0, requests))

@@ -123,7 +123,8 @@ struct ExtremeNumberTests {
         }
     }
 
-    @Test func `a document that has the highest generation already is not edited, and stays as it is`() throws {
+    @Test func `a document that has the highest generation already is not edited, and stays as it is`() throws
+    {
         try ours.seed(Message(["id": "d", "rev": "4294967295-aa"]), in: .default)
         let handle = try ours.collection(.default)
         let body = JSONText(canonical: ["n": 1])

@@ -207,7 +207,7 @@ struct Revisions: ParsableCommand {
         abstract: "Show a document's revisions, newest first.",
         discussion:
             """
-            Of each: its ID, its parent, and what it is: current; a leaf; deleted; a candidate, which nobody has superseded; \
+            Of each: its ID, its parent, and what it is: current; a leaf; deleted; a candidate, which nobody has superseded or given up; \
             closed, given up by somebody who knew it; in conflict, waiting for the app's resolver; a copy, which some database \
             made of another revision for a peer that takes only what descends from its own. Where a document has several \
             lines, the origin, its line's first revision, tells which document it is of.

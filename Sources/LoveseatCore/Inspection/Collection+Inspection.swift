@@ -8,7 +8,7 @@ extension Collection {
         package let id: RevisionID
         /// The nearest ancestor that is kept.
         package let parent: RevisionID?
-        /// `current`, `leaf`, `deleted`, `conflict` (waits for a resolver), `candidate` (nobody has superseded it), `closed`
+        /// `current`, `leaf`, `deleted`, `conflict` (waits for a resolver), `candidate` (nobody has superseded it or given it up), `closed`
         /// (somebody gave it up).
         package let flags: [String]
         /// What it is a copy of, made for a peer that takes only what descends from its own revision.
@@ -80,8 +80,9 @@ extension Collection {
             if tree.isLeaf(node.id) { flags.append("leaf") }
             if node.isDeleted { flags.append("deleted") }
             if node.flags.contains(.pending) { flags.append("conflict") }
-            if candidates.contains(node.id), node.id != current { flags.append("candidate") }
-            if tree.closed.contains(tree.original(node.id)) { flags.append("closed") }
+            let isClosed = tree.closed.contains(tree.original(node.id))
+            if candidates.contains(node.id), node.id != current, !isClosed { flags.append("candidate") }
+            if isClosed { flags.append("closed") }
             return TreeRevision(
                 id: node.id,
                 parent: node.parent,

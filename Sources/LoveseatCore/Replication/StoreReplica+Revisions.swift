@@ -99,7 +99,9 @@ extension StoreReplica {
                 record.revision == content.revision
             else { return .obsolete(current: content.revision) }
             let tree = try record.tree()
-            if let current = tree.current, let theirs = tree.node(hub), RevisionTree.saysTheSame(current, theirs) {
+            if let current = tree.current, let theirs = tree.node(hub),
+                RevisionTree.saysTheSame(current, theirs)
+            {
                 return .same
             }
             guard let copy = try transaction.announceCopy(of: record, over: hub, in: collection) else {
@@ -153,7 +155,9 @@ extension StoreReplica {
                 incoming.isOutdated = revision.isOutdated
                 do {
                     let (outcome, preferred) = try transaction.insert(incoming, in: collection)
-                    if remote == nil, revision.sender == .loveseat, let preferred, let current = preferred.current {
+                    if remote == nil, revision.sender == .loveseat, let preferred,
+                        let current = preferred.current
+                    {
                         return .outranked(preferred.knowledge, current: current.id)
                     }
                     switch outcome {
@@ -181,19 +185,42 @@ extension StoreReplica {
         }
     }
 
+    /// Without the content that the app's filter does not let in, or its resolver has to be asked about when the pull brings
+    /// it. Called outside transactions.
+    func admitted(_ knowledge: TreeKnowledge, of id: String, in index: Int, takesContent: Bool)
+        -> TreeKnowledge
+    {
+        let takesContent = takesContent && rule(index)?.asksResolver != true
+        let isAdmitted = knowledge.nodes.allSatisfy { node in
+            guard let body = node.body else { return true }
+            let candidate = FilterCandidate(
+                documentID: id,
+                revision: node.id,
+                isDeleted: node.isDeleted,
+                body: body
+            )
+            return takesContent && admits(candidate, isAccessRemoved: false, in: index)
+        }
+        return isAdmitted ? knowledge : knowledge.keepingBody(of: nil)
+    }
+
     /// Takes in why a peer holds another revision to be the current one.
-    func hear(_ knowledge: TreeKnowledge, current: RevisionID, of id: String, in index: Int) throws -> Bool {
-        guard let remote else { return true }
+    func hear(_ knowledge: TreeKnowledge, current: RevisionID, of id: String, in index: Int) throws -> Hearing
+    {
+        guard let remote else { return .agrees }
         return try store.write { transaction in
             do {
-                return try transaction.hear(
+                let hearing = try transaction.hear(
                     knowledge,
                     current: current,
                     of: id,
                     remote: remote,
-                    asksResolver: rule(index)?.asksResolver ?? false,
                     in: collections[index]
-                ) ?? true
+                )
+                guard let agrees = hearing else { return .agrees }
+                let record = try transaction.record(id, in: collections[index])
+                if agrees { return .agrees }
+                return try record?.remoteAncestor(remote) == current ? .disagrees : .lacksContent
             } catch is RevisionTree.Refusal {
                 throw LoveseatError(
                     .remoteError,

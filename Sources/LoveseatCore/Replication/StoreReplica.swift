@@ -84,8 +84,9 @@ package final class StoreReplica: ReplicaStore {
                 try $0.adoptCopy(copy, of: id, parent: parent, remote: remote, in: collections[index])
             }
             return .done
-        case .hear(let index, let id, let knowledge, let current):
-            return .heard(agrees: try hear(knowledge, current: current, of: id, in: index))
+        case .hear(let index, let id, let knowledge, let current, let takesContent):
+            let told = admitted(knowledge, of: id, in: index, takesContent: takesContent)
+            return .heard(try hear(told, current: current, of: id, in: index))
         case .readRevisions(let index, let requests):
             let found = try store.readRows { view in
                 try requests.map { try read($0, in: index, view) }

@@ -56,7 +56,9 @@ extension RevisionTree {
     package mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
         if !isLine, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
             // What is pending has not been shown to anybody.
-            for candidate in candidates where candidate.original != winner { closed.insert(candidate.original) }
+            for candidate in candidates where candidate.original != winner {
+                closed.insert(candidate.original)
+            }
         }
         nodes[id] = Node(id: id, parent: parent, flags: flags, body: body)
         prune(depth: depth)
@@ -93,10 +95,9 @@ extension RevisionTree {
     package mutating func hear(
         _ knowledge: TreeKnowledge,
         current theirs: RevisionID,
-        remote: Remote,
-        asksResolver: Bool
+        remote: Remote
     ) throws(Refusal) -> Bool {
-        let (known, before, isNew) = (self, current, !contains(theirs))
+        let known = self
         try merge(knowledge)
         guard contains(theirs) else { throw .badHistory }
         guard !lacksCurrentBody else {
@@ -104,7 +105,6 @@ extension RevisionTree {
             return false
         }
         releasePending()
-        if asksResolver, isNew { _ = holdBack(theirs, against: before) }
         note(remote, has: theirs)
         prune(depth: depth)
         return current?.id == theirs
@@ -139,9 +139,12 @@ extension RevisionTree {
             !omissions.contains(.recognition)
         else { return }
         let body = arrival.body.canonical
-        var found = Set(candidates.filter { !$0.node.isDeleted && $0.node.body?.canonical == body }.map(\.node.id))
+        var found = Set(
+            candidates.filter { !$0.node.isDeleted && $0.node.body?.canonical == body }.map(\.node.id)
+        )
         for node in nodes.values where !node.isDeleted && copies[node.id] == nil {
-            let isWhole = node.parent.map { $0.generation == node.id.generation - 1 } ?? (node.id.generation == 1)
+            let isWhole =
+                node.parent.map { $0.generation == node.id.generation - 1 } ?? (node.id.generation == 1)
             if isWhole, arrival.name?(node.parent, body) == node.id { found.insert(node.id) }
         }
         for match in found.subtracting(arrival.history) {

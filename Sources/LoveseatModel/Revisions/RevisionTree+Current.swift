@@ -24,7 +24,8 @@ extension RevisionTree {
         let candidates = candidates
         if let best = best(of: candidates), best.node.body != nil { return best.node }
         if let best = best(of: candidates.filter { $0.node.body != nil }) { return best.node }
-        return nodes.values.filter { $0.body != nil && !$0.flags.contains(.pending) }.max { $0.id < $1.id } ?? highest
+        return nodes.values.filter { $0.body != nil && !$0.flags.contains(.pending) }.max { $0.id < $1.id }
+            ?? highest
     }
 
     private var highest: Node? { nodes.values.max { $0.id < $1.id } }

@@ -94,7 +94,12 @@ extension RevisionTree {
             }
             parents.append(parent)
             nodes.append(
-                Node(id: id, parent: nil, flags: Flags(rawValue: flags), body: index == 0 ? currentBody : body)
+                Node(
+                    id: id,
+                    parent: nil,
+                    flags: Flags(rawValue: flags),
+                    body: index == 0 ? currentBody : body
+                )
             )
         }
         for (index, parent) in parents.enumerated() where parent > 0 {
@@ -151,7 +156,9 @@ extension RevisionTree {
         self.closed = closed
         guard !isLine else { return }
         // Whatever lost in that database stays lost.
-        for candidate in candidates where candidate.node.id != current { self.closed.insert(candidate.original) }
+        for candidate in candidates where candidate.node.id != current {
+            self.closed.insert(candidate.original)
+        }
     }
 }
 

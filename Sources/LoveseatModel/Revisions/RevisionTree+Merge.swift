@@ -24,7 +24,8 @@ extension RevisionTree {
     /// resolver.
     package var knowledge: TreeKnowledge {
         var knowledge = TreeKnowledge()
-        let open = candidates.filter { !closed.contains($0.original) }.map(\.node) + [current].compactMap { $0 }
+        let open =
+            candidates.filter { !closed.contains($0.original) }.map(\.node) + [current].compactMap { $0 }
         let bodies = Dictionary(open.map { ($0.id, $0.body) }) { first, _ in first }
         var seen: Set<RevisionID> = []
         let heads = leaves.filter { !$0.flags.contains(.pending) }.map(\.id) + open.map(\.id)
@@ -137,10 +138,10 @@ extension RevisionID {
 }
 
 extension TreeKnowledge {
-    /// The same without any content.
-    package var withoutBodies: TreeKnowledge {
+    /// The same without any content but that of one revision, if that.
+    package func keepingBody(of id: RevisionID?) -> TreeKnowledge {
         var knowledge = self
-        for index in nodes.indices { knowledge.nodes[index].body = nil }
+        for index in nodes.indices where nodes[index].id != id { knowledge.nodes[index].body = nil }
         return knowledge
     }
 }

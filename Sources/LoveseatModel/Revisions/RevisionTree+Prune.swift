@@ -130,7 +130,9 @@ extension RevisionTree {
         var problems: [String] = []
         for node in nodes.values.sorted(by: { $0.id > $1.id }) {
             if let parent = node.parent, nodes[parent] == nil || parent.generation >= node.id.generation {
-                problems.append("revision \(node.id) has the parent \(parent), which is not here or not older")
+                problems.append(
+                    "revision \(node.id) has the parent \(parent), which is not here or not older"
+                )
             }
             if node.flags.contains(.pending), !isLeaf(node.id) || node.body == nil {
                 problems.append("revision \(node.id) waits for a resolver, but is no leaf or has no body")

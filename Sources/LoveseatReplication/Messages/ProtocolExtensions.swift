@@ -8,7 +8,11 @@ struct ProtocolExtensions: Hashable {
     static let blobOffset = "loveseat_offset"
     /// Of `rev`: the first revision of the line, where the history does not reach it.
     static let origin = "loveseat_origin"
-    static let none = ProtocolExtensions(knowsTrees: false, resumesBlobs: false, announcesLateDeletions: false)
+    static let none = ProtocolExtensions(
+        knowsTrees: false,
+        resumesBlobs: false,
+        announcesLateDeletions: false
+    )
 
     private static let trees = "trees"
     private static let blobOffsets = "blob-offsets"

@@ -65,7 +65,11 @@ package enum RevisionMessage {
         ) {
             guard let text = properties[TreeMessage.property] else { return (body, nil) }
             guard peer == .loveseat, let count = Int(text), count > 0, count <= body.count else {
-                throw ReplyError("HTTP", 400, "invalid tree: nobody announced it, or it is longer than the body")
+                throw ReplyError(
+                    "HTTP",
+                    400,
+                    "invalid tree: nobody announced it, or it is longer than the body"
+                )
             }
             return (Array(body.dropLast(count)), try TreeMessage.parse(body.suffix(count)).knowledge)
         }

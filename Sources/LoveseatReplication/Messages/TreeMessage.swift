@@ -20,7 +20,7 @@ enum TreeMessage {
     private static let bodiesLimit = 64 << 10
 
     /// `current`: the revision whose body travels by itself, or not at all.
-    static func body(_ knowledge: TreeKnowledge, current: RevisionID) -> [UInt8] {
+    static func body(_ knowledge: TreeKnowledge, current: RevisionID, withCurrent: Bool = false) -> [UInt8] {
         var members: JSONObject = [
             "current": .string(current.text),
             "lines": .array(lines(of: knowledge).map(list)),
@@ -36,7 +36,7 @@ enum TreeMessage {
             members["copies"] = .object(copies)
         }
         var bytes = JSONText(canonical: .object(members)).bytes
-        let bodies = bodies(of: knowledge, except: current)
+        let bodies = bodies(of: knowledge, except: withCurrent ? nil : current)
         if !bodies.isEmpty {
             bytes.removeLast()
             bytes.append(contentsOf: #","bodies":{"#.utf8)
@@ -49,11 +49,16 @@ enum TreeMessage {
         return bytes
     }
 
+    /// Of the bodies only that of the current revision, which the peer may not get in any other way.
+    static func answer(_ knowledge: TreeKnowledge, current: RevisionID) -> [UInt8] {
+        body(knowledge.keepingBody(of: current), current: current, withCurrent: true)
+    }
+
     private static func list(_ revisions: [RevisionID]) -> JSONValue {
         .array(revisions.map { .string($0.text) })
     }
 
-    private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID) -> [(
+    private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID?) -> [(
         RevisionID, JSONText
     )] {
         var room = bodiesLimit
@@ -99,7 +104,9 @@ enum TreeMessage {
             room -= line.count
             for (index, id) in line.enumerated() {
                 let parent = index + 1 < line.count ? line[index + 1] : nil
-                guard parent?.generation ?? 0 < id.generation else { throw invalid("a line that does not go down") }
+                guard parent?.generation ?? 0 < id.generation else {
+                    throw invalid("a line that does not go down")
+                }
                 var flags: RevisionTree.Flags = deleted.contains(id) ? .deleted : []
                 let body = bodies[id]
                 if let body, !BlobReference.all(in: body).isEmpty { flags.insert(.hasBlobs) }
@@ -117,11 +124,13 @@ enum TreeMessage {
     private static func bodies(_ json: JSONElement?) throws(ReplyError) -> [RevisionID: JSONText] {
         var bodies: [RevisionID: JSONText] = [:]
         for (text, element) in json?.memberList ?? [] {
-            guard let id = RevisionID(received: text), element.kind == .object, bodies.count < mostLines else {
+            guard let id = RevisionID(received: text), element.kind == .object, bodies.count < mostLines
+            else {
                 throw invalid("a body that is none")
             }
             // Reserved names are never stored.
-            guard !element.members.contains(where: { $0.key.hasPrefix("_") && $0.key != "_attachments" }) else {
+            guard !element.members.contains(where: { $0.key.hasPrefix("_") && $0.key != "_attachments" })
+            else {
                 throw invalid("a body with reserved names")
             }
             bodies[id] = JSONText(trusted: Array(element.bytes))
@@ -147,12 +156,15 @@ enum TreeMessage {
         return copies
     }
 
-    private static func revisions(_ json: JSONElement?, atMost limit: Int) throws(ReplyError) -> [RevisionID] {
+    private static func revisions(_ json: JSONElement?, atMost limit: Int) throws(ReplyError) -> [RevisionID]
+    {
         guard let json else { return [] }
         guard json.count <= limit else { throw invalid("too many revisions") }
         var revisions: [RevisionID] = []
         for item in json.items {
-            guard let id = item.string.flatMap({ RevisionID(received: $0) }) else { throw invalid("no revision ID") }
+            guard let id = item.string.flatMap({ RevisionID(received: $0) }) else {
+                throw invalid("no revision ID")
+            }
             revisions.append(id)
         }
         return revisions

@@ -255,7 +255,7 @@ struct PullSession: Sendable {
                 end(key, nil, isNoop: result == .alreadyHere, reports: result != .conflict, &effects)
             case .outranked(let knowledge, let current):
                 moved.append((id, false))
-                end(key, nil, tree: TreeMessage.body(knowledge.withoutBodies, current: current), &effects)
+                end(key, nil, tree: TreeMessage.answer(knowledge, current: current), &effects)
             case .refusedConflict:
                 end(key, LoveseatError(.httpConflict, "document \"\(id)\" would conflict"), &effects)
             case .badHistory:

@@ -32,13 +32,7 @@ extension PushSession {
             } else {
                 fail(change, conflict(change), &effects)
             }
-        case .waits:
-            if pulls {
-                parked[change.documentID] = change
-                release(change.documentID, succeeded: nil, &effects)
-            } else {
-                fail(change, conflict(change), &effects)
-            }
+        case .waits: wait(change, &effects)
         }
         pump(&effects)
     }
@@ -46,7 +40,7 @@ extension PushSession {
     func conflict(_ change: LocalChange) -> LoveseatError {
         LoveseatError(
             .httpConflict,
-            "document \"\(change.documentID)\" conflicts with a newer revision at the peer"
+            "document \"\(change.documentID)\" conflicts with another revision at the peer"
         )
     }
 
@@ -82,7 +76,8 @@ extension PushSession {
                         collection: collection,
                         documentID: revision.documentID,
                         knowledge,
-                        current: current
+                        current: current,
+                        takesContent: pulls
                     ),
                     then: .heard(collection: collection, key: revision.key)
                 )
@@ -93,20 +88,25 @@ extension PushSession {
     }
 
     /// Where the two still disagree, the document was stored anew and comes by the feed once more.
-    mutating func heard(_ key: Int, agrees: Bool, _ effects: inout [ReplicationEffect]) {
-        guard let revision = hearing.removeValue(forKey: key) else { return }
-        if agrees {
-            disagreements[revision.documentID] = nil
-        } else if pulls {
-            countDisagreement(revision.change)
-        } else {
-            // What outranks it never comes here.
-            fail(revision.change, conflict(revision.change), &effects)
+    mutating func heard(_ key: Int, _ hearing: Hearing, _ effects: inout [ReplicationEffect]) {
+        guard let revision = self.hearing.removeValue(forKey: key) else { return }
+        switch hearing {
+        case .agrees: disagreements[revision.documentID] = nil
+        case .disagrees: countDisagreement(revision.change)
+        case .lacksContent:
+            wait(revision.change, &effects)
             return pump(&effects)
         }
         report(revision, nil, &effects)
         end(revision, synced: false, isDocument: true, &effects)
         pump(&effects)
+    }
+
+    /// Leaves a document to the pull, if there is one, to bring what the peer has.
+    private mutating func wait(_ change: LocalChange, _ effects: inout [ReplicationEffect]) {
+        guard pulls else { return fail(change, conflict(change), &effects) }
+        parked[change.documentID] = change
+        release(change.documentID, succeeded: nil, &effects)
     }
 
     // MARK: Both
@@ -122,7 +122,9 @@ extension PushSession {
 
     /// Whether this session has offered a revision often enough.
     func isGivenUp(_ change: LocalChange) -> Bool {
-        guard let entry = disagreements[change.documentID], entry.revision == change.revision else { return false }
+        guard let entry = disagreements[change.documentID], entry.revision == change.revision else {
+            return false
+        }
         return entry.count > Self.mostDisagreements
     }
 

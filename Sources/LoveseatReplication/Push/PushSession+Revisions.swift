@@ -52,7 +52,8 @@ extension PushSession {
         for (key, outgoing) in zip(keys, found) {
             guard var revision = inFlight[key] else { continue }
             switch outgoing {
-            case .found(let content) where content.copy != nil && content.copy?.original == copied[revision.documentID]:
+            case .found(let content)
+            where content.copy != nil && content.copy?.original == copied[revision.documentID]:
                 // Two that copy over each other would go on for ever. The next session sees what has become of it.
                 stopTransmitting(key)
                 inFlight[key] = nil

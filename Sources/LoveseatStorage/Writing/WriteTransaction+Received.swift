@@ -58,13 +58,12 @@ extension WriteTransaction {
         current: RevisionID,
         of id: String,
         remote: Int,
-        asksResolver: Bool,
         in collection: CollectionHandle
     ) throws -> Bool? {
         guard let record = try record(id, in: collection) else { return nil }
         var tree = try tree(of: record)
         let before = tree
-        let agrees = try tree.hear(knowledge, current: current, remote: remote, asksResolver: asksResolver)
+        let agrees = try tree.hear(knowledge, current: current, remote: remote)
         try replace(before, with: tree, over: record, id: id, in: collection)
         return agrees
     }

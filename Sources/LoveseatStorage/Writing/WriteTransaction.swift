@@ -193,7 +193,10 @@ package final class WriteTransaction: ReadTransaction {
         -> RevisionID
     {
         guard parent?.generation != .max else {
-            throw LoveseatError(.badRevisionID, "the document has the highest revision there can be: purge it")
+            throw LoveseatError(
+                .badRevisionID,
+                "the document has the highest revision there can be: purge it"
+            )
         }
         return revision(over: parent, isDeleted: isDeleted, body: body)
     }

@@ -1,0 +1,114 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatTesting
+import Testing
+
+/// Stories of documents made, deleted and made anew, as users met them (docs/decisions/0001).
+struct ConflictStoryTests {
+    private let scratch: Scratch
+    private let databases: [Database]
+
+    init() throws {
+        let scratch = try Scratch()
+        self.scratch = scratch
+        databases = try ["a", "b", "c", "d"].map { try scratch.database($0) }
+    }
+
+    private func collection(_ index: Int) throws -> Collection { try databases[index].defaultCollection() }
+
+    private func sync(_ active: Int, _ passive: Int, _ type: ReplicatorType = .pushAndPull) async throws {
+        var configuration = ReplicatorConfiguration(
+            collections: [try collection(active)],
+            target: DatabaseEndpoint(database: databases[passive])
+        )
+        configuration.replicatorType = type
+        let replicator = Replicator(configuration)
+        replicator.start()
+        #expect(await replicator.waitUntilStopped().error == nil)
+    }
+
+    private func save(_ index: Int, _ text: String) throws {
+        var document = try collection(index).document(id: "x") ?? Document(id: "x")
+        document["text"] = .string(text)
+        try collection(index).save(&document)
+    }
+
+    private func delete(_ index: Int) throws {
+        try collection(index).delete(try #require(try collection(index).document(id: "x")))
+    }
+
+    private func texts() throws -> [String?] {
+        try databases.indices.map { try collection($0).document(id: "x")?["text"]?.string }
+    }
+
+    @Test(arguments: [true, false])
+    func `what one deleted long ago and another makes anew lives at both`(_ isAuthorActive: Bool) async throws
+    {
+        try save(0, "old")
+        try delete(0)
+        try save(1, "new")
+        if isAuthorActive { try await sync(1, 0) } else { try await sync(0, 1) }
+        if isAuthorActive { try await sync(1, 0) } else { try await sync(0, 1) }
+        #expect(try texts() == ["new", "new", nil, nil])
+    }
+
+    @Test func `an old tombstone does not delete what was made anew and edited past the kept history`()
+        async throws
+    {
+        try save(0, "old")
+        try await sync(1, 0)
+        try await sync(2, 0)
+        try delete(0)
+        try await sync(1, 0)
+        for number in 1...75 { try save(0, "edit \(number)") }
+        try await sync(2, 0)
+        try await sync(1, 0)
+        try await sync(1, 2)
+        try await sync(2, 0)
+        #expect(try texts() == ["edit 75", "edit 75", "edit 75", nil])
+    }
+
+    @Test func `what was purged and made anew in the middle of a star stands at its leaves`() async throws {
+        try save(0, "old")
+        for leaf in 1...3 { try await sync(leaf, 0) }
+        try collection(0).purge(id: "x")
+        try save(0, "new")
+        for _ in 0..<2 { for leaf in 1...3 { try await sync(leaf, 0) } }
+        #expect(try texts() == ["new", "new", "new", "new"])
+    }
+
+    @Test func `deleted here while edited there, it is deleted`() async throws {
+        try save(0, "first")
+        for leaf in 1...3 { try await sync(leaf, 0) }
+        try save(1, "edited")
+        try delete(2)
+        for _ in 0..<2 { for leaf in 1...3 { try await sync(leaf, 0) } }
+        #expect(try texts() == [nil, nil, nil, nil])
+    }
+
+    @Test func `made anew at the active side after a purge, both sides agree at once`() async throws {
+        try save(0, "old")
+        try await sync(0, 1)
+        try collection(0).purge(id: "x")
+        try save(0, "new")
+        try await sync(0, 1)
+        let texts = try texts()
+        #expect(texts[0] == texts[1])
+    }
+
+    @Test func `a push that is outranked fails, and stays pending`() async throws {
+        try save(0, "mine")
+        for number in 1...3 { try save(1, "theirs \(number)") }
+        try await sync(0, 1, .push)
+        var configuration = ReplicatorConfiguration(
+            collections: [try collection(0)],
+            target: DatabaseEndpoint(database: databases[1])
+        )
+        configuration.replicatorType = .push
+        #expect(try Replicator(configuration).pendingDocumentIds(collection: collection(0)) == ["x"])
+        #expect(try texts().prefix(2) == ["mine", "theirs 3"])
+        try await sync(0, 1)
+        #expect(try texts().prefix(2) == ["theirs 3", "theirs 3"])
+    }
+}
