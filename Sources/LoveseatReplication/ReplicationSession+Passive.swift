@@ -104,7 +104,9 @@ extension ReplicationSession {
                 // A peer that was answered `null` cannot go on.
                 hasCollections = nil
                 let bound = known.map { BoundCollection(exists: $0 != nil) }
-                return effects.append(.reply(GetCollectionsMessage.answer(bound), to: number))
+                return effects.append(
+                    .reply(GetCollectionsMessage.answer(bound, extensions: extensions), to: number)
+                )
             }
             makeCollections(known.compactMap { $0 })
             effects.append(
@@ -300,7 +302,7 @@ extension ReplicationSession {
     mutating func handleStoredPassive(_ what: StoreContinuation, _ answer: StoreAnswer) {
         switch (what, answer) {
         case (.bound(let request), .bound(let bound)):
-            effects.append(.reply(GetCollectionsMessage.answer(bound), to: request))
+            effects.append(.reply(GetCollectionsMessage.answer(bound, extensions: extensions), to: request))
             if bound.contains(where: { !$0.exists }) {
                 collections = []
                 hasCollections = nil

@@ -34,7 +34,8 @@ enum GetCollectionsMessage {
         return (texts.map { CollectionName(path: $0) }, checkpoints)
     }
 
-    static func answer(_ bound: [BoundCollection]) -> Message {
+    /// `extensions`: what this side says beyond the protocol.
+    static func answer(_ bound: [BoundCollection], extensions: String?) -> Message {
         let items: [JSONValue] = bound.map { collection in
             guard collection.exists else { return .null }
             guard let checkpoint = collection.checkpoint else { return [:] }
@@ -44,10 +45,9 @@ enum GetCollectionsMessage {
             value["_rev"] = value["rev"]
             return value
         }
-        return Message(
-            [ProtocolExtensions.property: ProtocolExtensions.all],
-            body: ChangesMessage.json(items)
-        )
+        var properties = MessageProperties()
+        properties[ProtocolExtensions.property] = extensions
+        return Message(properties, body: ChangesMessage.json(items))
     }
 }
 
