@@ -217,6 +217,7 @@ extension PullSession {
         finishesSequence: Bool = true,
         _ effects: inout [ReplicationEffect]
     ) {
+        outdated.remove(arrival.header.documentID)
         if finishesSequence, let entry = arrival.entry { sequences.finish(entry.number) }
         progress.finish(arrival.entry?.bodySize ?? 1, isDocument: false)
         progress.total = max(progress.total, progress.completed)

@@ -120,6 +120,7 @@ extension PullSession {
         var said: [ChangeVerdict] = []
         var removals: [String] = []
         for (change, verdict) in zip(list.changes, verdicts) {
+            if verdict == .alreadyHere { outdated.remove(change.documentID) }
             if let defect = change.defect {
                 said.append(.alreadyHere)
                 sequences.finish(sequences.announce(change.sequence))

@@ -178,6 +178,7 @@ struct PullSession: Sendable {
     mutating func noRevision(_ message: Message, _ effects: inout [ReplicationEffect]) {
         guard let id = message.properties["id"] else { return }
         promises.take(id)
+        outdated.remove(id)
         let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap {
             RemoteSequence(json: $0)
         }
@@ -284,6 +285,7 @@ struct PullSession: Sendable {
         _ effects: inout [ReplicationEffect]
     ) {
         guard let entry = incoming.removeValue(forKey: key) else { return }
+        outdated.remove(entry.revision.documentID)
         bufferedBytes -= entry.revision.body.bytes.count
         if !entry.held.isEmpty { effects.append(.store(.releaseBlobs(entry.held), then: .nothing)) }
         if let request = entry.request {
