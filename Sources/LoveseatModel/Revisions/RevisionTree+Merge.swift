@@ -6,9 +6,6 @@ package struct TreeKnowledge: Hashable, Sendable {
     package var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
 
     package init() {}
-
-    /// The IDs of all revisions.
-    package var revisions: Set<RevisionID> { Set(nodes.map(\.id)) }
 }
 
 extension RevisionTree {

@@ -13,6 +13,7 @@ extension RevisionTree {
     package mutating func prune(depth: Int) {
         remotes = remotes.filter { contains($0.value) }
         if !isLine {
+            forgetAnnouncedCopies()
             boundCandidates()
             forgetClosedLines()
         }
@@ -94,11 +95,13 @@ extension RevisionTree {
 
     // MARK: Bounds
 
+    private mutating func forgetAnnouncedCopies() {
+        guard copies.count > Self.announcedCopiesKept else { return }
+        let announced = copies.keys.filter { nodes[$0] == nil }.sorted(by: >)
+        for id in announced.dropFirst(Self.announcedCopiesKept) { copies[id] = nil }
+    }
+
     private mutating func boundCandidates() {
-        let announced = copies.keys.filter { nodes[$0] == nil }
-        if announced.count > Self.announcedCopiesKept {
-            for id in announced.sorted(by: >).dropFirst(Self.announcedCopiesKept) { copies[id] = nil }
-        }
         let open = candidates.filter { !closed.contains($0.original) }
         guard open.count > Self.openCandidatesKept, let current else { return }
         let losers = open.filter { $0.original != original(current.id) }.sorted { $0.original > $1.original }
