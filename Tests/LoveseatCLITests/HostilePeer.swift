@@ -15,6 +15,7 @@ final class HostilePeer {
     private var number: UInt64 = 0
     private var decoder = FrameDecoder(largestFrame: 1 << 20)
     private var unread: [UInt8] = []
+    private var isOpen = true
 
     /// Connects and, unless told otherwise, opens a WebSocket.
     init(port: UInt16, upgrades: Bool = true) throws {
@@ -51,7 +52,14 @@ final class HostilePeer {
         try #require(head.hasPrefix("HTTP/1.1 101"))
     }
 
-    deinit { close(socket) }
+    deinit { close() }
+
+    /// Ends the connection; the peer is of no use afterwards.
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        Glibc.close(socket)
+    }
 
     /// Sends bytes as they are; false when the other side takes no more.
     @discardableResult

@@ -212,9 +212,7 @@ public final class URLEndpointListener: Sendable {
             .serverChannelInitializer { channel in
                 // Without file descriptors left, accepting again at once would only keep the processor busy.
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        AcceptBackoffHandler(shouldForwardIOErrorCaught: false)
-                    )
+                    try channel.pipeline.syncOperations.addHandler(AcceptPause())
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
