@@ -18,7 +18,7 @@ package enum StoreRequest: Hashable, Sendable {
     case bindCollections([CollectionName], checkpoints: [String])
     case readChanges(collection: Int, ChangeQuery)
     /// Which of a peer's announced changes are wanted (replication.md §7.2).
-    case judgeChanges(collection: Int, [AnnouncedChange])
+    case judgeChanges(collection: Int, [AnnouncedChange], from: RevisionTree.PeerKind)
     /// Which of a peer's proposed changes would conflict (replication.md §8).
     case judgeProposals(collection: Int, [ProposedChange], from: RevisionTree.PeerKind)
     /// How to go on with a revision that a hub did not take.
@@ -113,6 +113,8 @@ package struct ChangeQuery: Hashable, Sendable {
     package var documentIDs: Set<String>?
     /// Leaves out what the active side's remote is known to have, and documents in conflict.
     package var isForPush = false
+    /// Whether the peer is told what is known beside the current revision.
+    package var tellsTrees = false
     /// Whether the marks of what the remote has may be believed (replication.md §5.5).
     package var trustsMarks = true
 
@@ -162,6 +164,8 @@ package struct LocalChange: Hashable, Sendable {
     package let bodySize: Int
     /// The revision that the remote is known to have.
     package var remoteAncestor: RevisionID?
+    /// The digest of what is known of the document; nil for a single line, or where the peer is not told.
+    package var knowledge: String?
 
     package init(
         sequence: UInt64,

@@ -30,7 +30,8 @@ package struct CollectionHandle: Hashable, Sendable {
             WHERE row = ?1
             """
         changesSQL = """
-            SELECT \(Self.columns) FROM "\(table)" WHERE sequence > ?1 AND synced <> ?3 ORDER BY sequence LIMIT ?2
+            SELECT \(Self.columns) FROM "\(table)" WHERE sequence > ?1 AND (synced <> ?3 OR flags & 64)
+            ORDER BY sequence LIMIT ?2
             """
         syncedSQL = "UPDATE \"\(table)\" SET synced = ?3 WHERE doc_id = ?1 AND revision = ?2 AND synced = 0"
     }

@@ -44,6 +44,14 @@ package struct DocumentRecord: Sendable {
         return tree
     }
 
+    /// The digest by which another Loveseat sees whether it knows the same (docs/extensions.md); nil for a single line.
+    package func knowledgeDigest() throws(LoveseatError) -> String? {
+        guard flags.contains(.branched) else { return nil }
+        return try tree().summary.map {
+            String(BlobDigest(sha1: Hashing.sha1(Array($0.utf8))).hexadecimalText.prefix(16))
+        }
+    }
+
     /// The revision that a remote is known to have as its current one.
     package func remoteAncestor(_ remote: Int) throws(LoveseatError) -> RevisionID? {
         if synced == remote { return revision }

@@ -81,4 +81,6 @@ package struct RowFlags: OptionSet, Hashable, Sendable {
     package static let hasConflicts = RowFlags(rawValue: 16)
     /// The current revision's ID was the digest of its content when it was stored.
     package static let verified = RowFlags(rawValue: 32)
+    /// More is known of the document than one line.
+    package static let branched = RowFlags(rawValue: 64)
 }

@@ -12,7 +12,7 @@ struct ConflictStoryTests {
     init() throws {
         let scratch = try Scratch()
         self.scratch = scratch
-        databases = try ["a", "b", "c", "d"].map { try scratch.database($0) }
+        databases = try ["a", "b", "c", "d", "e", "f"].map { try scratch.database($0) }
     }
 
     private func collection(_ index: Int) throws -> Collection { try databases[index].defaultCollection() }
@@ -38,8 +38,8 @@ struct ConflictStoryTests {
         try collection(index).delete(try #require(try collection(index).document(id: "x")))
     }
 
-    private func texts() throws -> [String?] {
-        try databases.indices.map { try collection($0).document(id: "x")?["text"]?.string }
+    private func texts(_ count: Int = 4) throws -> [String?] {
+        try databases.indices.prefix(count).map { try collection($0).document(id: "x")?["text"]?.string }
     }
 
     @Test(arguments: [true, false])
@@ -110,5 +110,29 @@ struct ConflictStoryTests {
         #expect(try texts().prefix(2) == ["mine", "theirs 3"])
         try await sync(0, 1)
         #expect(try texts().prefix(2) == ["theirs 3", "theirs 3"])
+    }
+
+    @Test func `databases that agree on what is current tell each other what else they know`() async throws {
+        try save(3, "first")
+        try await sync(4, 3)
+        try await sync(5, 3)
+        try delete(4)
+        try await sync(5, 4)
+        try save(3, "first, edited by one who never saw the deletion")
+        // Another document of the same name.
+        try save(1, "second")
+        try await sync(1, 0)
+        try await sync(1, 2)
+        try await sync(4, 0)
+        try save(0, "second, edited by one who gave the deletion up")
+        try save(1, "second, edited")
+        try delete(1)
+        try await sync(5, 2)
+        try await sync(3, 2)
+        for (active, passive) in [(1, 2), (1, 0), (3, 2), (4, 0), (5, 0)] { try await sync(active, passive) }
+        for active in databases.indices {
+            for passive in databases.indices where passive != active { try await sync(active, passive) }
+        }
+        #expect(try Set(texts(6)) == ["first, edited by one who never saw the deletion"])
     }
 }

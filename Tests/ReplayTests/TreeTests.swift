@@ -16,10 +16,16 @@ struct TreeTests {
         try ours.seed(Message(["id": "d", "rev": "2-bb", "history": "1-aa"]), in: .default)
     }
 
-    private func propose(_ revision: String, over server: String = "", announces: Bool = true) throws
-        -> Message
+    private func propose(
+        _ revision: String,
+        over server: String = "",
+        announces: Bool = true,
+        known: String? = nil
+    )
+        throws -> Message
     {
-        let properties: MessageProperties = announces ? ["loveseat": "trees"] : [:]
+        var properties: MessageProperties = announces ? ["loveseat": "trees"] : [:]
+        properties["loveseat_known"] = known
         return try line.ask("proposeChanges", properties, "[[\"d\",\"\(revision)\",\"\(server)\"]]").get()
     }
 
@@ -59,10 +65,29 @@ struct TreeTests {
 
     @Test func `what the peer gave up is given up here`() throws {
         _ = try propose("2-aa")
-        let known = #"{"current":"2-aa","lines":[["2-aa","1-aa"]],"closed":["2-bb"]}"#
+        let known = #"{"current":"2-aa","lines":[["2-aa","1-aa"],["2-bb","1-aa"]],"closed":["2-bb"]}"#
         let answer = try push("2-aa", history: "1-aa", known).get()
         #expect(answer.properties["loveseat_tree"] == nil)
         #expect(try tree().current?.id.text == "2-aa")
+    }
+
+    @Test func `a peer that has the current revision and knows less is told the rest`() throws {
+        _ = try propose("2-aa")
+        let known = #"{"current":"2-aa","lines":[["2-aa","1-aa"]],"closed":["2-bb"]}"#
+        let answer = try push("2-aa", history: "1-aa", known).get()
+        let json = try JSONElement(parsing: answer.body)
+        #expect(json["current"]?.string == "2-aa")
+        #expect(json["lines"]?.items.map { $0[0]?.string } == ["2-bb", "2-aa"])
+        // The digest of what both know now: docs/extensions.md has the text that it is taken of.
+        let text = "2-aa,2-bb;2-bb;"
+        let digest = Hashing.sha1(Array(text.utf8)).map {
+            String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+        }
+        let same = digest.joined().prefix(16)
+        #expect(try propose("2-aa", known: #"{"0":"\#(same)"}"#).body == Array("[304]".utf8))
+        for other in [#"{"0":"0123456789abcdef"}"#, "{}", "[]", "nonsense", #"{"7":"\#(same)","x":1}"#] {
+            #expect(try propose("2-aa", known: other).body == Array("[]".utf8), "\(other)")
+        }
     }
 
     @Test(arguments: [

@@ -31,10 +31,15 @@ extension StoreReplica {
             }
         }
         var found: [LocalChange] = []
-        for (change, record) in candidates {
+        for (candidate, record) in candidates {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
             guard mayRead(record, in: collection) else { continue }
+            var change = candidate
+            if change.knowledge != nil, !mayTell(try record.tree().knowledge, of: record.id, in: index) {
+                guard change.remoteAncestor != change.revision else { continue }
+                change.knowledge = nil
+            }
             read.keep(record, of: collection)
             found.append(change)
         }
@@ -53,8 +58,9 @@ extension StoreReplica {
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
         let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
-        if ancestor == record.revision { return nil }
-        return LocalChange(
+        let knowledge = query.tellsTrees ? try record.knowledgeDigest() : nil
+        if ancestor == record.revision, knowledge == nil { return nil }
+        var change = LocalChange(
             sequence: record.sequence,
             documentID: record.id,
             revision: record.revision,
@@ -62,6 +68,8 @@ extension StoreReplica {
             bodySize: record.body.bytes.count,
             remoteAncestor: ancestor
         )
+        change.knowledge = knowledge
+        return change
     }
 
     // MARK: Filters
@@ -94,7 +102,11 @@ extension StoreReplica {
         return .admitted(verdicts)
     }
 
-    func judge(_ changes: [AnnouncedChange], in collection: CollectionHandle) throws -> StoreAnswer {
+    func judge(
+        _ changes: [AnnouncedChange],
+        from peer: RevisionTree.PeerKind,
+        in collection: CollectionHandle
+    ) throws -> StoreAnswer {
         var marks: [DocumentRevision] = []
         let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
@@ -105,14 +117,19 @@ extension StoreReplica {
             // What the peer may not read is not there for it; to write it is refused when it comes.
             guard let record, mayRead(record, in: collection) else { return .wanted(ancestors: []) }
             let tree = record.revision == change.revision ? nil : try record.tree()
-            if tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true {
+            let tellsMore =
+                try peer == .loveseat && change.knowledge != nil && tree == nil
+                && record.knowledgeDigest() != change.knowledge
+            if !tellsMore,
+                tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
+            {
                 if let remote, try record.remoteAncestor(remote) != change.revision {
                     marks.append(DocumentRevision(documentID: change.documentID, revision: change.revision))
                 }
                 return .alreadyHere
             }
             // The passive side takes no conflicts in (replication.md §12.1).
-            if remote == nil, record.revision.generation >= change.revision.generation {
+            if remote == nil, !tellsMore, record.revision.generation >= change.revision.generation {
                 return .conflict
             }
             let ancestors = try (tree ?? record.tree()).nodes.keys.filter {
@@ -148,9 +165,13 @@ extension StoreReplica {
             try proposals.map { try view.record($0.documentID, in: collection) }
         }
         return .proposalVerdicts(
-            zip(proposals, records).map { proposal, record in
+            try zip(proposals, records).map { proposal, record in
                 guard let record, mayRead(record, in: collection) else { return .wanted }
-                if record.revision == proposal.revision { return .alreadyHere }
+                if record.revision == proposal.revision {
+                    // Where one side knows more, each hears what the other knows.
+                    let isKnown = try peer != .loveseat || record.knowledgeDigest() == proposal.knowledge
+                    return isKnown ? .alreadyHere : .wanted
+                }
                 // It brings its reasons, and is answered with ours.
                 if peer == .loveseat { return .wanted }
                 if record.revision == proposal.serverRevision { return .wanted }

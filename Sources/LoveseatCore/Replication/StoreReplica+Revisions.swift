@@ -68,7 +68,7 @@ extension StoreReplica {
         }
     }
 
-    private func mayTell(_ knowledge: TreeKnowledge, of id: String, in index: Int) -> Bool {
+    func mayTell(_ knowledge: TreeKnowledge, of id: String, in index: Int) -> Bool {
         let filter = rule(index)?.pushFilter
         guard access != nil || filter != nil else { return true }
         return knowledge.nodes.allSatisfy { node in

@@ -73,7 +73,8 @@ package final class StoreReplica: ReplicaStore {
             )
         case .bindCollections(let names, let ids): return try bind(names, ids)
         case .readChanges(let index, let query): return try readChanges(index, query)
-        case .judgeChanges(let index, let changes): return try judge(changes, in: collections[index])
+        case .judgeChanges(let index, let changes, let peer):
+            return try judge(changes, from: peer, in: collections[index])
         case .judgeProposals(let index, let proposals, let peer):
             return try judge(proposals, from: peer, in: collections[index])
         case .meet(let index, let change, let state):

@@ -6,6 +6,19 @@ package struct TreeKnowledge: Hashable, Sendable {
     package var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
 
     package init() {}
+
+    /// What two databases compare to see whether both know the same: the leaves, what was given up, and the copies, in the
+    /// words of docs/extensions.md; nil for a single line.
+    package var summary: String? {
+        let inner = Set(nodes.compactMap(\.parent))
+        let leaves = nodes.map(\.id).filter { !inner.contains($0) }
+        guard leaves.count > 1 || !closed.isEmpty || !copies.isEmpty else { return nil }
+        let notes = copies.flatMap { copy, sources in
+            sources.map { "\(copy.text) \($0.original.text) \($0.origin.text)" }
+        }
+        let parts = [leaves.map(\.text), closed.map(\.text), notes]
+        return parts.map { $0.sorted().joined(separator: ",") }.joined(separator: ";")
+    }
 }
 
 extension RevisionTree {
@@ -37,6 +50,9 @@ extension RevisionTree {
         knowledge.copies = copies
         return knowledge
     }
+
+    /// See ``TreeKnowledge/summary``.
+    package var summary: String? { isLine ? nil : knowledge.summary }
 
     /// Adds what another database knows. Commutative, associative and idempotent, but for pruning.
     package mutating func merge(_ other: TreeKnowledge) throws(Refusal) {

@@ -9,6 +9,8 @@ package struct AnnouncedChange: Hashable, Sendable {
     /// 1 deleted, 2 access revoked, 4 removed from the channel (replication.md §B.1); older peers write a boolean.
     package let flags: Int
     package let bodySize: Int
+    /// The digest of what the peer knows of the document beside its line; nil if that is nothing.
+    package internal(set) var knowledge: String?
     /// Why the revision cannot be had; nil if nothing is wrong with the entry.
     var defect: String?
 
@@ -70,6 +72,34 @@ enum ChangesMessage {
                 ])
             }
         )
+    }
+
+    /// The property with which a list tells Loveseats what is known beside the lines of its entries (docs/extensions.md).
+    static let knowledgeProperty = "loveseat_known"
+
+    /// The value of the property, with the position of each entry; nil if there is nothing to tell.
+    static func knowledge(_ changes: [LocalChange]) -> String? {
+        var digests = JSONObject()
+        for (index, change) in changes.enumerated() {
+            if let digest = change.knowledge { digests[String(index)] = .string(digest) }
+        }
+        return digests.isEmpty
+            ? nil : String(decoding: JSONText(canonical: .object(digests)).bytes, as: UTF8.self)
+    }
+
+    /// Reads the property, for a list of so many entries; what is none of it says nothing.
+    static func knowledge(_ message: Message, count: Int) -> [Int: String] {
+        guard let text = message.properties[knowledgeProperty], text.utf8.count <= longestList,
+            let json = try? JSONElement(parsing: Array(text.utf8)), json.kind == .object
+        else { return [:] }
+        var digests: [Int: String] = [:]
+        for (key, value) in json.members {
+            guard let index = Int(key), (0..<count).contains(index), let digest = value.string else {
+                continue
+            }
+            digests[index] = digest
+        }
+        return digests
     }
 
     /// Entries that take documents away: flag 2 (replication.md §B.1).
@@ -149,6 +179,8 @@ package struct ProposedChange: Hashable, Sendable {
     package let documentID: String
     package let revision: RevisionID
     package let serverRevision: RevisionID?
+    /// See ``AnnouncedChange/knowledge``.
+    package internal(set) var knowledge: String?
 }
 
 enum ProposeChangesMessage {

@@ -5,7 +5,10 @@ import LoveseatModel
 extension PullSession {
     mutating func changes(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
         do throws(ReplyError) {
-            let changes = try ChangesMessage.parse(message.body)
+            var changes = try ChangesMessage.parse(message.body)
+            for (index, digest) in ChangesMessage.knowledge(message, count: changes.count) {
+                changes[index].knowledge = digest
+            }
             if !isActive, let defect = changes.lazy.compactMap(\.defect).first {
                 throw ReplyError("BLIP", 400, "invalid entry of changes: \(defect)")
             }
@@ -27,7 +30,10 @@ extension PullSession {
 
     mutating func proposals(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
         do throws(ReplyError) {
-            let proposals = try ProposeChangesMessage.parse(message.body)
+            var proposals = try ProposeChangesMessage.parse(message.body)
+            for (index, digest) in ChangesMessage.knowledge(message, count: proposals.count) {
+                proposals[index].knowledge = digest
+            }
             if proposals.isEmpty { return acknowledge(message, request, &effects) }
             guard !message.noReply else { return }
             let namesRevision = message.properties.bool("conflictIncludesRev")
@@ -85,7 +91,7 @@ extension PullSession {
         if list.proposals.isEmpty {
             effects.append(
                 .store(
-                    .judgeChanges(collection: collection, list.changes),
+                    .judgeChanges(collection: collection, list.changes, from: peer),
                     then: .changesJudged(collection: collection, list: number)
                 )
             )

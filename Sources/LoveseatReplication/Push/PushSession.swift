@@ -141,6 +141,7 @@ struct PushSession: Sendable {
             query.isForPush = true
             query.trustsMarks = trustsMarks
         }
+        query.tellsTrees = peer == .loveseat
         effects.append(
             .store(.readChanges(collection: collection, query), then: .changesRead(collection: collection))
         )
@@ -161,7 +162,7 @@ struct PushSession: Sendable {
         var list: [LocalChange] = []
         for change in changes where !initiallyCompleted.contains(change.sequence) {
             // The active side knows by its marks what the peer has; a passive one only remembers.
-            if saidCaughtUp, !isProposing, isEcho(change) { continue }
+            if saidCaughtUp, !isProposing, change.knowledge == nil, isEcho(change) { continue }
             if let older = parked.removeValue(forKey: change.documentID) {
                 complete(older)
             }
@@ -218,14 +219,16 @@ struct PushSession: Sendable {
         nextList += 1
         lists[nextList] = list
         if isProposing {
-            let message = listMessage(
+            var message = listMessage(
                 "proposeChanges",
                 body: ProposeChangesMessage.body(list),
                 isEmpty: false
             )
+            message.properties[ChangesMessage.knowledgeProperty] = ChangesMessage.knowledge(list)
             effects.append(.send(message, then: .proposals(collection: collection, list: nextList)))
         } else {
-            let message = listMessage("changes", body: ChangesMessage.body(list), isEmpty: false)
+            var message = listMessage("changes", body: ChangesMessage.body(list), isEmpty: false)
+            message.properties[ChangesMessage.knowledgeProperty] = ChangesMessage.knowledge(list)
             effects.append(.send(message, then: .changes(collection: collection, list: nextList)))
         }
     }
@@ -277,7 +280,10 @@ struct PushSession: Sendable {
         _ effects: inout [ReplicationEffect]
     ) {
         switch answer {
-        case .send: enqueue(change, known: change.remoteAncestor.map { [$0] } ?? [])
+        case .send:
+            // Of the same revision the peer wants what is known beside it.
+            let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
+            enqueue(change, known: ancestor.map { [$0] } ?? [])
         case .alreadyThere: finish(change, synced: change.revision, &effects)
         case .conflict(let state): meet(change, state, &effects)
         case .refused(let status):

@@ -27,7 +27,7 @@ package class ReadTransaction {
 
     /// Rows with sequences above `since`, in order, until `visit` returns false or there are `limit`.
     ///
-    /// `remote`: leaves out rows whose current revision this remote is known to have.
+    /// `remote`: leaves out plain rows whose current revision this remote is known to have. Of the others it may know less.
     package func changes(
         in collection: CollectionHandle,
         since: UInt64,

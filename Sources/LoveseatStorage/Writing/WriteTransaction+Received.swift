@@ -6,7 +6,7 @@ extension WriteTransaction {
 
     /// Stores a received revision.
     ///
-    /// - Returns: what became of it, and the tree if the current revision is another one.
+    /// - Returns: what became of it, and the tree if the current revision is another one or its sender knows less.
     /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
     package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> (
         outcome: RevisionTree.Outcome, preferred: RevisionTree?
@@ -46,7 +46,9 @@ extension WriteTransaction {
         arrival.name = { try? Self.revisionID(parent: $0, isDeleted: false, body: $1) }
         let outcome = try tree.insert(arrival)
         try replace(before, with: tree, over: record, id: incoming.documentID, in: collection)
-        return (outcome, tree.current?.id == incoming.history.first ? nil : tree)
+        let isAgreed =
+            tree.current?.id == incoming.history.first && tree.summary == incoming.knowledge?.summary
+        return (outcome, isAgreed ? nil : tree)
     }
 
     /// Adds what a peer knows of a document that is here, and which revision is the current one there.
@@ -68,8 +70,8 @@ extension WriteTransaction {
         return agrees
     }
 
-    /// Stores a changed tree. Under a new sequence if another revision became current, or if the remote has to be offered
-    /// the current one, again.
+    /// Stores a changed tree. Under a new sequence if another revision became current, if more is known than before, which
+    /// other databases are to hear, or if the remote has to be offered the current one again.
     private func replace(
         _ before: RevisionTree,
         with tree: RevisionTree,
@@ -86,7 +88,8 @@ extension WriteTransaction {
             before.remotes[remote] != mark && tree.isContradicted(by: remote)
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
-        if tree.current?.id != record.revision || isContradicted || isSettled {
+        let knowsMore = tree.summary.map { $0 != before.summary } ?? false
+        if tree.current?.id != record.revision || knowsMore || isContradicted || isSettled {
             try store(tree, over: record, in: collection)
         } else {
             try write(tree, over: record, in: collection, sequence: record.sequence)

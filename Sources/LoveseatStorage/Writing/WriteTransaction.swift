@@ -348,6 +348,7 @@ package final class WriteTransaction: ReadTransaction {
             }
             var flags = RowFlags(rawValue: Int64(current.flags.rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
+            if !tree.isLine { flags.insert(.branched) }
             // A revision that stays is not verified again, which would hide damage.
             let verified =
                 record?.revision == current.id
