@@ -34,8 +34,8 @@ extension DocumentRecord {
     ///
     /// `parent`: of the current revision; nil if it has none or is not known.
     package func isDamaged(parent: RevisionID?) -> Bool {
-        // Without its parent a revision cannot be checked any more.
-        guard flags.contains(.verified), parent != nil || revision.generation == 1 else { return false }
+        // A revision whose parent was pruned cannot be checked any more.
+        guard flags.contains(.verified), revision.generation - 1 == parent?.generation ?? 0 else { return false }
         return !BodyDigest.matches(revision, parent: parent, isDeleted: isDeleted, body: body)
     }
 }

@@ -85,9 +85,11 @@ final class SimulatedPeer {
         let isDeleted: Bool
         let body: JSONText
         let hasConflict: Bool
+        /// The digest of what else is known of it.
+        let knowledge: String?
 
         var description: String {
-            "\(revision)\(isDeleted ? " deleted" : "")\(hasConflict ? " CONFLICT" : "") \(body.description.prefix(80))"
+            "\(revision)\(isDeleted ? " deleted" : "")\(hasConflict ? " CONFLICT" : "") \(knowledge ?? "") \(body.description.prefix(80))"
         }
     }
 
@@ -99,7 +101,8 @@ final class SimulatedPeer {
                     revision: record.revision,
                     isDeleted: record.isDeleted,
                     body: record.body,
-                    hasConflict: record.hasConflicts
+                    hasConflict: record.hasConflicts,
+                    knowledge: try record.knowledgeDigest()
                 )
                 return true
             }

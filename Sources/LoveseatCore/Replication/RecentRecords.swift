@@ -20,13 +20,18 @@ struct RecentRecords {
     private var youngBytes = 0
 
     mutating func keep(_ record: DocumentRecord, of collection: CollectionHandle) {
-        guard record.encodedTree == nil, record.body.bytes.count < Self.bound / 16 else { return }
+        let key = Key(collection: collection.number, documentID: record.id)
+        guard record.encodedTree == nil, record.body.bytes.count < Self.bound / 16 else {
+            // What was kept before knew less.
+            (young[key], old[key]) = (nil, nil)
+            return
+        }
         youngBytes += record.body.bytes.count
         if youngBytes > Self.bound {
             (old, young) = (young, [:])
             youngBytes = record.body.bytes.count
         }
-        young[Key(collection: collection.number, documentID: record.id)] = record
+        young[key] = record
     }
 
     mutating func take(_ request: RevisionRequest, of collection: CollectionHandle) -> DocumentRecord? {

@@ -94,6 +94,9 @@ struct PushSession: Sendable {
         peerHistory = tuning.maxHistory
     }
 
+    /// Whether the peer answered a list, and so said what it is.
+    private var hasAnswered = false
+
     /// Whether what the peer has comes here too.
     var pulls: Bool { if case .proposing(let pulls, _) = mode { pulls } else { false } }
 
@@ -141,7 +144,8 @@ struct PushSession: Sendable {
             query.isForPush = true
             query.trustsMarks = trustsMarks
         }
-        query.tellsTrees = peer == .loveseat
+        // Until it has answered once, the peer may be a Loveseat. Others ignore what they are told.
+        query.tellsTrees = peer == .loveseat || (isProposing && !hasAnswered)
         effects.append(
             .store(.readChanges(collection: collection, query), then: .changesRead(collection: collection))
         )
@@ -241,6 +245,7 @@ struct PushSession: Sendable {
         _ effects: inout [ReplicationEffect]
     ) {
         guard let list = lists.removeValue(forKey: number) else { return }
+        hasAnswered = true
         do {
             let message = try answer.get()
             peerHistory = min(
