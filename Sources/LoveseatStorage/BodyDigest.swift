@@ -23,9 +23,22 @@ enum BodyDigest {
         guard revision.digest.utf8.count == 40, revision.generation == (parent?.generation ?? 0) + 1 else {
             return false
         }
-        let input = RevisionID.digestInput(parent: parent, isDeleted: isDeleted, canonicalBody: body.bytes)
-        let digest = Insecure.SHA1.hash(data: input)
-        return RevisionID(generation: revision.generation, digest: digest) == revision
+        return digest(parent: parent, isDeleted: isDeleted, body: body)
+            .withUnsafeBytes { revision.hasDigest($0) }
+    }
+
+    /// The name of a revision made here (replication.md §3).
+    static func name(over parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
+        digest(parent: parent, isDeleted: isDeleted, body: body).withUnsafeBytes {
+            RevisionID(generation: (parent?.generation ?? 0) &+ 1, digestBytes: $0)
+        }
+    }
+
+    private static func digest(parent: RevisionID?, isDeleted: Bool, body: JSONText) -> Insecure.SHA1Digest {
+        var hash = Insecure.SHA1()
+        hash.update(data: RevisionID.digestPrefix(parent: parent, isDeleted: isDeleted))
+        body.bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
+        return hash.finalize()
     }
 }
 
@@ -35,7 +48,9 @@ extension DocumentRecord {
     /// `parent`: of the current revision; nil if it has none or is not known.
     package func isDamaged(parent: RevisionID?) -> Bool {
         // A revision whose parent was pruned cannot be checked any more.
-        guard flags.contains(.verified), revision.generation - 1 == parent?.generation ?? 0 else { return false }
+        guard flags.contains(.verified), revision.generation - 1 == parent?.generation ?? 0 else {
+            return false
+        }
         return !BodyDigest.matches(revision, parent: parent, isDeleted: isDeleted, body: body)
     }
 }

@@ -46,13 +46,37 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
 
     /// Makes one of a generation and the raw bytes of a digest.
     package init(generation: UInt32, digest: some Sequence<UInt8>) {
-        var bytes = Array("\(generation)-".utf8)
-        for byte in digest {
-            bytes.append(hexadecimal[Int(byte >> 4)])
-            bytes.append(hexadecimal[Int(byte & 15)])
-        }
+        self = Array(digest).withUnsafeBytes { RevisionID(generation: generation, digestBytes: $0) }
+    }
+
+    /// The same of bytes in memory.
+    package init(generation: UInt32, digestBytes: UnsafeRawBufferPointer) {
+        let (start, hexadecimal) = ("\(generation)-".utf8, hexadecimal)
         self.generation = generation
-        text = String(decoding: bytes, as: UTF8.self)
+        text = String(unsafeUninitializedCapacity: start.count + 2 * digestBytes.count) { text in
+            var end = text.initialize(fromContentsOf: start)
+            for byte in digestBytes {
+                text[end] = hexadecimal[Int(byte >> 4)]
+                text[end + 1] = hexadecimal[Int(byte & 15)]
+                end += 2
+            }
+            return end
+        }
+    }
+
+    /// Whether the raw bytes of the digest are these.
+    package func hasDigest(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let hexadecimal = hexadecimal
+        func compare(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+            let start = text.count - 2 * bytes.count
+            guard start > 1, text[start - 1] == UInt8(ascii: "-") else { return false }
+            return bytes.indices.allSatisfy { index in
+                text[start + 2 * index] == hexadecimal[Int(bytes[index] >> 4)]
+                    && text[start + 2 * index + 1] == hexadecimal[Int(bytes[index] & 15)]
+            }
+        }
+        return text.utf8.withContiguousStorageIfAvailable(compare)
+            ?? Array(text.utf8).withUnsafeBufferPointer(compare)
     }
 
     /// The digest, in hexadecimal.
@@ -67,17 +91,11 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     /// Hashes the text.
     public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
-    /// What the digest of a locally made revision is taken of (SHA-1; replication.md §3), so that the same edit made
-    /// on two peers gets the same name.
-    package static func digestInput(parent: RevisionID?, isDeleted: Bool, canonicalBody: [UInt8]) -> [UInt8] {
+    /// What the digest of a locally made revision is taken of before the canonical body (SHA-1; replication.md §3), so that
+    /// the same edit made on two peers gets the same name.
+    package static func digestPrefix(parent: RevisionID?, isDeleted: Bool) -> [UInt8] {
         let parentText = (parent?.text ?? "").utf8.prefix(255)
-        var input: [UInt8] = []
-        input.reserveCapacity(2 + parentText.count + canonicalBody.count)
-        input.append(UInt8(truncatingIfNeeded: parentText.count))
-        input.append(contentsOf: parentText)
-        input.append(isDeleted ? 1 : 0)
-        input.append(contentsOf: canonicalBody)
-        return input
+        return [UInt8(truncatingIfNeeded: parentText.count)] + parentText + [isDeleted ? 1 : 0]
     }
 }
 

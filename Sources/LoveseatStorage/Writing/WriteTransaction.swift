@@ -1,4 +1,3 @@
-private import Crypto
 import GRDB
 package import LoveseatModel
 
@@ -198,17 +197,12 @@ package final class WriteTransaction: ReadTransaction {
                 "the document has the highest revision there can be: purge it"
             )
         }
-        return revision(over: parent, isDeleted: isDeleted, body: body)
-    }
-
-    private static func revision(over parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
-        let input = RevisionID.digestInput(parent: parent, isDeleted: isDeleted, canonicalBody: body.bytes)
-        return RevisionID(generation: (parent?.generation ?? 0) &+ 1, digest: Insecure.SHA1.hash(data: input))
+        return BodyDigest.name(over: parent, isDeleted: isDeleted, body: body)
     }
 
     /// The ID of the tombstone with which format 2 and older closed a branch.
     static func closingTombstone(over leaf: RevisionID) -> RevisionID {
-        revision(over: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
+        BodyDigest.name(over: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
     }
 
     func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
