@@ -184,11 +184,7 @@ extension ReplicationSession {
             guard case .success = answer else { return }
             effects.append(.store(.forgetGrants(collection: index, ids), then: .nothing))
         case .revision(let index, let key):
-            if plan != nil, case .success = answer,
-                let id = collections[index].push?.inFlight[key]?.documentID
-            {
-                collections[index].pull.pushed(id)
-            }
+            if plan != nil, case .success = answer { collections[index].pushed(key) }
             collections[index].push?.revisionAnswered(key, answer, &effects)
         case .blob(let index, let handle):
             guard case .failure(let error) = answer else { return }

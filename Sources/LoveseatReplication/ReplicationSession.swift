@@ -77,6 +77,29 @@ package struct ReplicationSession: Sendable {
         var isListingConflicts = false
         /// The pull may have changed something that a push of one pass has already gone by.
         var mayHaveMoreToPush = false
+
+        // These run after every event. A method looks at a collection where it is; anything else copies all of it.
+
+        /// How far both directions are.
+        func progress(pulls: Bool) -> Checkpoint {
+            let start = checkpoint?.start ?? Checkpoint()
+            return Checkpoint(
+                completed: push?.completed ?? start.completed,
+                remote: pulls ? pull.remoteSequence : start.remote
+            )
+        }
+
+        func add(to progress: inout ReplicationProgress) {
+            progress.add(pull.progress)
+            guard let pushed = push?.progress else { return }
+            progress.documentsPushed += pushed.documents
+            progress.add(pushed)
+        }
+
+        /// The peer took a revision, and so will announce it.
+        mutating func pushed(_ key: Int) {
+            if let id = push?.inFlight[key]?.documentID { pull.pushed(id) }
+        }
     }
 
     enum Phase: Hashable {
@@ -365,15 +388,8 @@ package struct ReplicationSession: Sendable {
     // MARK: Where we are
 
     func currentCheckpoint(_ index: Int) -> Checkpoint {
-        let collection = collections[index]
-        let start = collection.checkpoint?.start ?? Checkpoint()
-        return Checkpoint(
-            completed: collection.push?.completed ?? start.completed,
-            remote: plan?.pulls == true ? collection.pull.remoteSequence : start.remote
-        )
+        collections[index].progress(pulls: plan?.pulls == true)
     }
-
-    // Collections are looked at where they are: this runs after every event, and copying them is dear.
 
     private func isBusy(_ index: Int) -> Bool {
         if !collections[index].resolving.isEmpty || collections[index].isListingConflicts
@@ -432,12 +448,7 @@ package struct ReplicationSession: Sendable {
     /// While busy, small steps are left out.
     private mutating func report(isBusy: Bool) {
         var progress = ReplicationProgress()
-        for index in collections.indices {
-            progress.add(collections[index].pull.progress)
-            guard let pushed = collections[index].push?.progress else { continue }
-            progress.documentsPushed += pushed.documents
-            progress.add(pushed)
-        }
+        for index in collections.indices { collections[index].add(to: &progress) }
         if !isBusy { progress.completed = progress.total }
         if let (wasBusy, last) = lastReport, wasBusy == isBusy {
             let isSmall =
