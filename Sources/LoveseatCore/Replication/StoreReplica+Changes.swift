@@ -36,7 +36,9 @@ extension StoreReplica {
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
             guard mayRead(record, in: collection) else { continue }
             var change = candidate
-            if change.knowledge != nil, !mayTell(try record.tree().knowledge, of: record.id, in: index) {
+            if change.knowledge != nil, access != nil || rule?.pushFilter != nil,
+                !mayTell(try record.tree().knowledge, of: record.id, in: index)
+            {
                 guard change.remoteAncestor != change.revision else { continue }
                 change.knowledge = nil
             }
@@ -57,8 +59,8 @@ extension StoreReplica {
         if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
-        let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
         let knowledge = query.tellsTrees ? try record.knowledgeDigest() : nil
+        let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
         if ancestor == record.revision, knowledge == nil { return nil }
         var change = LocalChange(
             sequence: record.sequence,

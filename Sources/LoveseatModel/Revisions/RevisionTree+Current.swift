@@ -94,6 +94,10 @@ extension RevisionTree {
     /// Of two documents a live one stands, then the higher.
     private func bestOpen(of candidates: [Candidate]) -> Candidate? {
         guard candidates.count > 1 else { return candidates.first }
+        // Of live ones the higher stands, whichever documents they are of.
+        guard candidates.contains(where: \.node.isDeleted) else {
+            return candidates.max { $0.precedes($1, omissions) }
+        }
         let winners = documents(among: candidates).compactMap { $0.max { $0.precedes($1, omissions) } }
         let live = winners.filter { !$0.node.isDeleted }
         return (live.isEmpty ? winners : live).max { $0.precedes($1, omissions) }

@@ -9,8 +9,11 @@ extension RevisionTree {
     private static let version: UInt8 = 2
 
     /// The stored form; nil for the common document of one revision that no remote is known to have.
-    package var encoded: [UInt8]? {
-        guard let current, nodes.count > 1 || !remotes.isEmpty || !isLine else { return nil }
+    package var encoded: [UInt8]? { current.flatMap { encoded(current: $0) } }
+
+    /// The same for who knows the current revision.
+    package func encoded(current: Node) -> [UInt8]? {
+        guard nodes.count > 1 || !remotes.isEmpty || !isLine else { return nil }
         let ordered = [current] + nodes.values.filter { $0.id != current.id }.sorted { $0.id > $1.id }
         let positions = Dictionary(ordered.enumerated().map { ($1.id, $0) }) { first, _ in first }
         var bytes: [UInt8] = [Self.version]
@@ -198,6 +201,6 @@ extension ArraySlice<UInt8> {
             length > 0, length <= count
         else { return nil }
         defer { self = dropFirst(length) }
-        return RevisionID(generation: generation, digest: prefix(length))
+        return prefix(length).withUnsafeBytes { RevisionID(generation: generation, digestBytes: $0) }
     }
 }

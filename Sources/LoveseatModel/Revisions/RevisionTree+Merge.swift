@@ -9,7 +9,13 @@ package struct TreeKnowledge: Hashable, Sendable {
 
     /// What two databases compare to see whether both know the same: the leaves, what was given up, and the copies, in the
     /// words of docs/extensions.md; nil for a single line.
-    package var summary: String? {
+    package var summary: String? { Self.summary(nodes, closed, copies) }
+
+    fileprivate static func summary(
+        _ nodes: some Sequence<RevisionTree.Node>,
+        _ closed: Set<RevisionID>,
+        _ copies: [RevisionID: Set<RevisionTree.Source>]
+    ) -> String? {
         let inner = Set(nodes.compactMap(\.parent))
         let leaves = nodes.map(\.id).filter { !inner.contains($0) }
         guard leaves.count > 1 || !closed.isEmpty || !copies.isEmpty else { return nil }
@@ -52,7 +58,20 @@ extension RevisionTree {
     }
 
     /// See ``TreeKnowledge/summary``.
-    package var summary: String? { isLine ? nil : knowledge.summary }
+    package var summary: String? {
+        isLine
+            ? nil
+            : TreeKnowledge.summary(nodes.values.filter { !$0.flags.contains(.pending) }, closed, copies)
+    }
+
+    /// Whether more, or something else, is known than in another tree of the same document.
+    package func tells(moreThan other: RevisionTree) -> Bool {
+        guard !isLine, nodes.keys != other.nodes.keys || closed != other.closed || copies != other.copies
+        else {
+            return false
+        }
+        return summary.map { $0 != other.summary } ?? false
+    }
 
     /// Adds what another database knows. Commutative, associative and idempotent, but for pruning.
     package mutating func merge(_ other: TreeKnowledge) throws(Refusal) {

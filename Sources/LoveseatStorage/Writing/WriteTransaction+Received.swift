@@ -88,8 +88,8 @@ extension WriteTransaction {
             before.remotes[remote] != mark && tree.isContradicted(by: remote)
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
-        let knowsMore = tree.summary.map { $0 != before.summary } ?? false
-        if tree.current?.id != record.revision || knowsMore || isContradicted || isSettled {
+        if tree.current?.id != record.revision || tree.tells(moreThan: before) || isContradicted || isSettled
+        {
             try store(tree, over: record, in: collection)
         } else {
             try write(tree, over: record, in: collection, sequence: record.sequence)
