@@ -45,11 +45,22 @@ package struct DocumentRecord: Sendable {
     }
 
     /// The digest by which another Loveseat sees whether it knows the same (docs/extensions.md); nil for a single line.
-    package func knowledgeDigest() throws(LoveseatError) -> String? {
-        guard flags.contains(.branched) else { return nil }
-        return try tree().summary.map {
-            String(BlobDigest(sha1: Hashing.sha1(Array($0.utf8))).hexadecimalText.prefix(16))
-        }
+    package var knowledgeDigest: String? {
+        guard flags.contains(.branched), let digest = encodedTree?.suffix(Self.digestLength),
+            digest.contains(where: { $0 != 0 })
+        else { return nil }
+        return digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    /// Of the digest that stands behind a stored tree of more than one line, in bytes.
+    static let digestLength = 8
+
+    /// A tree as its row holds it, with the digest of what is known; nil for no tree.
+    static func encode(_ tree: RevisionTree, current: RevisionTree.Node) -> [UInt8]? {
+        let bytes = tree.encoded(current: current)
+        guard let bytes, !tree.isLine else { return bytes }
+        let digest = tree.summary.map { Hashing.sha1(Array($0.utf8)).prefix(digestLength) }
+        return bytes + (digest ?? Array(repeating: 0, count: digestLength)[...])
     }
 
     /// The revision that a remote is known to have as its current one.

@@ -25,6 +25,38 @@ extension FuzzTargets {
         converse(ReplicationSession(active: plan), remote: 1, bytes)
     }
 
+    /// What a peer says of a document's history, and the same bytes as a stored tree. What is taken in has a current revision,
+    /// says the same again, and is read from the disk as it was written.
+    public static func tree(_ bytes: [UInt8]) {
+        let body = JSONText(canonical: ["a": 1])
+        if let stored = RevisionTree(encoded: bytes, currentBody: body, closing: { $0 }) { examine(stored) }
+        guard let (knowledge, current) = try? TreeMessage.parse(bytes) else { return }
+        let said = TreeMessage.body(knowledge, current: current, withCurrent: true)
+        guard let again = try? TreeMessage.parse(said) else {
+            preconditionFailure("a tree's own text is none")
+        }
+        precondition(again.knowledge.summary == knowledge.summary, "a tree's own text says something else")
+        let node = RevisionTree.Node(
+            id: RevisionID(generation: 1, digest: [0xAA]),
+            parent: nil,
+            flags: [],
+            body: body
+        )
+        var tree = RevisionTree(nodes: [node], remotes: [:])
+        guard (try? tree.merge(knowledge)) != nil else { return }
+        tree.prune(depth: 8)
+        examine(tree)
+    }
+
+    private static func examine(_ tree: RevisionTree) {
+        guard let current = tree.current else { preconditionFailure("nothing is current") }
+        _ = (tree.candidates, tree.summary, tree.knowledge)
+        guard let body = current.body, let bytes = tree.encoded(current: current) else { return }
+        let read = RevisionTree(encoded: bytes, currentBody: body, closing: { $0 })
+        precondition(read?.current?.id == current.id, "another revision is current after reading")
+        precondition(read?.summary == tree.summary, "less is known after reading")
+    }
+
     private static func converse(_ session: ReplicationSession, remote: Int?, _ bytes: [UInt8]) {
         guard let scratch = try? Scratch(),
             let conversation = HostileConversation(session, remote: remote, folder: "\(scratch.path)/blobs")

@@ -102,7 +102,7 @@ final class SimulatedPeer {
                     isDeleted: record.isDeleted,
                     body: record.body,
                     hasConflict: record.hasConflicts,
-                    knowledge: try record.knowledgeDigest()
+                    knowledge: record.knowledgeDigest
                 )
                 return true
             }

@@ -42,6 +42,30 @@ struct FuzzTests {
         for _ in 0..<300 { FuzzTargets.active(Self.pieces(&generator)) }
     }
 
+    @Test func `a tree is refused, or has a current revision and is the same after writing and reading`() {
+        var generator = SeededGenerator(seed: 13)
+        let good =
+            #"{"bodies":{"2-dd":{"a":1}},"closed":["2-ee"],"copies":{"4-ff":[["2-dd","1-aa"]]},"current":"3-bb","deleted":["2-ee"],"lines":[["3-bb","2-cc","1-aa"],["2-dd","1-aa"],["2-ee","1-ab"],["4-ff","3-bb"]]}"#
+        let stored: [UInt8] =
+            [
+                2, 3, 0, 2, 2, 1, 0xBB, 0, 0, 0, 1, 1, 0xAA, 0, 1, 0, 2, 1, 0xCC, 3, 0x7B, 0x7D, 0, 1, 2, 1,
+                0xCC, 0,
+            ]
+        for round in 0..<6_000 {
+            var bytes = round % 2 == 0 ? Array(good.utf8) : stored
+            for _ in 0..<generator.int(0...4) {
+                let index = generator.int(0...bytes.count - 1)
+                switch generator.int(0...3) {
+                case 0: bytes[index] = UInt8(generator.int(0...255))
+                case 1: bytes[index] = generator.pick(Array("0123456789abcdef\"[]{},:-".utf8))
+                case 2: bytes.remove(at: index)
+                default: bytes.insert(contentsOf: bytes[index...].prefix(generator.int(1...20)), at: index)
+                }
+            }
+            if !bytes.isEmpty { FuzzTargets.tree(bytes) }
+        }
+    }
+
     @Test func `a delta is applied or refused, and leads where it should`() {
         var generator = SeededGenerator(seed: 12)
         let words = [

@@ -13,7 +13,7 @@ private let targets: [String: ([UInt8]) -> Void] = [
     "active": FuzzTargets.active, "blip": FuzzTargets.blip, "certificate": FuzzTargets.certificate,
     "delta": FuzzTargets.delta, "http": FuzzTargets.http, "identity": FuzzTargets.identity,
     "json": FuzzTargets.json, "pairing": FuzzTargets.pairing, "passive": FuzzTargets.passive,
-    "response": FuzzTargets.response, "websocket": FuzzTargets.webSocket,
+    "response": FuzzTargets.response, "tree": FuzzTargets.tree, "websocket": FuzzTargets.webSocket,
 ]
 
 // Unsafe only in name: libFuzzer calls the target on the one thread that it was started on.

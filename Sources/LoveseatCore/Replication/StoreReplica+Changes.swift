@@ -59,7 +59,7 @@ extension StoreReplica {
         if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
-        let knowledge = query.tellsTrees ? try record.knowledgeDigest() : nil
+        let knowledge = query.tellsTrees ? record.knowledgeDigest : nil
         let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
         if ancestor == record.revision, knowledge == nil { return nil }
         var change = LocalChange(
@@ -120,8 +120,8 @@ extension StoreReplica {
             guard let record, mayRead(record, in: collection) else { return .wanted(ancestors: []) }
             let tree = record.revision == change.revision ? nil : try record.tree()
             let tellsMore =
-                try peer == .loveseat && change.knowledge != nil && tree == nil
-                && record.knowledgeDigest() != change.knowledge
+                peer == .loveseat && change.knowledge != nil && tree == nil
+                && record.knowledgeDigest != change.knowledge
             if !tellsMore,
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
             {
@@ -167,11 +167,11 @@ extension StoreReplica {
             try proposals.map { try view.record($0.documentID, in: collection) }
         }
         return .proposalVerdicts(
-            try zip(proposals, records).map { proposal, record in
+            zip(proposals, records).map { proposal, record in
                 guard let record, mayRead(record, in: collection) else { return .wanted }
                 if record.revision == proposal.revision {
                     // Where one side knows more, each hears what the other knows.
-                    let isKnown = try peer != .loveseat || record.knowledgeDigest() == proposal.knowledge
+                    let isKnown = peer != .loveseat || record.knowledgeDigest == proposal.knowledge
                     return isKnown ? .alreadyHere : .wanted
                 }
                 // It brings its reasons, and is answered with ours.

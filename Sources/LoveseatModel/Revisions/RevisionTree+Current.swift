@@ -21,7 +21,11 @@ extension RevisionTree {
     /// so when the two databases disagree.
     package var current: Node? {
         if isLine { return nodes.values.filter { $0.body != nil }.max { $0.id < $1.id } ?? highest }
-        let candidates = candidates
+        return current(among: candidates)
+    }
+
+    /// The same for who knows the candidates.
+    func current(among candidates: [Candidate]) -> Node? {
         if let best = best(of: candidates), best.node.body != nil { return best.node }
         if let best = best(of: candidates.filter { $0.node.body != nil }) { return best.node }
         return nodes.values.filter { $0.body != nil && !$0.flags.contains(.pending) }.max { $0.id < $1.id }

@@ -40,8 +40,10 @@ extension RevisionTree {
     /// resolver.
     package var knowledge: TreeKnowledge {
         var knowledge = TreeKnowledge()
+        let candidates = candidates
         let open =
-            candidates.filter { !closed.contains($0.original) }.map(\.node) + [current].compactMap { $0 }
+            candidates.filter { !closed.contains($0.original) }.map(\.node)
+            + [current(among: candidates)].compactMap { $0 }
         let bodies = Dictionary(open.map { ($0.id, $0.body) }) { first, _ in first }
         var seen: Set<RevisionID> = []
         let heads = leaves.filter { !$0.flags.contains(.pending) }.map(\.id) + open.map(\.id)
@@ -62,6 +64,18 @@ extension RevisionTree {
         isLine
             ? nil
             : TreeKnowledge.summary(nodes.values.filter { !$0.flags.contains(.pending) }, closed, copies)
+    }
+
+    /// Whether who said this knows the same; nil for a single line.
+    package func agrees(with knowledge: TreeKnowledge?) -> Bool {
+        guard !isLine, let knowledge else { return summary == knowledge?.summary }
+        // Most often all of it is equal, which is seen without making texts.
+        if closed == knowledge.closed, copies == knowledge.copies, pending.isEmpty,
+            nodes.count == knowledge.nodes.count, knowledge.nodes.allSatisfy({ nodes[$0.id] != nil })
+        {
+            return true
+        }
+        return summary == knowledge.summary
     }
 
     /// Whether more, or something else, is known than in another tree of the same document.

@@ -54,10 +54,11 @@ extension RevisionTree {
     private mutating func pruneBodies() {
         guard nodes.count > 1 else { return }
         var candidates: Set<RevisionID> = []
+        let standing = isLine ? [] : self.candidates
         // Also where the rule names one whose body has not come.
-        if let current { candidates.insert(current.id) }
+        if let current = isLine ? current : current(among: standing) { candidates.insert(current.id) }
         if !isLine {
-            for candidate in self.candidates {
+            for candidate in standing {
                 // The body of any copy is that of the one which stands for all of them.
                 nodes[candidate.node.id] = candidate.node
                 candidates.insert(candidate.node.id)
@@ -102,6 +103,7 @@ extension RevisionTree {
     }
 
     private mutating func boundCandidates() {
+        guard nodes.count > Self.openCandidatesKept else { return }
         let open = candidates.filter { !closed.contains($0.original) }
         guard open.count > Self.openCandidatesKept, let current else { return }
         let losers = open.filter { $0.original != original(current.id) }.sorted { $0.original > $1.original }

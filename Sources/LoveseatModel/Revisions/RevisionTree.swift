@@ -92,6 +92,7 @@ package struct RevisionTree: Hashable, Sendable {
 
     /// Creates a tree of stored parts.
     package init(nodes: some Sequence<Node>, remotes: [Remote: RevisionID]) {
+        self.nodes.reserveCapacity(nodes.underestimatedCount)
         for node in nodes { self.nodes[node.id] = node }
         self.remotes = remotes
     }

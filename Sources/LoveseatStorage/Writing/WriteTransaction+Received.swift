@@ -46,8 +46,7 @@ extension WriteTransaction {
         arrival.name = { try? Self.revisionID(parent: $0, isDeleted: false, body: $1) }
         let outcome = try tree.insert(arrival)
         try replace(before, with: tree, over: record, id: incoming.documentID, in: collection)
-        let isAgreed =
-            tree.current?.id == incoming.history.first && tree.summary == incoming.knowledge?.summary
+        let isAgreed = tree.current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
         return (outcome, isAgreed ? nil : tree)
     }
 

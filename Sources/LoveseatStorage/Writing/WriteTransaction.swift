@@ -358,7 +358,7 @@ package final class WriteTransaction: ReadTransaction {
             synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
             var rest = tree
             if synced != 0 { rest.forgetRemote(synced) }
-            self.tree = rest.encoded(current: current)
+            self.tree = DocumentRecord.encode(rest, current: current)
             self.flags = flags
             self.body = body
         }
