@@ -34,6 +34,8 @@ package final class PassivePeers: Sendable {
         self.collections = collections
         self.isReadOnly = isReadOnly
         self.usesDeltas = usesDeltas
+        // A database that cannot be written loses no bodies, and one that is closed serves nobody.
+        if policy != nil { try? database.store.keepDeletedBodies() }
     }
 
     /// How many peers are connected, and how many of them are being sent or sending something.

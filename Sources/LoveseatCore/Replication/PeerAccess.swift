@@ -48,9 +48,30 @@ package final class PeerAccess {
 }
 
 extension StoreReplica {
-    /// Whether the peer may read a document as it is now.
-    func mayRead(_ record: DocumentRecord, in collection: CollectionHandle) -> Bool {
-        access.map { $0.access(to: FilterCandidate(record), in: collection.name) >= .read } ?? true
+    /// Whether the peer may read a document as it is now. Called outside transactions, since the app's policy may use the
+    /// database.
+    func mayRead(_ record: DocumentRecord, in collection: CollectionHandle) throws -> Bool {
+        guard let access else { return true }
+        if try access.access(to: judged(record), in: collection.name) >= .read { return true }
+        // Who was sent a document hears that it was deleted, and nothing else.
+        guard record.isDeleted, record.body == .emptyObject, access.access(to: collection.name) >= .read
+        else {
+            return false
+        }
+        return try store.readRows { try $0.isGranted(record.id, in: collection, to: access.name) }
+    }
+
+    /// What a policy is asked about: a tombstone is judged by the revision that it deletes.
+    private func judged(_ record: DocumentRecord) throws -> FilterCandidate {
+        guard record.isDeleted, record.encodedTree != nil,
+            let deleted = try record.tree().deleted(by: record.revision), let body = deleted.body
+        else { return FilterCandidate(record) }
+        return FilterCandidate(
+            documentID: record.id,
+            revision: deleted.id,
+            isDeleted: false,
+            body: body
+        )
     }
 
     /// What may go out of what was read; it is remembered that the peer has it.
@@ -60,8 +81,14 @@ extension StoreReplica {
         in collection: CollectionHandle
     ) throws -> [OutgoingRevision] {
         guard let access else { return found }
-        let granted = zip(requests, found).map { request, revision -> OutgoingRevision in
+        let granted = try zip(requests, found).map { request, revision -> OutgoingRevision in
             guard case .found(let content) = revision else { return revision }
+            if content.isDeleted,
+                let record = try store.readRows({ try $0.record(request.documentID, in: collection) }),
+                record.revision == content.revision
+            {
+                return try mayRead(record, in: collection) ? revision : .missing
+            }
             let candidate = FilterCandidate(
                 documentID: request.documentID,
                 revision: content.revision,
@@ -87,15 +114,16 @@ extension StoreReplica {
         let records = try store.readRows { view in
             try revisions.map { try view.record($0.documentID, in: collection) }
         }
-        let refusals = zip(revisions, records).map { revision, record -> LoveseatError? in
+        let refusals = try zip(revisions, records).map { revision, record -> LoveseatError? in
             let candidate = FilterCandidate(
                 documentID: revision.documentID,
                 revision: revision.history[0],
                 isDeleted: revision.isDeleted,
                 body: revision.body
             )
-            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by.
-            let current = record.map { access.access(to: FilterCandidate($0), in: collection.name) }
+            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by. Whoever may
+            // write what was deleted may make it anew.
+            let current = try record.map { access.access(to: try judged($0), in: collection.name) }
             let next =
                 revision.isDeleted && current != nil
                 ? .write : access.access(to: candidate, in: collection.name)
@@ -130,7 +158,7 @@ extension StoreReplica {
                 try view.lastSequence(collection)
             )
         }
-        let revoked = records.filter { !$0.isDeleted && !mayRead($0, in: collection) }
+        let revoked = try records.filter { try !$0.isDeleted && !mayRead($0, in: collection) }
             .map { record in
                 LocalChange(
                     sequence: last,

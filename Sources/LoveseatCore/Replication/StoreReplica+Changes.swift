@@ -34,7 +34,7 @@ extension StoreReplica {
         for (change, record) in candidates {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
-            guard mayRead(record, in: collection) else { continue }
+            guard try mayRead(record, in: collection) else { continue }
             read.keep(record, of: collection)
             found.append(change)
         }
@@ -103,7 +103,7 @@ extension StoreReplica {
         }
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
             // What the peer may not read is not there for it; to write it is refused when it comes.
-            guard let record, mayRead(record, in: collection) else { return .wanted(ancestors: []) }
+            guard let record, try mayRead(record, in: collection) else { return .wanted(ancestors: []) }
             let tree = record.revision == change.revision ? nil : try record.tree()
             if tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true {
                 if let remote, try record.remoteAncestor(remote) != change.revision {
@@ -148,8 +148,8 @@ extension StoreReplica {
             try proposals.map { try view.record($0.documentID, in: collection) }
         }
         return .proposalVerdicts(
-            zip(proposals, records).map { proposal, record in
-                guard let record, mayRead(record, in: collection) else { return .wanted }
+            try zip(proposals, records).map { proposal, record in
+                guard let record, try mayRead(record, in: collection) else { return .wanted }
                 if record.revision == proposal.revision { return .alreadyHere }
                 // It brings its reasons, and is answered with ours.
                 if peer == .loveseat { return .wanted }

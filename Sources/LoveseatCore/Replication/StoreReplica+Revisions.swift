@@ -79,7 +79,11 @@ extension StoreReplica {
                 isDeleted: node.isDeleted,
                 body: body
             )
-            if let access, access.access(to: revision, in: collections[index].name) < .read { return false }
+            // That a line was deleted tells nothing.
+            let isEmpty = node.isDeleted && body == .emptyObject
+            if let access, !isEmpty, access.access(to: revision, in: collections[index].name) < .read {
+                return false
+            }
             return filter?(revision, false) ?? true
         }
     }

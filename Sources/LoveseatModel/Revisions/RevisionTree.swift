@@ -66,6 +66,8 @@ package struct RevisionTree: Hashable, Sendable {
     /// How many ancestors of the current revision keep their bodies, for deltas to peers that pull. Not a part of what is
     /// stored.
     package var ancestorBodiesKept = 0
+    /// Whether what a tombstone deletes keeps its body, for access policies. Not a part of what is stored.
+    package var keepsDeletedBodies = false
     /// How many revisions of a line are kept. Not a part of what is stored.
     package var depth = maximumDepth
     /// The parts of the rule that this database leaves out, for the simulator to notice.
@@ -137,6 +139,11 @@ package struct RevisionTree: Hashable, Sendable {
             next = node.parent.flatMap { nodes[$0] }
         }
         return false
+    }
+
+    /// The revision that a tombstone deletes, if it is still here: the nearest ancestor that is alive.
+    package func deleted(by tombstone: RevisionID) -> Node? {
+        line(tombstone).lazy.compactMap { nodes[$0] }.first { !$0.isDeleted }
     }
 
     /// Whether the tree is a single line that nothing else is known of, as most documents have.

@@ -15,6 +15,7 @@ package final class WriteTransaction: ReadTransaction {
     private let blobs: BlobFiles
     private let options: DocumentStore.Options
     private let ancestorBodiesKept: Int
+    private let keepsDeletedBodies: Bool
     /// The IDs changed in each collection, in order. Only ever appended to, so that a part that fails is cut off.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
@@ -28,11 +29,13 @@ package final class WriteTransaction: ReadTransaction {
         blobs: BlobFiles,
         catalog: DocumentStore.Catalog,
         options: DocumentStore.Options,
-        ancestorBodiesKept: Int
+        ancestorBodiesKept: Int,
+        keepsDeletedBodies: Bool
     ) {
         self.blobs = blobs
         self.options = options
         self.ancestorBodiesKept = ancestorBodiesKept
+        self.keepsDeletedBodies = keepsDeletedBodies
         super.init(database: database, catalog: catalog)
     }
 
@@ -128,6 +131,7 @@ package final class WriteTransaction: ReadTransaction {
 
     private func configure(_ tree: inout RevisionTree) {
         tree.ancestorBodiesKept = ancestorBodiesKept
+        tree.keepsDeletedBodies = keepsDeletedBodies
         tree.depth = options.revisionDepth
         tree.omissions = options.omissions
     }
