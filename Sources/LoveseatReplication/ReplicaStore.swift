@@ -43,8 +43,9 @@ package enum StoreRequest: Hashable, Sendable {
     case removeAccess(collection: Int, [String])
     /// The body that a delta makes of a revision that is here (replication.md §10).
     case expandDelta(collection: Int, documentID: String, base: RevisionID, delta: [UInt8])
-    /// Which of these blobs are not here; all of them stay until the revision that needs them is stored or given up.
-    case holdBlobs([BlobDigest])
+    /// Which blobs of a received document are to be asked for: those that are not here, and those that its sender must show to
+    /// have. All of them stay until the revision that needs them is stored or given up.
+    case holdBlobs(collection: Int, documentID: String, [BlobDigest])
     case releaseBlobs([BlobDigest])
     /// Begins to receive a blob, going on with what came of it before if `resumes`.
     case beginBlob(BlobHandle, BlobDigest, resumes: Bool)
@@ -53,9 +54,10 @@ package enum StoreRequest: Hashable, Sendable {
     case cancelBlob(BlobHandle)
     /// Keeps what has come of a blob, for another connection to go on with.
     case suspendBlob(BlobHandle)
-    case blobLength(BlobDigest)
+    /// How long a blob is that the peer asks for; nil if it is not here, or the peer may not have it.
+    case blobLength(collection: Int, documentID: String?, BlobDigest)
     case readBlob(BlobDigest, offset: UInt64, count: Int)
-    case proveBlob(BlobDigest, nonce: [UInt8])
+    case proveBlob(collection: Int, BlobDigest, nonce: [UInt8])
 }
 
 /// A blob being received.

@@ -8,10 +8,6 @@ package final class PeerAccess {
     private let policy: AccessPolicy
     /// Under which name it is remembered what the peer was sent.
     let name: String
-    /// Blobs of the documents that were sent over this connection, which alone are given out. Bounded: the oldest go first.
-    private var blobs: Set<BlobDigest> = []
-    private var order: [BlobDigest] = []
-    private static let mostBlobs = 100_000
 
     package init(peer: PeerIdentity, policy: AccessPolicy) {
         self.peer = peer
@@ -33,18 +29,6 @@ package final class PeerAccess {
         )
         return min(access(to: collection), policy.decide(peer, collection, document))
     }
-
-    /// The blobs of a document go with it.
-    func give(_ body: JSONText) {
-        for reference in BlobReference.all(in: body) where blobs.insert(reference.digest).inserted {
-            order.append(reference.digest)
-        }
-        guard order.count > Self.mostBlobs else { return }
-        for digest in order.prefix(Self.mostBlobs / 2) { blobs.remove(digest) }
-        order.removeFirst(Self.mostBlobs / 2)
-    }
-
-    func mayHave(_ digest: BlobDigest) -> Bool { blobs.contains(digest) }
 }
 
 extension StoreReplica {
@@ -95,9 +79,7 @@ extension StoreReplica {
                 isDeleted: content.isDeleted,
                 body: content.body
             )
-            guard access.access(to: candidate, in: collection.name) >= .read else { return .missing }
-            access.give(content.body)
-            return revision
+            return access.access(to: candidate, in: collection.name) >= .read ? revision : .missing
         }
         let ids = zip(requests, granted).compactMap { request, revision -> String? in
             if case .found = revision { request.documentID } else { nil }

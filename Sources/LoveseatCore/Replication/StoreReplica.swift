@@ -13,6 +13,7 @@ package final class StoreReplica: ReplicaStore {
     /// What the peer may do; nil if nobody restricts it.
     let access: PeerAccess?
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
+    var shared = SharedBlobs()
     var read = RecentRecords()
     let nowMilliseconds: () -> Int64
 
@@ -93,7 +94,9 @@ package final class StoreReplica: ReplicaStore {
             }
             let sendable = try zip(requests, found).map { try copyingForHub($1, $0, in: collections[index]) }
             let told = withholding(sendable, requests, in: index)
-            return .revisions(try granting(told, requests, in: collections[index]))
+            let granted = try granting(told, requests, in: collections[index])
+            share(granted, in: index)
+            return .revisions(granted)
         case .readRevocations(let index): return try readRevocations(collections[index])
         case .forgetGrants(let index, let ids):
             try forgetGrants(ids, in: collections[index])
@@ -110,14 +113,13 @@ package final class StoreReplica: ReplicaStore {
             return .admitted(candidates.map { admits($0, isAccessRemoved: false, in: index) })
         case .removeAccess(let index, let ids): return try removeAccess(ids, in: index)
         case .expandDelta(let index, let id, let base, let delta):
-            let body = try store.readRows { try $0.record(id, in: collections[index]) }?.tree().node(base)?
-                .body
-            guard let body else { return .expanded(.unknownBase) }
+            guard let body = try readableBody(of: base, id, in: collections[index]) else {
+                return .expanded(.unknownBase)
+            }
             return .expanded(RevisionMessage.expand(delta, base: body))
-        case .holdBlobs(let digests):
+        case .holdBlobs(let index, let id, let digests):
             for digest in digests { store.blobs.pin(digest) }
-            // Who may not have a blob proves by sending it that it is the peer's own.
-            return .missingBlobs(digests.filter { !isHere($0) })
+            return .missingBlobs(try missing(digests, of: id, in: index))
         case .releaseBlobs(let digests):
             for digest in digests { store.blobs.unpin(digest) }
             return .done
@@ -131,6 +133,7 @@ package final class StoreReplica: ReplicaStore {
                 throw LoveseatError(.ioError, "the blob was given up")
             }
             _ = try writer.finish(expected: expected)
+            shared.receive(expected)
             return .done
         case .cancelBlob(let handle):
             writers.removeValue(forKey: handle)?.writer.cancel()
@@ -138,22 +141,20 @@ package final class StoreReplica: ReplicaStore {
         case .suspendBlob(let handle):
             writers.removeValue(forKey: handle)?.writer.suspend()
             return .done
-        case .blobLength(let digest): return .blobLength(isHere(digest) ? store.blobs.length(digest) : nil)
+        case .blobLength(let index, let id, let digest):
+            return .blobLength(try mayHave(digest, of: id, in: index) ? store.blobs.length(digest) : nil)
         case .readBlob(let digest, let offset, let count):
             return .blobBytes(try store.blobs.read(digest, from: offset, count: count))
-        case .proveBlob(let digest, let nonce):
-            guard isHere(digest) else { return .proof(nil) }
+        case .proveBlob(let index, let digest, let nonce):
+            guard try mayHave(digest, of: nil, in: index), store.blobs.contains(digest) else {
+                return .proof(nil)
+            }
             return .proof(try store.blobs.hash(digest, prefix: [UInt8(nonce.count)] + nonce))
         }
     }
 
-    /// Whether there is a blob, as far as the peer may know.
-    private func isHere(_ digest: BlobDigest) -> Bool {
-        store.blobs.contains(digest) && access?.mayHave(digest) ?? true
-    }
-
     private func begin(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws -> BlobStart {
-        if isHere(digest) { return .here }
+        if store.blobs.contains(digest), trustsPeer || shared.contains(digest) { return .here }
         if writers.values.contains(where: { $0.digest == digest }) { return .underWay }
         let writer = try store.blobs.writer(receiving: digest, resumes: resumes)
         writers[handle] = (digest, writer)

@@ -185,8 +185,13 @@ extension PullSession {
 
     /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
     private mutating func hold(_ key: Int, _ effects: inout [ReplicationEffect]) {
-        guard let held = incoming[key]?.held, !held.isEmpty else { return enqueue(key, &effects) }
-        effects.append(.store(.holdBlobs(held), then: .blobsHeld(collection: collection, key: key)))
+        guard let entry = incoming[key], !entry.held.isEmpty else { return enqueue(key, &effects) }
+        let hold = StoreRequest.holdBlobs(
+            collection: collection,
+            documentID: entry.revision.documentID,
+            entry.held
+        )
+        effects.append(.store(hold, then: .blobsHeld(collection: collection, key: key)))
     }
 
     /// What cannot be read now cannot be read next time either: it is done with.
