@@ -76,6 +76,8 @@ extension ConflictCase {
         if !remote.isDeleted, answer.revisionID == remote.revision, body == remote.body.canonical {
             return .remote
         }
-        return .merged(try Collection.checkedJSON(of: answer))
+        // As for an edit of the peer's version, on top of which the result goes.
+        let kept = [remote, local].first { !$0.isDeleted && $0.body.bytes.contains(word: "_attachments") }
+        return .merged(try Collection.checkedJSON(of: answer).keepingAttachments(of: kept?.body))
     }
 }

@@ -140,7 +140,8 @@ package final class WriteTransaction: ReadTransaction {
 
     /// Saves a new revision made here; nil if the condition does not hold.
     ///
-    /// `body`: canonical JSON (replication.md §3), of which the revision's digest is taken.
+    /// `body`: canonical JSON (replication.md §3), of which the revision's digest is taken. Attachments without a blob in the
+    /// body stay unless it names them.
     package func save(
         _ id: String,
         in collection: CollectionHandle,
@@ -149,22 +150,22 @@ package final class WriteTransaction: ReadTransaction {
         condition: SaveCondition
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         try requireOpen(collection)
-        let flags = rowFlags(of: body, isDeleted: isDeleted)
-        if case .lastWriteWins = condition {
-        } else if case .unchanged(since: nil) = condition {
-            if !isDeleted, let made = try insertNew(id, in: collection, body: body, flags: flags) {
-                return made
-            }
+        if case .unchanged(since: nil) = condition, !isDeleted,
+            let made = try insertNew(id, in: collection, body: body)
+        {
+            return made
         }
         guard let record = try record(id, in: collection) else {
             guard !isDeleted, condition == .lastWriteWins || condition == .unchanged(since: nil) else {
                 return nil
             }
-            return try insertNew(id, in: collection, body: body, flags: flags)
+            return try insertNew(id, in: collection, body: body)
         }
         if case .unchanged(let base) = condition {
             guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
         }
+        let body = isDeleted ? body : body.keepingAttachments(of: record.isDeleted ? nil : record.body)
+        let flags = rowFlags(of: body, isDeleted: isDeleted)
         let revision = try Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
         var tree = try tree(of: record)
         tree.insertLocal(revision, parent: record.revision, flags: flags.treeFlags, body: body)
@@ -174,9 +175,10 @@ package final class WriteTransaction: ReadTransaction {
     private func insertNew(
         _ id: String,
         in collection: CollectionHandle,
-        body: JSONText,
-        flags: RowFlags
+        body: JSONText
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
+        let body = body.keepingAttachments(of: nil)
+        let flags = rowFlags(of: body, isDeleted: false)
         let revision = try Self.revisionID(parent: nil, isDeleted: false, body: body)
         let sequence = try insertRow(
             id,
