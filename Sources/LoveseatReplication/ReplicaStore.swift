@@ -332,7 +332,7 @@ package struct IncomingRevision: Hashable, Sendable {
     /// Newest first, itself included.
     package let history: [RevisionID]
     package let isDeleted: Bool
-    package let body: JSONText
+    package private(set) var body: JSONText
     /// See ``SendableRevision/origin``.
     package var origin: RevisionID?
     /// See ``SendableRevision/knowledge``.
@@ -353,6 +353,13 @@ package struct IncomingRevision: Hashable, Sendable {
         self.isDeleted = isDeleted
         self.body = body
         self.sender = sender
+    }
+
+    /// The same with another body.
+    func with(_ body: JSONText) -> IncomingRevision {
+        var revision = self
+        revision.body = body
+        return revision
     }
 }
 

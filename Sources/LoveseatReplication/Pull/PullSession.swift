@@ -60,6 +60,11 @@ struct PullSession: Sendable {
         var startsOver = false
         /// The bytes of the blob being fetched that have come.
         var blobBytes: UInt64 = 0
+        /// The body as the peer's table of attachments has it, if the body names content that the table does not list.
+        var asListed: RevisionMessage.Content?
+
+        /// What it takes in memory.
+        var bytes: Int { revision.body.bytes.count + (asListed?.body.bytes.count ?? 0) }
     }
 
     let collection: Int
@@ -286,7 +291,7 @@ struct PullSession: Sendable {
     ) {
         guard let entry = incoming.removeValue(forKey: key) else { return }
         outdated.remove(entry.revision.documentID)
-        bufferedBytes -= entry.revision.body.bytes.count
+        bufferedBytes -= entry.bytes
         if !entry.held.isEmpty { effects.append(.store(.releaseBlobs(entry.held), then: .nothing)) }
         if let request = entry.request {
             if let error {
