@@ -203,7 +203,8 @@ public struct Collection: Sendable {
 
     // MARK: Checks
 
-    fileprivate var origin: DocumentOrigin {
+    /// What marks this collection's documents.
+    var origin: DocumentOrigin {
         DocumentOrigin(database: database.instance, collection: handle.number)
     }
 
