@@ -273,6 +273,8 @@ package enum OutgoingRevision: Hashable, Sendable {
     case obsolete(current: RevisionID)
     /// The hub has the same content under another revision.
     case same
+    /// Its body is not the one that the revision was made of.
+    case damaged
 }
 
 package struct SendableRevision: Hashable, Sendable {

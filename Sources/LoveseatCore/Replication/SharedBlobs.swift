@@ -85,12 +85,12 @@ extension StoreReplica {
         return Set(BlobReference.all(in: record.body).map(\.digest))
     }
 
-    /// The body of a revision that the peer may read, to make another one of.
+    /// The body of a revision that the peer may read, to make another one of. Not a damaged one.
     func readableBody(of revision: RevisionID, _ id: String, in collection: CollectionHandle) throws
         -> JSONText?
     {
         guard let record = try store.readRows({ try $0.record(id, in: collection) }),
-            let node = try record.tree().node(revision), let body = node.body,
+            let node = try record.tree().node(revision), let body = node.body, !node.isDamaged,
             try mayRead(record, in: collection)
         else { return nil }
         guard let access, revision != record.revision else { return body }

@@ -19,6 +19,8 @@ package struct RevisionTree: Hashable, Sendable {
         package static let pending = Flags(rawValue: 2)
         /// The body refers to blobs.
         package static let hasBlobs = Flags(rawValue: 8)
+        /// The ID was the digest of the content when the body was stored here.
+        package static let verified = Flags(rawValue: 32)
     }
 
     /// One revision.
@@ -103,6 +105,9 @@ package struct RevisionTree: Hashable, Sendable {
     package func node(_ id: RevisionID) -> Node? { nodes[id] }
 
     package func contains(_ id: RevisionID) -> Bool { nodes[id] != nil }
+
+    /// Notes that a revision's ID is the digest of its content.
+    package mutating func noteVerified(_ id: RevisionID) { nodes[id]?.flags.insert(.verified) }
 
     package func isLeaf(_ id: RevisionID) -> Bool { !nodes.values.contains { $0.parent == id } }
 

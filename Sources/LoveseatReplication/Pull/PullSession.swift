@@ -189,8 +189,18 @@ struct PullSession: Sendable {
         }
         let key = sequence.map { ExpectedKey(documentID: id, sequence: $0) }
         if let entry = key.flatMap({ meet($0) }) {
-            sequences.finish(entry.number)
             progress.finish(entry.bodySize, isDocument: false)
+            if let status = message.properties.int("error"), status >= 500 {
+                // The peer has the document, and may be able to send it another time.
+                let reason = message.properties["reason"] ?? "error \(status)"
+                let error = LoveseatError(
+                    .init(10_000 + min(status, 599)),
+                    "the peer cannot send it: \(reason)"
+                )
+                report(id, isDeleted: false, error, &effects)
+            } else {
+                sequences.finish(entry.number)
+            }
         }
         flushIfDue(&effects)
         judgeNext(&effects)

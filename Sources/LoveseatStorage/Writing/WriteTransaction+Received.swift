@@ -78,6 +78,7 @@ extension WriteTransaction {
         in collection: CollectionHandle
     ) throws {
         guard tree != before else { return }
+        let tree = verifyingNewBodies(tree, since: before)
         guard let record else {
             try store(tree, over: nil, id: id, in: collection)
             return
@@ -91,6 +92,20 @@ extension WriteTransaction {
         } else {
             try write(tree, over: record, in: collection, sequence: record.sequence)
         }
+    }
+
+    /// Notes which bodies that came, beside the current one, are those that their revisions were made of.
+    private func verifyingNewBodies(_ tree: RevisionTree, since before: RevisionTree) -> RevisionTree {
+        guard !tree.isLine else { return tree }
+        var tree = tree
+        let current = tree.current?.id
+        for node in tree.nodes.values where node.id != current && before.node(node.id)?.body == nil {
+            guard let body = node.body,
+                BodyDigest.matches(node.id, parent: node.parent, isDeleted: node.isDeleted, body: body)
+            else { continue }
+            tree.noteVerified(node.id)
+        }
+        return tree
     }
 
     /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote

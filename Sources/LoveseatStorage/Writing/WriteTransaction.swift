@@ -354,17 +354,17 @@ package final class WriteTransaction: ReadTransaction {
             }
             var flags = RowFlags(rawValue: Int64(current.flags.rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
-            // A revision that stays is not verified again, which would hide damage.
+            // A body that was here is not verified again, which would hide damage.
             let verified =
-                record?.revision == current.id
-                ? record?.flags.intersection(.verified)
+                record?.revision == current.id || flags.contains(.verified)
+                ? flags.intersection(.verified)
                 : BodyDigest.flags(
                     of: current.id,
                     parent: current.parent,
                     isDeleted: current.isDeleted,
                     body: body
                 )
-            flags.formUnion(verified ?? [])
+            flags.formUnion(verified)
             // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
             synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
             var rest = tree
