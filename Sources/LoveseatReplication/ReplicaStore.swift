@@ -18,7 +18,7 @@ package enum StoreRequest: Hashable, Sendable {
     case bindCollections([CollectionName], checkpoints: [String])
     case readChanges(collection: Int, ChangeQuery)
     /// Which of a peer's announced changes are wanted (replication.md §7.2).
-    case judgeChanges(collection: Int, [AnnouncedChange])
+    case judgeChanges(collection: Int, [AnnouncedChange], from: RevisionTree.PeerKind)
     /// Which of a peer's proposed changes would conflict (replication.md §8).
     case judgeProposals(collection: Int, [ProposedChange], from: RevisionTree.PeerKind)
     /// How to go on with a revision that a hub did not take.

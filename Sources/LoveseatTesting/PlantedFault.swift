@@ -154,7 +154,7 @@ final class FaultyReplica: ReplicaStore {
             return inner.perform(.saveCheckpoint(collection: collection, Self.advanced(json)))
         case (.skipCheckpoint, .savePeerCheckpoint(let id, let revision, let json)):
             return inner.perform(.savePeerCheckpoint(id: id, replacing: revision, Self.advanced(json)))
-        case (.claimToHaveChange, .judgeChanges(_, let changes)):
+        case (.claimToHaveChange, .judgeChanges(_, let changes, _)):
             return .changeVerdicts(changes.map { _ in .alreadyHere })
         case (.claimToHaveProposal, .judgeProposals(_, let proposals, _)):
             return .proposalVerdicts(proposals.map { _ in .alreadyHere })

@@ -94,8 +94,12 @@ extension StoreReplica {
         return .admitted(verdicts)
     }
 
-    func judge(_ changes: [AnnouncedChange], in collection: CollectionHandle) throws -> StoreAnswer {
-        var marks: [DocumentRevision] = []
+    func judge(
+        _ changes: [AnnouncedChange],
+        from peer: RevisionTree.PeerKind,
+        in collection: CollectionHandle
+    ) throws -> StoreAnswer {
+        var marks: [(DocumentRevision, isHubs: Bool)] = []
         let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
         let records = try store.readRows { view in
@@ -107,7 +111,8 @@ extension StoreReplica {
             let tree = record.revision == change.revision ? nil : try record.tree()
             if tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true {
                 if let remote, try record.remoteAncestor(remote) != change.revision {
-                    marks.append(DocumentRevision(documentID: change.documentID, revision: change.revision))
+                    let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
+                    marks.append((known, peer == .hub))
                 }
                 return .alreadyHere
             }
@@ -125,14 +130,17 @@ extension StoreReplica {
     }
 
     /// Writes down what the active side's remote is known to have.
-    func mark(_ revisions: [DocumentRevision], in collection: CollectionHandle) throws {
+    ///
+    /// `isHubs`: whether a hub announced it, and not we pushed it.
+    func mark(_ revisions: [(DocumentRevision, isHubs: Bool)], in collection: CollectionHandle) throws {
         guard let remote, !revisions.isEmpty else { return }
         try store.write { transaction in
-            for entry in revisions {
+            for (entry, isHubs) in revisions {
                 try transaction.markSynced(
                     entry.documentID,
                     revision: entry.revision,
                     remote: remote,
+                    isHubs: isHubs,
                     in: collection
                 )
             }

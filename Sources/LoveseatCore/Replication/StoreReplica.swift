@@ -74,7 +74,8 @@ package final class StoreReplica: ReplicaStore {
             )
         case .bindCollections(let names, let ids): return try bind(names, ids)
         case .readChanges(let index, let query): return try readChanges(index, query)
-        case .judgeChanges(let index, let changes): return try judge(changes, in: collections[index])
+        case .judgeChanges(let index, let changes, let peer):
+            return try judge(changes, from: peer, in: collections[index])
         case .judgeProposals(let index, let proposals, let peer):
             return try judge(proposals, from: peer, in: collections[index])
         case .meet(let index, let change, let state):
@@ -103,7 +104,7 @@ package final class StoreReplica: ReplicaStore {
             return .done
         case .insert(let index, let revisions): return try insert(revisions, in: index)
         case .markSynced(let index, let revisions):
-            try mark(revisions, in: collections[index])
+            try mark(revisions.map { ($0, false) }, in: collections[index])
             return .done
         case .listConflicts(let index, let sequence):
             let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }

@@ -193,6 +193,19 @@ extension RevisionTree {
         remotes[remote] = id
     }
 
+    /// Notes which revision a hub announced, where it is here already. If the current one is merely what the hub had before, and
+    /// the hub's live revision now is on another line, that one takes over, also if it was given up here: a hub says so when
+    /// the winner of several branches was deleted (gateway.md 56).
+    package mutating func follow(_ hub: Remote, to id: RevisionID) {
+        let (before, mark) = (current, remotes[hub])
+        note(hub, has: id)
+        guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id], node.body != nil,
+            !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
+        else { return }
+        closed.insert(original(before.id))
+        closed.remove(original(id))
+    }
+
     /// Whether a remote holds on to something else than the current revision and its ancestors.
     package func isContradicted(by remote: Remote) -> Bool {
         guard let mark = remotes[remote], let current else { return false }

@@ -90,7 +90,7 @@ extension PullSession {
         )
         effects.append(
             .store(
-                .judgeChanges(collection: collection, [change]),
+                .judgeChanges(collection: collection, [change], from: .client),
                 then: .unaskedJudged(request: request, isUrgent: arrival.isUrgent)
             )
         )

@@ -85,7 +85,7 @@ extension PullSession {
         if list.proposals.isEmpty {
             effects.append(
                 .store(
-                    .judgeChanges(collection: collection, list.changes),
+                    .judgeChanges(collection: collection, list.changes, from: peer),
                     then: .changesJudged(collection: collection, list: number)
                 )
             )

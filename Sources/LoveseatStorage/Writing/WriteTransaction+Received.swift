@@ -110,10 +110,13 @@ extension WriteTransaction {
 
     /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote
     /// contradicts what is current here.
+    ///
+    /// `isHubs`: whether the remote is a hub that announced it.
     package func markSynced(
         _ id: String,
         revision: RevisionID,
         remote: Int,
+        isHubs: Bool = false,
         in collection: CollectionHandle
     ) throws {
         let statement = try RawStatement(collection.syncedSQL, in: database)
@@ -125,7 +128,7 @@ extension WriteTransaction {
         if record.revision == revision, record.synced == remote { return }
         var tree = try tree(of: record)
         let before = tree
-        tree.note(remote, has: revision)
+        if isHubs { tree.follow(remote, to: revision) } else { tree.note(remote, has: revision) }
         tree.prune(depth: tree.depth)
         try replace(before, with: tree, over: record, id: id, in: collection)
     }
