@@ -115,6 +115,36 @@ struct BlobAccessTests {
         #expect(try ours.record("mine too") != nil && ours.record("d")?.revision == RevisionID("2-dd"))
     }
 
+    @Test func `blobs that came before a connection broke need not come again, from the same peer`() throws {
+        let (one, two) = (Self.body("one"), Self.body("two"))
+        let body = #"{"a":\#(one),"b":\#(two)}"#
+        let proven = ProvenBlobs()
+        func push(as user: String) throws -> ReplayedPeer.Line {
+            let line = try ours.passiveLine(user: user, proven: proven)
+            _ = try line.ask("proposeChanges", [:], #"[["d","1-aa",""]]"#).get()
+            try line.tell("rev", ["id": "d", "rev": "1-aa", "noconflicts": "true"], body, wantsReply: true)
+            return line
+        }
+        let broken = try push(as: "bob")
+        let asked = try #require(broken.take("getAttachment").first)
+        let first = asked.message.properties["digest"] == Self.digest("one") ? "one" : "two"
+        try broken.puppet.reply(Message(body: Array(first.utf8)), to: asked.number)
+        try broken.settle()
+        #expect(broken.take("getAttachment").count == 1)
+        // Both are asked of somebody else.
+        #expect(
+            try push(as: "eve").take("getAttachment").first?.message.properties["digest"]
+                == Self.digest(first)
+        )
+        let line = try push(as: "bob")
+        let rest = try #require(line.take("getAttachment").first)
+        #expect(rest.message.properties["digest"] == Self.digest(first == "one" ? "two" : "one"))
+        try line.puppet.reply(Message(body: Array((first == "one" ? "two" : "one").utf8)), to: rest.number)
+        try line.settle()
+        #expect(line.take("getAttachment").isEmpty)
+        #expect(try ours.record("d") != nil)
+    }
+
     @Test func `a client gives the blobs of what it pushes, and of nothing else`() throws {
         try save("d", "pushed", in: .default)
         let pulling = try ours.activeLine()

@@ -11,6 +11,7 @@ package final class PassivePeers: Sendable {
     private let usesDeltas: Bool
     private let compressionLevel: Int
     private let policy: AccessPolicy?
+    private let proven = ProvenBlobs()
     private let state = Mutex(State())
 
     private struct State {
@@ -65,7 +66,13 @@ package final class PassivePeers: Sendable {
         }
         let conversation = Conversation(
             session: ReplicationSession(passive: plan),
-            replica: StoreReplica(store: store, access: access, nowMilliseconds: { ExpirationTimer.now }),
+            replica: StoreReplica(
+                store: store,
+                peer: connection.peer,
+                access: access,
+                proven: proven,
+                nowMilliseconds: { ExpirationTimer.now }
+            ),
             store: store,
             collections: collections.map(\.handle),
             channel: connection.channel,

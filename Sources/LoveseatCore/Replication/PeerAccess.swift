@@ -12,10 +12,7 @@ package final class PeerAccess {
     package init(peer: PeerIdentity, policy: AccessPolicy) {
         self.peer = peer
         self.policy = policy
-        name =
-            peer.username.map { "user:\($0)" }
-            ?? peer.certificates.first.map { "certificate:" + Base64.encode(Hashing.sha256($0.derBytes)) }
-            ?? "address:\(peer.address)"
+        name = peer.recordName
     }
 
     func access(to collection: CollectionName) -> DocumentAccess { policy.decide(peer, collection, nil) }
@@ -28,6 +25,15 @@ package final class PeerAccess {
             body: candidate.body
         )
         return min(access(to: collection), policy.decide(peer, collection, document))
+    }
+}
+
+extension PeerIdentity {
+    /// Under which name it is remembered what the peer was sent, and has sent.
+    var recordName: String {
+        username.map { "user:\($0)" }
+            ?? certificates.first.map { "certificate:" + Base64.encode(Hashing.sha256($0.derBytes)) }
+            ?? "address:\(address)"
     }
 }
 

@@ -1,21 +1,65 @@
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
+private import Synchronization
 
-/// The blobs that both sides of a connection are known to have, or may have: those of documents that were sent over it, by
-/// collection, and those that the peer has sent itself. Bounded: the oldest go first.
-struct SharedBlobs {
-    private struct Entry: Hashable {
-        /// Nil for a blob that the peer has sent.
-        let collection: Int?
-        let digest: BlobDigest
-    }
-
+/// The last things of a kind, the oldest go first.
+private struct LastEntries<Entry: Hashable & Sendable>: Sendable {
     /// A peer asks for blobs soon after their document.
-    private static let bound = 20_000
+    private static var bound: Int { 20_000 }
 
     private var entries: Set<Entry> = []
     private var order: [Entry] = []
+
+    func contains(_ entry: Entry) -> Bool { entries.contains(entry) }
+
+    mutating func insert(_ entry: Entry) {
+        guard entries.insert(entry).inserted else { return }
+        order.append(entry)
+        guard order.count > Self.bound else { return }
+        for old in order.prefix(Self.bound / 2) { entries.remove(old) }
+        order.removeFirst(Self.bound / 2)
+    }
+}
+
+/// Which blobs peers have sent to this database. It outlives their connections, so that a document with many blobs arrives over
+/// a network that breaks again and again.
+package final class ProvenBlobs: Sendable {
+    private struct Entry: Hashable {
+        let peer: String
+        let digest: BlobDigest
+    }
+
+    private let entries = Mutex(LastEntries<Entry>())
+
+    package init() {}
+
+    func insert(_ digest: BlobDigest, from peer: String) {
+        entries.withLock { $0.insert(Entry(peer: peer, digest: digest)) }
+    }
+
+    func contains(_ digest: BlobDigest, from peer: String) -> Bool {
+        entries.withLock { $0.contains(Entry(peer: peer, digest: digest)) }
+    }
+}
+
+/// The blobs that both sides of a connection are known to have, or may have: those of documents that were sent over it, by
+/// collection, and those that the peer has sent itself.
+struct SharedBlobs {
+    private struct Entry: Hashable {
+        let collection: Int
+        let digest: BlobDigest
+    }
+
+    private var sent = LastEntries<Entry>()
+    private let proven: ProvenBlobs
+    private let peer: String
+
+    /// `peer`: under which name its blobs are remembered.
+    init(_ proven: ProvenBlobs, peer: String) {
+        self.proven = proven
+        self.peer = peer
+    }
 
     /// A document with this body goes to the peer.
     mutating func send(_ body: JSONText, in collection: Int) {
@@ -24,23 +68,17 @@ struct SharedBlobs {
 
     /// The blob itself goes to the peer.
     mutating func send(_ digest: BlobDigest, in collection: Int) {
-        remember(Entry(collection: collection, digest: digest))
+        sent.insert(Entry(collection: collection, digest: digest))
     }
 
     /// The peer has sent the blob, so that it is no secret for it.
-    mutating func receive(_ digest: BlobDigest) { remember(Entry(collection: nil, digest: digest)) }
+    func receive(_ digest: BlobDigest) { proven.insert(digest, from: peer) }
 
-    func contains(_ digest: BlobDigest, in collection: Int? = nil) -> Bool {
-        entries.contains(Entry(collection: nil, digest: digest))
-            || (collection != nil && entries.contains(Entry(collection: collection, digest: digest)))
-    }
+    /// Whether the peer has sent the blob.
+    func contains(_ digest: BlobDigest) -> Bool { proven.contains(digest, from: peer) }
 
-    private mutating func remember(_ entry: Entry) {
-        guard entries.insert(entry).inserted else { return }
-        order.append(entry)
-        guard order.count > Self.bound else { return }
-        for old in order.prefix(Self.bound / 2) { entries.remove(old) }
-        order.removeFirst(Self.bound / 2)
+    func contains(_ digest: BlobDigest, in collection: Int) -> Bool {
+        contains(digest) || sent.contains(Entry(collection: collection, digest: digest))
     }
 }
 

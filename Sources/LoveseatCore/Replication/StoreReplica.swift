@@ -13,7 +13,7 @@ package final class StoreReplica: ReplicaStore {
     /// What the peer may do; nil if nobody restricts it.
     let access: PeerAccess?
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
-    var shared = SharedBlobs()
+    var shared: SharedBlobs
     var read = RecentRecords()
     let nowMilliseconds: () -> Int64
 
@@ -30,6 +30,7 @@ package final class StoreReplica: ReplicaStore {
     ) {
         self.rules = rules
         access = nil
+        shared = SharedBlobs(ProvenBlobs(), peer: "")
         self.store = store
         self.collections = collections
         self.checkpointIDs = checkpointIDs
@@ -38,13 +39,18 @@ package final class StoreReplica: ReplicaStore {
     }
 
     /// For the passive side, which learns from its peer which collections to serve.
+    ///
+    /// `proven`: what this peer and others have sent over other connections.
     package init(
         store: DocumentStore,
+        peer: PeerIdentity = PeerIdentity(),
         access: PeerAccess? = nil,
+        proven: ProvenBlobs = ProvenBlobs(),
         nowMilliseconds: @escaping () -> Int64
     ) {
         self.store = store
         self.access = access
+        shared = SharedBlobs(proven, peer: peer.recordName)
         self.nowMilliseconds = nowMilliseconds
         (collections, checkpointIDs, remote, rules) = ([], [], nil, [])
     }
