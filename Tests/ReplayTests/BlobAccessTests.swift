@@ -6,7 +6,7 @@ import LoveseatStorage
 import LoveseatTesting
 import Testing
 
-/// Whom blobs go to, and what a peer has to show to refer to one.
+/// Which peers get a blob, and what a peer has to show to refer to one.
 struct BlobAccessTests {
     private let ours: ReplayedPeer
     private let hidden: CollectionName
@@ -96,7 +96,7 @@ struct BlobAccessTests {
         try push("mine", "1-bb", over: nil, "in hidden")
         let asked = try #require(line.take("getAttachment").first)
         #expect(asked.message.properties["digest"] == Self.digest("in hidden"))
-        // Who only knows the digest gets nothing by it.
+        // A peer that only knows the digest gets nothing by it.
         try line.puppet.reply(Message(body: Array("a guess".utf8)), to: asked.number)
         try line.settle()
         #expect(try ours.record("mine") == nil)

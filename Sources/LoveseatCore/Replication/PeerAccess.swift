@@ -43,7 +43,7 @@ extension StoreReplica {
     func mayRead(_ record: DocumentRecord, in collection: CollectionHandle) throws -> Bool {
         guard let access else { return true }
         if try access.access(to: judged(record), in: collection.name) >= .read { return true }
-        // Who was sent a document hears that it was deleted, and nothing else.
+        // A peer that was sent a document is told of its deletion, and of nothing else.
         guard record.isDeleted, record.body == .emptyObject, access.access(to: collection.name) >= .read
         else {
             return false
@@ -109,7 +109,7 @@ extension StoreReplica {
                 isDeleted: revision.isDeleted,
                 body: revision.body
             )
-            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by. Whoever may
+            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by. A peer that may
             // write what was deleted may make it anew.
             let current = try record.map { access.access(to: try judged($0), in: collection.name) }
             let next =
