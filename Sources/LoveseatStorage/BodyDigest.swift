@@ -34,7 +34,7 @@ extension RevisionTree.Node {
     package var isDamaged: Bool {
         guard flags.contains(.verified), let body else { return false }
         // Without its parent a revision cannot be checked any more.
-        guard id.generation == (parent?.generation ?? 0) + 1 else { return false }
+        guard id.generation - 1 == parent?.generation ?? 0 else { return false }
         return !BodyDigest.matches(id, parent: parent, isDeleted: isDeleted, body: body)
     }
 }

@@ -81,6 +81,7 @@ extension RevisionTree {
         if let knowledge = arrival.knowledge { try merge(knowledge) }
         if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id, arrival) {
             closed.insert(original(before.id))
+            if arrival.sender == .hub, !arrival.flags.contains(.deleted) { closed.remove(original(id)) }
         }
         releasePending()
         let isPending = arrival.asksResolver && isNew && holdBack(id, against: before)

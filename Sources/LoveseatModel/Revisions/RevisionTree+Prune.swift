@@ -66,7 +66,10 @@ extension RevisionTree {
         let marked = Set(remotes.values)
         let bases = pendingBases.union(deltaBases).union(deletedBodies(candidates))
         for (id, node) in nodes where node.body != nil && !node.flags.contains(.pending) {
-            if !candidates.contains(id), !marked.contains(id), !bases.contains(id) { nodes[id]?.body = nil }
+            guard !candidates.contains(id), !marked.contains(id), !bases.contains(id) else { continue }
+            nodes[id]?.body = nil
+            // The same body may come again in another spelling.
+            nodes[id]?.flags.remove(.verified)
         }
     }
 
