@@ -43,8 +43,9 @@ package enum StoreRequest: Hashable, Sendable {
     case removeAccess(collection: Int, [String])
     /// The body that a delta makes of a revision that is here (replication.md §10).
     case expandDelta(collection: Int, documentID: String, base: RevisionID, delta: [UInt8])
-    /// Which of these blobs are not here; all of them stay until the revision that needs them is stored or given up.
-    case holdBlobs([BlobDigest])
+    /// Which blobs of a received document are to be asked for: those that are not here, and those that its sender must show to
+    /// have. All of them stay until the revision that needs them is stored or given up.
+    case holdBlobs(collection: Int, documentID: String, [BlobDigest])
     case releaseBlobs([BlobDigest])
     /// Begins to receive a blob, going on with what came of it before if `resumes`.
     case beginBlob(BlobHandle, BlobDigest, resumes: Bool)
@@ -53,9 +54,10 @@ package enum StoreRequest: Hashable, Sendable {
     case cancelBlob(BlobHandle)
     /// Keeps what has come of a blob, for another connection to go on with.
     case suspendBlob(BlobHandle)
-    case blobLength(BlobDigest)
+    /// How long a blob is that the peer asks for; nil if it is not here, or the peer may not have it.
+    case blobLength(collection: Int, documentID: String?, BlobDigest)
     case readBlob(BlobDigest, offset: UInt64, count: Int)
-    case proveBlob(BlobDigest, nonce: [UInt8])
+    case proveBlob(collection: Int, BlobDigest, nonce: [UInt8])
 }
 
 /// A blob being received.
@@ -275,6 +277,8 @@ package enum OutgoingRevision: Hashable, Sendable {
     case obsolete(current: RevisionID)
     /// The hub has the same content under another revision.
     case same
+    /// Its body is not the one that the revision was made of.
+    case damaged
 }
 
 package struct SendableRevision: Hashable, Sendable {
@@ -334,7 +338,7 @@ package struct IncomingRevision: Hashable, Sendable {
     /// Newest first, itself included.
     package let history: [RevisionID]
     package let isDeleted: Bool
-    package let body: JSONText
+    package private(set) var body: JSONText
     /// See ``SendableRevision/origin``.
     package var origin: RevisionID?
     /// See ``SendableRevision/knowledge``.
@@ -355,6 +359,13 @@ package struct IncomingRevision: Hashable, Sendable {
         self.isDeleted = isDeleted
         self.body = body
         self.sender = sender
+    }
+
+    /// The same with another body.
+    func with(_ body: JSONText) -> IncomingRevision {
+        var revision = self
+        revision.body = body
+        return revision
     }
 }
 

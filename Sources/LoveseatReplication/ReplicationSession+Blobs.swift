@@ -5,14 +5,19 @@ import LoveseatModel
 extension ReplicationSession {
     mutating func getAttachment(_ message: Message, number: UInt64) {
         do throws(ReplyError) {
-            _ = try collection(of: message)
+            let index = try collection(of: message)
             guard let digest = message.properties["digest"].flatMap({ BlobDigest($0) }) else {
                 throw ReplyError("LiteCore", 9, "invalid blob digest")
             }
             guard waitingBlobReads.count < tuning.blobsWaiting else {
                 throw ReplyError("HTTP", 503, "too many blobs are waiting to be sent")
             }
-            var read = BlobRead(digest: digest, isCompressed: message.properties.bool("compress"))
+            var read = BlobRead(
+                collection: index,
+                documentID: message.properties["docID"],
+                digest: digest,
+                isCompressed: message.properties.bool("compress")
+            )
             read.offset = message.properties[ProtocolExtensions.blobOffset].flatMap { UInt64($0) } ?? 0
             blobReads[number] = read
             waitingBlobReads.append(number)
@@ -25,7 +30,12 @@ extension ReplicationSession {
         while blobReads.count - waitingBlobReads.count < tuning.blobsSending, !waitingBlobReads.isEmpty {
             let number = waitingBlobReads.removeFirst()
             guard let read = blobReads[number] else { continue }
-            effects.append(.store(.blobLength(read.digest), then: .blobFound(request: number)))
+            let find = StoreRequest.blobLength(
+                collection: read.collection,
+                documentID: read.documentID,
+                read.digest
+            )
+            effects.append(.store(find, then: .blobFound(request: number)))
         }
     }
 
@@ -35,13 +45,21 @@ extension ReplicationSession {
     }
 
     mutating func proveAttachment(_ message: Message, number: UInt64) {
-        guard let digest = message.properties["digest"].flatMap({ BlobDigest($0) }) else {
-            return refuse(message, number, ReplyError("LiteCore", 9, "invalid blob digest"))
-        }
-        guard (1...255).contains(message.body.count) else {
-            return refuse(message, number, ReplyError("BLIP", 400, "invalid nonce"))
-        }
-        effects.append(.store(.proveBlob(digest, nonce: message.body), then: .proven(request: number)))
+        do throws(ReplyError) {
+            let index = try collection(of: message)
+            guard let digest = message.properties["digest"].flatMap({ BlobDigest($0) }) else {
+                throw ReplyError("LiteCore", 9, "invalid blob digest")
+            }
+            guard (1...255).contains(message.body.count) else {
+                throw ReplyError("BLIP", 400, "invalid nonce")
+            }
+            effects.append(
+                .store(
+                    .proveBlob(collection: index, digest, nonce: message.body),
+                    then: .proven(request: number)
+                )
+            )
+        } catch { refuse(message, number, error) }
     }
 
     mutating func blobFound(_ request: UInt64, _ length: UInt64?) {

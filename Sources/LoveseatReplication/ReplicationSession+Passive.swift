@@ -29,6 +29,8 @@ extension ReplicationSession {
             }
         case "changes":
             receiving(message, number) {
+                // What the peer took before it said this must not be held against it.
+                $0.collections[$1].push?.flushMarks(&$0.effects)
                 $0.collections[$1].pull.changes(message, request: number, &$0.effects)
             }
         case "proposeChanges":

@@ -144,6 +144,9 @@ package struct ReplicationSession: Sendable {
 
     /// A blob being sent.
     struct BlobRead: Sendable {
+        let collection: Int
+        /// Nil if the peer does not say for which document.
+        let documentID: String?
         let digest: BlobDigest
         let isCompressed: Bool
         var offset: UInt64 = 0

@@ -42,6 +42,16 @@ enum BodyDigest {
     }
 }
 
+extension RevisionTree.Node {
+    /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
+    package var isDamaged: Bool {
+        guard flags.contains(.verified), let body else { return false }
+        // Without its parent a revision cannot be checked any more.
+        guard id.generation - 1 == parent?.generation ?? 0 else { return false }
+        return !BodyDigest.matches(id, parent: parent, isDeleted: isDeleted, body: body)
+    }
+}
+
 extension DocumentRecord {
     /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
     ///

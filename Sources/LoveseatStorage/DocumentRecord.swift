@@ -40,6 +40,7 @@ package struct DocumentRecord: Sendable {
             let node = RevisionTree.Node(id: revision, parent: nil, flags: flags.treeFlags, body: body)
             tree = RevisionTree(nodes: [node], remotes: [:])
         }
+        if flags.contains(.verified) { tree.noteVerified(revision) }
         if synced != 0 { tree.note(synced, has: revision) }
         return tree
     }

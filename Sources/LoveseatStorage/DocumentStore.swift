@@ -43,6 +43,7 @@ package final class DocumentStore: Sendable {
     private let lock: FolderLock?
     private let options: Options
     private let ancestorBodiesKept: Atomic<Int>
+    private let keepsDeletedBodies: Atomic<Bool>
     private let syncsFully: Atomic<Bool>
     package let blobs: BlobFiles
     package let changes = ChangeHub()
@@ -266,6 +267,7 @@ package final class DocumentStore: Sendable {
         self.options = options
         ancestorBodiesKept = Atomic(options.ancestorBodiesKept)
         syncsFully = Atomic(options.fullSync)
+        keepsDeletedBodies = Atomic(try writer.unsafeRead { try Self.keepsDeletedBodies($0) })
         self.writer = writer
         self.snapshots = snapshots
         self.rows = rows
@@ -284,6 +286,26 @@ package final class DocumentStore: Sendable {
         guard options.fullSync, !isFullSync else { return }
         try Self.wrapping { try maintain { try $0.execute(sql: "PRAGMA synchronous = FULL") } }
         syncsFully.store(true, ordering: .releasing)
+    }
+
+    private static let deletedBodiesKey = "deleted_bodies"
+
+    private static func keepsDeletedBodies(_ db: Database) throws -> Bool {
+        let sql = "SELECT value FROM info WHERE key = ?"
+        return try Bool.fetchOne(db, sql: sql, arguments: [deletedBodiesKey]) ?? false
+    }
+
+    /// Keeps the body of what is deleted from now on, also when the database is opened again: an access policy judges a
+    /// tombstone by it.
+    package func keepDeletedBodies() throws {
+        guard !keepsDeletedBodies.load(ordering: .relaxed) else { return }
+        try write {
+            try $0.database.execute(
+                sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, 1)",
+                arguments: [Self.deletedBodiesKey]
+            )
+        }
+        keepsDeletedBodies.store(true, ordering: .relaxed)
     }
 
     /// Closes every connection. Waits for transactions under way.
@@ -338,7 +360,8 @@ package final class DocumentStore: Sendable {
                 blobs: blobs,
                 catalog: start,
                 options: options,
-                ancestorBodiesKept: ancestorBodiesKept.load(ordering: .relaxed)
+                ancestorBodiesKept: ancestorBodiesKept.load(ordering: .relaxed),
+                keepsDeletedBodies: keepsDeletedBodies.load(ordering: .relaxed)
             )
             writing.withLock { $0.value = transaction }
             defer {

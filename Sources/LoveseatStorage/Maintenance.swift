@@ -74,6 +74,10 @@ extension DocumentStore {
             if record.isDamaged(parent: tree.node(record.revision)?.parent) {
                 problems.append("the body is not the one that revision \(record.revision) was made of")
             }
+            for node in tree.nodes.values.sorted(by: { $0.id > $1.id })
+            where node.id != record.revision && node.isDamaged {
+                problems.append("the body kept of revision \(node.id) is not the one that it was made of")
+            }
             if tree.current?.id != record.revision {
                 problems.append("the row's revision is not the tree's current one")
             }

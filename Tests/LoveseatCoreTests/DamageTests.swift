@@ -21,15 +21,31 @@ struct DamageTests {
         try data.write(to: URL(filePath: file(database)))
     }
 
-    private func push(_ near: Database, _ far: Database) async throws {
+    private func replicator(_ near: Database, _ far: Database, _ type: ReplicatorType) throws -> Replicator {
         var configuration = ReplicatorConfiguration(
             collections: [try near.defaultCollection()],
             target: DatabaseEndpoint(database: far)
         )
-        configuration.replicatorType = .push
-        let replicator = Replicator(configuration)
+        configuration.replicatorType = type
+        return Replicator(configuration)
+    }
+
+    /// Replicates, and returns the errors of documents.
+    @discardableResult
+    private func run(_ replicator: Replicator) async -> [String: LoveseatError] {
+        let events = replicator.documentReplications
         replicator.start()
+        var errors: [String: LoveseatError] = [:]
+        for await event in events {
+            for document in event.documents { errors[document.id] = document.error }
+        }
         #expect(await replicator.waitUntilStopped().error == nil)
+        return errors
+    }
+
+    @discardableResult
+    private func push(_ near: Database, _ far: Database) async throws -> [String: LoveseatError] {
+        await run(try replicator(near, far, .push))
     }
 
     @Test func `a flipped byte in a body is found, and the document is not sent on`() async throws {
@@ -55,8 +71,72 @@ struct DamageTests {
         #expect(error?.code == .corruptData)
         #expect(error?.message.hasPrefix("2 problems") == true)
         let far = try scratch.database("far")
-        try await push(damaged, far)
+        // They are failed and pending until they are repaired, each time.
+        for _ in 0..<2 {
+            let errors = try await push(damaged, far)
+            #expect(
+                errors.mapValues(\.code) == ["new": .corruptRevisionData, "edited": .corruptRevisionData]
+            )
+            #expect(errors["new"]?.message.contains("damaged") == true)
+            let pending = try replicator(damaged, far, .push)
+                .pendingDocumentIds(collection: damaged.defaultCollection())
+            #expect(pending == ["new", "edited"])
+        }
         #expect(try Set(far.defaultCollection().contents().keys) == ["good"])
+        // And a peer that asks for them is told why it does not get them, each time.
+        let asking = try scratch.database("asking")
+        for _ in 0..<2 {
+            let errors = await run(try replicator(asking, damaged, .pull))
+            #expect(errors.mapValues(\.code) == ["new": .init(10500), "edited": .init(10500)])
+            #expect(errors["new"]?.message.contains("damaged") == true)
+        }
+        #expect(try Set(asking.defaultCollection().contents().keys) == ["good"])
+        // Repaired, it goes.
+        try damaged.defaultCollection().save(Document(id: "new", ["city": "Paris"]))
+        #expect(try await push(damaged, far).keys.sorted() == ["edited"])
+        #expect(await run(try replicator(asking, damaged, .pull)).keys.sorted() == ["edited"])
+        #expect(try asking.defaultCollection().document(id: "new")?["city"] == "Paris")
+    }
+
+    @Test func `bodies that are kept beside the current one are checked too, and nothing is built on damage`()
+        async throws
+    {
+        var config = scratch.config
+        config.enableDeltaSync = true
+        let near = try Database(name: "near", config: config)
+        let far = try Database(name: "far", config: config)
+        let filling = JSONValue.string(String(repeating: "x", count: 400))
+        // An earlier revision, and one that waits for a resolver.
+        var document = Document(id: "d", ["city": "Lisbon", "filling": filling])
+        try near.defaultCollection().save(&document)
+        try await push(near, far)
+        document["n"] = 2
+        document["city"] = "Porto"
+        try near.defaultCollection().save(&document)
+        try near.defaultCollection().save(Document(id: "c", ["city": "Bergen"]))
+        try far.defaultCollection().save(Document(id: "c", ["city": "Odense"]))
+        let pulling = try replicator(near, far, .pull)
+        var configuration = pulling.config
+        struct Undecided: Error {}
+        configuration.collections[0].conflictResolver = ConflictResolver.custom { _ in throw Undecided() }
+        #expect(await run(Replicator(configuration)).keys.sorted() == ["c"])
+        try near.performMaintenance(type: .integrityCheck)
+        try await near.close()
+        try change("Lisbon", to: "Lisbom", in: "near")
+        try change("Odense", to: "Odensa", in: "near")
+        let damaged = try Database(name: "near", config: config)
+        let error = #expect(throws: LoveseatError.self) {
+            try damaged.performMaintenance(type: .integrityCheck)
+        }
+        #expect(error?.message.hasPrefix("2 problems") == true, "\(error?.message ?? "")")
+        // The difference to a damaged body would make another document at the peer.
+        try await push(damaged, far)
+        #expect(try far.defaultCollection().document(id: "d")?["city"] == "Porto")
+        // Also after the damaged one stood by for another edit.
+        document = try #require(try damaged.defaultCollection().document(id: "d"))
+        document["n"] = 3
+        try damaged.defaultCollection().save(document)
+        expectError(.corruptData) { try damaged.performMaintenance(type: .integrityCheck) }
     }
 
     @Test func `a pulled body is checked where its revision is a digest, and left alone where it is not`()

@@ -100,7 +100,8 @@ import Testing
         try there.save(Document(id: "d", ["blobs": .array(blobs.map(\.json))]))
         let (client, peers, end) = serve()
         try await client.ask(
-            blobs.map { ["Profile": "getAttachment", "digest": $0.digest.text] }.map { Message($0) }
+            blobs.map { ["Profile": "getAttachment", "digest": $0.digest.text, "docID": "d"] }
+                .map { Message($0) }
         )
         for (index, answer) in await client.answers.sorted(by: { $0.key < $1.key }).map(\.value).enumerated()
         {

@@ -187,10 +187,12 @@ import Testing
         try there.save(Document(id: id, ["theirs": 2]))
     }
 
-    @Test(arguments: ["throws", "sleeps", "renames", "invents"])
+    @Test(arguments: ["throws", "sleeps", "renames", "strays", "invents"])
     func `a resolver that fails leaves the conflict for the next start`(_ how: String) async throws {
         try conflict()
         try there.save(Document(id: "other", ["n": 1]))
+        let elsewhere = try near.createCollection(name: "elsewhere")
+        try elsewhere.save(Document(id: "d", ["n": 1]))
         struct Undecided: Error {}
         var configuration = replicator { entry in
             entry.conflictResolver = ConflictResolver.custom { conflict in
@@ -200,6 +202,7 @@ import Testing
                     // Deaf to being cancelled.
                     await Task.detached { try? await Task.sleep(for: .seconds(3)) }.value
                     return conflict.localDocument
+                case "strays": return try elsewhere.document(id: "d")
                 case "renames": return Document(id: "another", ["n": 1])
                 default:
                     let digest = BlobDigest("sha1-98vD6/8luAXGlAAAAAAAAAAAAAA=")

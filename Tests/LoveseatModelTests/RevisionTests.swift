@@ -91,6 +91,27 @@ private func rev(_ text: String) -> RevisionID {
         #expect(tree.current?.id == rev("5-ee"))
     }
 
+    @Test func `what a hub goes back to stands again, also if it was given up and forgotten here`() throws {
+        var tree = RevisionTree()
+        let branches = (0..<40).map { "2-\(String($0 + 16, radix: 16))" }
+        for branch in branches {
+            _ = try tree.insert(arrival([branch, "1-aa"], from: .hub, remote: 1))
+            #expect(tree.current?.id == rev(branch))
+        }
+        tree.insertLocal(rev("3-dd"), parent: rev(branches[39]), flags: [], body: body("d"))
+        tree.note(1, has: rev("3-dd"))
+        #expect(!tree.contains(rev(branches[0])) && tree.closed.contains(rev(branches[0])))
+        _ = try tree.insert(arrival([branches[0], "1-aa"], from: .hub, remote: 1))
+        #expect(tree.current?.id == rev(branches[0]))
+        // One that is remembered.
+        tree.follow(1, to: rev(branches[38]))
+        #expect(tree.current?.id == rev(branches[38]))
+        // What was edited here since, and the hub has not got, is no repetition.
+        tree.insertLocal(rev("3-ee"), parent: rev(branches[38]), flags: [], body: body("e"))
+        tree.follow(1, to: rev(branches[37]))
+        #expect(tree.current?.id == rev("3-ee"))
+    }
+
     @Test func `a client's revision must descend from the current one`() throws {
         var tree = try tree([["2-bb", "1-aa"]])
         for history in [["2-cc", "1-aa"], ["1-cc"]] {

@@ -211,15 +211,22 @@ struct AccessPolicyTests {
                     peer: .client
                 )
             }
-            #expect(replica.perform(.blobLength(blob.digest)) == .blobLength(nil))
+            let ask = StoreRequest.blobLength(collection: 0, documentID: nil, blob.digest)
+            #expect(replica.perform(ask) == .blobLength(nil))
+            // Of a document that it may read it may ask for the blob without having been sent it.
+            let named = StoreRequest.blobLength(collection: 0, documentID: "secret", blob.digest)
+            #expect(replica.perform(named) == .blobLength(isGiven ? 7 : nil))
             _ = replica.perform(.readRevisions(collection: 0, requests))
-            #expect(replica.perform(.blobLength(blob.digest)) == .blobLength(isGiven ? 7 : nil))
-            // Who pushes a document that refers to it has to send it.
-            #expect(replica.perform(.holdBlobs([blob.digest])) == .missingBlobs(isGiven ? [] : [blob.digest]))
+            #expect(replica.perform(ask) == .blobLength(isGiven ? 7 : nil))
+            // A peer that pushes a document that refers to it has to send it.
+            let hold = StoreRequest.holdBlobs(collection: 0, documentID: "new", [blob.digest])
+            #expect(replica.perform(hold) == .missingBlobs(isGiven ? [] : [blob.digest]))
             _ = replica.perform(.releaseBlobs([blob.digest]))
-            guard case .proof(let proof) = replica.perform(.proveBlob(blob.digest, nonce: [1])) else {
-                return
-            }
+            guard
+                case .proof(let proof) = replica.perform(
+                    .proveBlob(collection: 0, blob.digest, nonce: [1])
+                )
+            else { return }
             #expect((proof != nil) == isGiven)
         }
     }

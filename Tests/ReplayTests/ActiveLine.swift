@@ -89,13 +89,22 @@ func code(_ result: Result<Message, ReplyError>) -> String {
 
 extension ReplayedPeer {
     /// A passive session, asked in the form of 2.x.
-    func passiveLine(_ change: (inout PassivePlan) -> Void = { _ in }) throws -> Line {
+    func passiveLine(
+        user: String = "bob",
+        proven: ProvenBlobs = ProvenBlobs(),
+        _ change: (inout PassivePlan) -> Void = { _ in }
+    ) throws -> Line {
         _ = try collection(.default)
         var plan = PassivePlan(collections: [.default])
         change(&plan)
         let line = Line(
             ReplicationSession(passive: plan),
-            StoreReplica(store: store, nowMilliseconds: { 0 }),
+            StoreReplica(
+                store: store,
+                peer: PeerIdentity(username: user),
+                proven: proven,
+                nowMilliseconds: { 0 }
+            ),
             resolve: { _ in nil }
         )
         try line.connect(.mobile3)

@@ -24,10 +24,17 @@ struct AttachmentTests {
     }
 
     /// Has a document arrive with this body, and its blobs when they are asked for; returns what is stored.
-    private func pull(_ body: String, blobs: [String]) throws -> (stored: String?, asked: [String?]) {
+    private func pull(
+        _ body: String,
+        blobs: [String],
+        revision: String = "1-aa",
+        history: String? = nil
+    ) throws -> (stored: String?, asked: [String?]) {
         let line = try ours.activeLine()
-        _ = try line.ask("changes", [:], #"[[1,"d","1-aa"]]"#).get()
-        try line.tell("rev", ["id": "d", "rev": "1-aa", "sequence": "1"], body)
+        _ = try line.ask("changes", [:], #"[[1,"d","\#(revision)"]]"#).get()
+        var properties: MessageProperties = ["id": "d", "rev": revision, "sequence": "1"]
+        properties["history"] = history
+        try line.tell("rev", properties, body)
         var asked: [String?] = []
         var requests = line.take("getAttachment")
         while !requests.isEmpty {
@@ -128,6 +135,28 @@ struct AttachmentTests {
         #expect(
             stored == #"{"files":[{"img":{"@type":"blob","digest":"\#(Self.digest("new"))","alt":"x"}}]}"#
         )
+    }
+
+    @Test func `a blob that goes back to earlier bytes has those, whatever the table says`() throws {
+        let table = #"{"blob_/note":{"digest":"\#(Self.digest("second"))","revpos":2,"stub":true}}"#
+        let body = #"{"note":\#(Self.blob("first")),"_attachments":\#(table)}"#
+        // The same with an entry of this very revision is a replacement by REST.
+        for (revpos, content) in [(2, "first"), (3, "second")] {
+            let tests = Self(try ReplayedPeer())
+            let (stored, asked) = try tests.pull(
+                body.replacing(#""revpos":2"#, with: #""revpos":\#(revpos)"#),
+                blobs: ["first", "second"],
+                revision: "3-cc",
+                history: "2-bb,1-aa"
+            )
+            #expect(asked == [Self.digest(content).text])
+            #expect(stored?.contains(Self.digest(content).text) == true, "\(revpos)")
+        }
+        // A gateway that does not have the body's bytes can give those of the table only.
+        let tests = Self(try ReplayedPeer())
+        let (stored, asked) = try tests.pull(body, blobs: ["second"], revision: "3-cc", history: "2-bb,1-aa")
+        #expect(asked == [Self.digest("first").text, Self.digest("second").text])
+        #expect(stored?.contains(Self.digest("second").text) == true)
     }
 
     @Test func `keys that look alike stay apart in a body with blobs`() throws {

@@ -208,12 +208,14 @@ struct PassiveChecklistTests {
         throws
     {
         try ours.addBlob(Array("Hello, World!".utf8))
-        let line = try agreedLine()
         let digest = "sha1-CgqfKmdylCVXq1NV12r0Qvj2XgE="
+        let body = #"{"b":{"@type":"blob","digest":"\#(digest)"}}"#
+        try ours.seed(Message(["id": "d", "rev": "1-aa"], body: Array(body.utf8)), in: .default)
+        let line = try agreedLine()
         for (compress, isCompressed) in [("true", true), ("false", false)] {
             let blob = try line.ask(
                 "getAttachment",
-                ["collection": "0", "digest": digest, "compress": compress],
+                ["collection": "0", "docID": "d", "digest": digest, "compress": compress],
                 ""
             ).get()
             #expect(blob.body == Array("Hello, World!".utf8) && blob.isCompressed == isCompressed)

@@ -99,6 +99,12 @@ final class ReplayedPeer {
             try settle()
         }
 
+        /// Something was saved here.
+        func localChange() throws {
+            perform(peer.localChange(0))
+            try settle()
+        }
+
         /// Has the puppet ask something; `tag` names the answer.
         func ask(_ message: Message, tag: UInt64) throws {
             try puppet.send(message, tag: message.noReply ? nil : tag)

@@ -7,10 +7,15 @@ struct Pending: AsyncParsableCommand {
         discussion: """
             Says what this database knows, and does not ask the peer. Give the same --collections, --doc-ids and --filter as to \
             `push` or `sync`.
+
+            A document that the peer refused with 403 is not pending: it is sent again when it changes, or with --reset. --refused \
+            lists those, each with the peer's reason.
             """
     )
     @OptionGroup var argument: DatabaseArgument
     @OptionGroup var peer: PeerOptions
+    @Flag(help: "The documents that the peer refused, instead.")
+    var refused = false
     @Flag(help: "As JSON, one object a line.")
     var json = false
 
@@ -20,6 +25,10 @@ struct Pending: AsyncParsableCommand {
         let replicator = Replicator(configuration)
         for entry in configuration.collections {
             let name = entry.collection.fullName
+            guard !refused else {
+                try printRefused(try replicator.refusedDocuments(collection: entry.collection), of: name)
+                continue
+            }
             for id in try replicator.pendingDocumentIds(collection: entry.collection).sorted() {
                 if json {
                     try Output.standard.line(["collection": .string(name), "id": .string(id)])
@@ -29,6 +38,18 @@ struct Pending: AsyncParsableCommand {
             }
         }
         try await database.close()
+    }
+
+    private func printRefused(_ refused: [String: LoveseatError], of name: String) throws {
+        for (id, error) in refused.sorted(by: { $0.key < $1.key }) {
+            if json {
+                try Output.standard.line([
+                    "collection": .string(name), "id": .string(id), "error": .string(error.message),
+                ])
+            } else {
+                try Output.standard.fields(name, id, error.message)
+            }
+        }
     }
 }
 
@@ -124,7 +145,10 @@ extension DocumentStanding {
         case .inConflict: "its conflict waits to be resolved; `sync` does that, and sends the result"
         case .notListed: "it is not among the documents of --doc-ids"
         case .filtered: "the filter keeps it here"
-        case .refused(let error): "the current revision was not taken: \(error.message)"
+        case .refused(let error) where error.code == .httpForbidden:
+            "the peer refused the current revision: \(error.message); it is sent again when it changes, or with --reset"
+        case .refused(let error):
+            "the last attempt to push it failed: \(error.message); `push` or `sync` tries again"
         case .notPushed: "only pulling was asked for"
         case .expired: "its time is up, and it is about to be purged"
         case .passedOver: "it was looked at before and not pushed; change it, or use --reset"

@@ -74,7 +74,8 @@ struct SyncOptions: ParsableArguments {
         for await status in replicator.statuses { bar.show(status) }
         bar.end()
         let status = await replicator.waitUntilStopped()
-        let counts = await counting.value
+        var counts = await counting.value
+        if type != .pull { counts.refusedEarlier = max(0, try Self.refused(replicator) - counts.refused) }
         try await database.close()
         try summarize(counts, status, seconds: bar.seconds)
         if let error = status.error { throw advised(error) }
@@ -101,6 +102,17 @@ struct SyncOptions: ParsableArguments {
         var excluded = 0
         /// Documents that the peer took away.
         var takenAway = 0
+        /// Documents that the peer refused with 403 in this run, which are among the failed ones.
+        var refused = 0
+        /// Those that it refused in earlier runs, and was not sent again.
+        var refusedEarlier = 0
+    }
+
+    /// How many documents the peer has refused.
+    private static func refused(_ replicator: Replicator) throws -> Int {
+        try replicator.config.collections.reduce(0) {
+            $0 + (try replicator.refusedDocuments(collection: $1.collection)).count
+        }
     }
 
     private static func report(_ events: Feed<DocumentReplication>) async -> Counts {
@@ -112,6 +124,7 @@ struct SyncOptions: ParsableArguments {
                     counts.excluded += 1
                 } else if let error = document.error {
                     counts.failed += 1
+                    if event.isPush, error.code == .httpForbidden { counts.refused += 1 }
                     let verb = event.isPush ? "push" : "pull"
                     Output.remark(
                         "loveseat: cannot \(verb) \(document.scope).\(document.collection)/\(document.id): \(error.message)"
@@ -133,7 +146,8 @@ struct SyncOptions: ParsableArguments {
             try Output.standard.line([
                 "pushed": JSONValue(counts.pushed), "pulled": JSONValue(counts.pulled),
                 "failed": JSONValue(counts.failed), "takenAway": JSONValue(counts.takenAway),
-                "excluded": JSONValue(counts.excluded), "interrupted": .bool(interruption != nil),
+                "excluded": JSONValue(counts.excluded),
+                "refusedEarlier": JSONValue(counts.refusedEarlier), "interrupted": .bool(interruption != nil),
                 "bytes": JSONValue(status.progress.completed),
                 "seconds": JSONValue((seconds * 1_000).rounded() / 1_000),
                 "error": status.error.map { .string($0.message) } ?? .null,
@@ -146,6 +160,7 @@ struct SyncOptions: ParsableArguments {
             if counts.takenAway > 0 { parts.append("\(counts.takenAway) taken away") }
             if counts.excluded > 0 { parts.append("\(counts.excluded) left out by the filter") }
             parts.append("\(counts.failed) failed")
+            if counts.refusedEarlier > 0 { parts.append("\(counts.refusedEarlier) refused earlier") }
             let end = interruption == nil ? "" : "; interrupted, run it again to go on"
             Output.remark("\(parts.joined(separator: ", ")) in \(time) s (\(rate) documents/s)\(end)")
         }

@@ -160,21 +160,25 @@ struct BlobCommand: ParsableCommand {
     struct Get: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Write a document's blob to a file, or to standard output.",
-            discussion: "EXAMPLE: loveseat blob get trips tower photo > tower.jpg"
+            discussion: """
+                An attachment that a REST client or a 1.x app made is found by its name in place of a property.
+
+                EXAMPLE: loveseat blob get trips tower photo > tower.jpg
+                """
         )
 
         @OptionGroup var options: CollectionOptions
         @Argument(help: "The document's ID.")
         var id: String
-        @Argument(help: "The property.")
+        @Argument(help: "The property, or an attachment's name.")
         var property: String
         @Argument(help: "The file; standard output if it is not here.")
         var file: String?
 
         func run() async throws {
             let (database, _, document) = try options.document(id)
-            guard let blob = document.blob(property) else {
-                throw LoveseatError(.notFound, "\"\(property)\" of \"\(id)\" is no blob")
+            guard let blob = document.blob(property) ?? document.attachment(property) else {
+                throw LoveseatError(.notFound, "\"\(property)\" of \"\(id)\" is not a blob")
             }
             let pieces = try database.blobPieces(blob)
             if let file {

@@ -132,14 +132,7 @@ package struct BlobReceiver {
 
 extension Document {
     /// The blobs that the document refers to, those of its `_attachments` included.
-    package var blobDigests: [BlobDigest] {
-        var digests = BlobReference.all(in: json).map(\.digest)
-        guard json.bytes.contains(word: "_attachments"), let table = element["_attachments"] else {
-            return digests
-        }
-        digests += table.members.compactMap { $0.value["digest"]?.string.flatMap { BlobDigest($0) } }
-        return digests
-    }
+    package var blobDigests: [BlobDigest] { BlobReference.all(in: json).map(\.digest) }
 }
 
 /// A blob's content in pieces.

@@ -71,6 +71,9 @@ public struct Collection: Sendable {
 
     /// Saves a document, and brings its ``Document/revisionID`` and ``Document/sequence`` up to date.
     ///
+    /// Attachments that a REST client or a 1.x app made (``Document/attachment(_:)``) stay unless the document names
+    /// `_attachments`.
+    ///
     /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
     /// - Throws: `badDocID` if the ID is empty, longer than 240 bytes or begins with `_`; `encodingError` for a value that
     ///   JSON cannot hold (an infinity, a number beyond a double's range, more than 128 levels); `invalidParameter` for a
@@ -200,7 +203,8 @@ public struct Collection: Sendable {
 
     // MARK: Checks
 
-    fileprivate var origin: DocumentOrigin {
+    /// What marks this collection's documents.
+    var origin: DocumentOrigin {
         DocumentOrigin(database: database.instance, collection: handle.number)
     }
 

@@ -25,8 +25,9 @@ public struct AccessPolicy: Sendable {
     let decide: @Sendable (PeerIdentity, CollectionName, Document?) -> DocumentAccess
 
     /// A policy of a closure. The document is nil when it is asked what the peer may do in a collection at most. For a
-    /// document that a peer wants to write it is asked twice: for what is here, and for what the peer sends. A deleted
-    /// document has no properties.
+    /// document that a peer wants to write it is asked twice: for what is here, and for what the peer sends. For a deleted
+    /// document it is asked about the revision that was deleted; one that was deleted before the database was served under a
+    /// policy has no properties. Peers that were sent a document are also sent its deletion.
     public init(_ decide: @escaping @Sendable (PeerIdentity, CollectionName, Document?) -> DocumentAccess) {
         self.decide = decide
     }

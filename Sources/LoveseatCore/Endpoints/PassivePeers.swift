@@ -11,6 +11,7 @@ package final class PassivePeers: Sendable {
     private let usesDeltas: Bool
     private let compressionLevel: Int
     private let policy: AccessPolicy?
+    private let proven = ProvenBlobs()
     private let state = Mutex(State())
 
     private struct State {
@@ -34,6 +35,8 @@ package final class PassivePeers: Sendable {
         self.collections = collections
         self.isReadOnly = isReadOnly
         self.usesDeltas = usesDeltas
+        // A database that cannot be written loses no bodies, and one that is closed serves nobody.
+        if policy != nil { try? database.store.keepDeletedBodies() }
     }
 
     /// How many peers are connected, and how many of them are being sent or sending something.
@@ -63,7 +66,13 @@ package final class PassivePeers: Sendable {
         }
         let conversation = Conversation(
             session: ReplicationSession(passive: plan),
-            replica: StoreReplica(store: store, access: access, nowMilliseconds: { ExpirationTimer.now }),
+            replica: StoreReplica(
+                store: store,
+                peer: connection.peer,
+                access: access,
+                proven: proven,
+                nowMilliseconds: { ExpirationTimer.now }
+            ),
             store: store,
             collections: collections.map(\.handle),
             channel: connection.channel,

@@ -8,18 +8,11 @@ package final class PeerAccess {
     private let policy: AccessPolicy
     /// Under which name it is remembered what the peer was sent.
     let name: String
-    /// Blobs of the documents that were sent over this connection, which alone are given out. Bounded: the oldest go first.
-    private var blobs: Set<BlobDigest> = []
-    private var order: [BlobDigest] = []
-    private static let mostBlobs = 100_000
 
     package init(peer: PeerIdentity, policy: AccessPolicy) {
         self.peer = peer
         self.policy = policy
-        name =
-            peer.username.map { "user:\($0)" }
-            ?? peer.certificates.first.map { "certificate:" + Base64.encode(Hashing.sha256($0.derBytes)) }
-            ?? "address:\(peer.address)"
+        name = peer.recordName
     }
 
     func access(to collection: CollectionName) -> DocumentAccess { policy.decide(peer, collection, nil) }
@@ -33,24 +26,42 @@ package final class PeerAccess {
         )
         return min(access(to: collection), policy.decide(peer, collection, document))
     }
+}
 
-    /// The blobs of a document go with it.
-    func give(_ body: JSONText) {
-        for reference in BlobReference.all(in: body) where blobs.insert(reference.digest).inserted {
-            order.append(reference.digest)
-        }
-        guard order.count > Self.mostBlobs else { return }
-        for digest in order.prefix(Self.mostBlobs / 2) { blobs.remove(digest) }
-        order.removeFirst(Self.mostBlobs / 2)
+extension PeerIdentity {
+    /// Under which name it is remembered what the peer was sent, and has sent.
+    var recordName: String {
+        username.map { "user:\($0)" }
+            ?? certificates.first.map { "certificate:" + Base64.encode(Hashing.sha256($0.derBytes)) }
+            ?? "address:\(address)"
     }
-
-    func mayHave(_ digest: BlobDigest) -> Bool { blobs.contains(digest) }
 }
 
 extension StoreReplica {
-    /// Whether the peer may read a document as it is now.
-    func mayRead(_ record: DocumentRecord, in collection: CollectionHandle) -> Bool {
-        access.map { $0.access(to: FilterCandidate(record), in: collection.name) >= .read } ?? true
+    /// Whether the peer may read a document as it is now. Called outside transactions, since the app's policy may use the
+    /// database.
+    func mayRead(_ record: DocumentRecord, in collection: CollectionHandle) throws -> Bool {
+        guard let access else { return true }
+        if try access.access(to: judged(record), in: collection.name) >= .read { return true }
+        // A peer that was sent a document is told of its deletion, and of nothing else.
+        guard record.isDeleted, record.body == .emptyObject, access.access(to: collection.name) >= .read
+        else {
+            return false
+        }
+        return try store.readRows { try $0.isGranted(record.id, in: collection, to: access.name) }
+    }
+
+    /// What a policy is asked about: a tombstone is judged by the revision that it deletes.
+    private func judged(_ record: DocumentRecord) throws -> FilterCandidate {
+        guard record.isDeleted, record.encodedTree != nil,
+            let deleted = try record.tree().deleted(by: record.revision), let body = deleted.body
+        else { return FilterCandidate(record) }
+        return FilterCandidate(
+            documentID: record.id,
+            revision: deleted.id,
+            isDeleted: false,
+            body: body
+        )
     }
 
     /// What may go out of what was read; it is remembered that the peer has it.
@@ -60,17 +71,21 @@ extension StoreReplica {
         in collection: CollectionHandle
     ) throws -> [OutgoingRevision] {
         guard let access else { return found }
-        let granted = zip(requests, found).map { request, revision -> OutgoingRevision in
+        let granted = try zip(requests, found).map { request, revision -> OutgoingRevision in
             guard case .found(let content) = revision else { return revision }
+            if content.isDeleted,
+                let record = try store.readRows({ try $0.record(request.documentID, in: collection) }),
+                record.revision == content.revision
+            {
+                return try mayRead(record, in: collection) ? revision : .missing
+            }
             let candidate = FilterCandidate(
                 documentID: request.documentID,
                 revision: content.revision,
                 isDeleted: content.isDeleted,
                 body: content.body
             )
-            guard access.access(to: candidate, in: collection.name) >= .read else { return .missing }
-            access.give(content.body)
-            return revision
+            return access.access(to: candidate, in: collection.name) >= .read ? revision : .missing
         }
         let ids = zip(requests, granted).compactMap { request, revision -> String? in
             if case .found = revision { request.documentID } else { nil }
@@ -87,15 +102,16 @@ extension StoreReplica {
         let records = try store.readRows { view in
             try revisions.map { try view.record($0.documentID, in: collection) }
         }
-        let refusals = zip(revisions, records).map { revision, record -> LoveseatError? in
+        let refusals = try zip(revisions, records).map { revision, record -> LoveseatError? in
             let candidate = FilterCandidate(
                 documentID: revision.documentID,
                 revision: revision.history[0],
                 isDeleted: revision.isDeleted,
                 body: revision.body
             )
-            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by.
-            let current = record.map { access.access(to: FilterCandidate($0), in: collection.name) }
+            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by. A peer that may
+            // write what was deleted may make it anew.
+            let current = try record.map { access.access(to: try judged($0), in: collection.name) }
             let next =
                 revision.isDeleted && current != nil
                 ? .write : access.access(to: candidate, in: collection.name)
@@ -130,7 +146,7 @@ extension StoreReplica {
                 try view.lastSequence(collection)
             )
         }
-        let revoked = records.filter { !$0.isDeleted && !mayRead($0, in: collection) }
+        let revoked = try records.filter { try !$0.isDeleted && !mayRead($0, in: collection) }
             .map { record in
                 LocalChange(
                     sequence: last,

@@ -34,7 +34,7 @@ extension StoreReplica {
         for (candidate, record) in candidates {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
-            guard mayRead(record, in: collection) else { continue }
+            guard try mayRead(record, in: collection) else { continue }
             var change = candidate
             if change.knowledge != nil, access != nil || rule?.pushFilter != nil,
                 !mayTell(try record.tree().knowledge, of: record.id, in: index)
@@ -109,7 +109,7 @@ extension StoreReplica {
         from peer: RevisionTree.PeerKind,
         in collection: CollectionHandle
     ) throws -> StoreAnswer {
-        var marks: [DocumentRevision] = []
+        var marks: [(DocumentRevision, isHubs: Bool)] = []
         let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
         let records = try store.readRows { view in
@@ -117,7 +117,7 @@ extension StoreReplica {
         }
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
             // What the peer may not read is not there for it; to write it is refused when it comes.
-            guard let record, mayRead(record, in: collection) else { return .wanted(ancestors: []) }
+            guard let record, try mayRead(record, in: collection) else { return .wanted(ancestors: []) }
             let tree = record.revision == change.revision ? nil : try record.tree()
             let tellsMore =
                 peer == .loveseat && change.knowledge != nil && tree == nil
@@ -126,7 +126,8 @@ extension StoreReplica {
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
             {
                 if let remote, try record.remoteAncestor(remote) != change.revision {
-                    marks.append(DocumentRevision(documentID: change.documentID, revision: change.revision))
+                    let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
+                    marks.append((known, peer == .hub))
                 }
                 return .alreadyHere
             }
@@ -144,14 +145,17 @@ extension StoreReplica {
     }
 
     /// Writes down what the active side's remote is known to have.
-    func mark(_ revisions: [DocumentRevision], in collection: CollectionHandle) throws {
+    ///
+    /// `isHubs`: whether a hub announced it, and not we pushed it.
+    func mark(_ revisions: [(DocumentRevision, isHubs: Bool)], in collection: CollectionHandle) throws {
         guard let remote, !revisions.isEmpty else { return }
         try store.write { transaction in
-            for entry in revisions {
+            for (entry, isHubs) in revisions {
                 try transaction.markSynced(
                     entry.documentID,
                     revision: entry.revision,
                     remote: remote,
+                    isHubs: isHubs,
                     in: collection
                 )
             }
@@ -167,8 +171,8 @@ extension StoreReplica {
             try proposals.map { try view.record($0.documentID, in: collection) }
         }
         return .proposalVerdicts(
-            zip(proposals, records).map { proposal, record in
-                guard let record, mayRead(record, in: collection) else { return .wanted }
+            try zip(proposals, records).map { proposal, record in
+                guard let record, try mayRead(record, in: collection) else { return .wanted }
                 if record.revision == proposal.revision {
                     // Where one side knows more, each hears what the other knows.
                     let isKnown = peer != .loveseat || record.knowledgeDigest == proposal.knowledge

@@ -20,7 +20,7 @@ extension StoreReplica {
                 .error,
                 "\(collection.name)/\(record.id) is damaged and is not sent: run a check"
             )
-            return .missing
+            return .damaged
         }
         guard let tree else {
             return .found(
@@ -79,7 +79,11 @@ extension StoreReplica {
                 isDeleted: node.isDeleted,
                 body: body
             )
-            if let access, access.access(to: revision, in: collections[index].name) < .read { return false }
+            // That a line was deleted tells nothing.
+            let isEmpty = node.isDeleted && body == .emptyObject
+            if let access, !isEmpty, access.access(to: revision, in: collections[index].name) < .read {
+                return false
+            }
             return filter?(revision, false) ?? true
         }
     }
@@ -126,9 +130,9 @@ extension StoreReplica {
     /// The first revision that the peer has and whose body is here (replication.md §10.1). Not one that deletes.
     private func deltaBase(_ known: [RevisionID], in tree: RevisionTree) -> SendableRevision.DeltaBase? {
         let nodes = known.lazy.compactMap { tree.node($0) }
-        guard let node = nodes.first(where: { $0.body != nil }), !node.isDeleted, let body = node.body else {
-            return nil
-        }
+        guard let node = nodes.first(where: { $0.body != nil }), !node.isDeleted, let body = node.body,
+            !node.isDamaged
+        else { return nil }
         return SendableRevision.DeltaBase(revision: node.id, body: body)
     }
 

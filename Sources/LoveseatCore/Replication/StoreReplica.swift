@@ -13,6 +13,7 @@ package final class StoreReplica: ReplicaStore {
     /// What the peer may do; nil if nobody restricts it.
     let access: PeerAccess?
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
+    var shared: SharedBlobs
     var read = RecentRecords()
     let nowMilliseconds: () -> Int64
 
@@ -29,6 +30,7 @@ package final class StoreReplica: ReplicaStore {
     ) {
         self.rules = rules
         access = nil
+        shared = SharedBlobs(ProvenBlobs(), peer: "")
         self.store = store
         self.collections = collections
         self.checkpointIDs = checkpointIDs
@@ -37,13 +39,18 @@ package final class StoreReplica: ReplicaStore {
     }
 
     /// For the passive side, which learns from its peer which collections to serve.
+    ///
+    /// `proven`: what this peer and others have sent over other connections.
     package init(
         store: DocumentStore,
+        peer: PeerIdentity = PeerIdentity(),
         access: PeerAccess? = nil,
+        proven: ProvenBlobs = ProvenBlobs(),
         nowMilliseconds: @escaping () -> Int64
     ) {
         self.store = store
         self.access = access
+        shared = SharedBlobs(proven, peer: peer.recordName)
         self.nowMilliseconds = nowMilliseconds
         (collections, checkpointIDs, remote, rules) = ([], [], nil, [])
     }
@@ -94,14 +101,16 @@ package final class StoreReplica: ReplicaStore {
             }
             let sendable = try zip(requests, found).map { try copyingForHub($1, $0, in: collections[index]) }
             let told = withholding(sendable, requests, in: index)
-            return .revisions(try granting(told, requests, in: collections[index]))
+            let granted = try granting(told, requests, in: collections[index])
+            share(granted, in: index)
+            return .revisions(granted)
         case .readRevocations(let index): return try readRevocations(collections[index])
         case .forgetGrants(let index, let ids):
             try forgetGrants(ids, in: collections[index])
             return .done
         case .insert(let index, let revisions): return try insert(revisions, in: index)
         case .markSynced(let index, let revisions):
-            try mark(revisions, in: collections[index])
+            try mark(revisions.map { ($0, false) }, in: collections[index])
             return .done
         case .listConflicts(let index, let sequence):
             let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
@@ -111,14 +120,13 @@ package final class StoreReplica: ReplicaStore {
             return .admitted(candidates.map { admits($0, isAccessRemoved: false, in: index) })
         case .removeAccess(let index, let ids): return try removeAccess(ids, in: index)
         case .expandDelta(let index, let id, let base, let delta):
-            let body = try store.readRows { try $0.record(id, in: collections[index]) }?.tree().node(base)?
-                .body
-            guard let body else { return .expanded(.unknownBase) }
+            guard let body = try readableBody(of: base, id, in: collections[index]) else {
+                return .expanded(.unknownBase)
+            }
             return .expanded(RevisionMessage.expand(delta, base: body))
-        case .holdBlobs(let digests):
+        case .holdBlobs(let index, let id, let digests):
             for digest in digests { store.blobs.pin(digest) }
-            // Who may not have a blob proves by sending it that it is the peer's own.
-            return .missingBlobs(digests.filter { !isHere($0) })
+            return .missingBlobs(try missing(digests, of: id, in: index))
         case .releaseBlobs(let digests):
             for digest in digests { store.blobs.unpin(digest) }
             return .done
@@ -132,6 +140,7 @@ package final class StoreReplica: ReplicaStore {
                 throw LoveseatError(.ioError, "the blob was given up")
             }
             _ = try writer.finish(expected: expected)
+            shared.receive(expected)
             return .done
         case .cancelBlob(let handle):
             writers.removeValue(forKey: handle)?.writer.cancel()
@@ -139,22 +148,20 @@ package final class StoreReplica: ReplicaStore {
         case .suspendBlob(let handle):
             writers.removeValue(forKey: handle)?.writer.suspend()
             return .done
-        case .blobLength(let digest): return .blobLength(isHere(digest) ? store.blobs.length(digest) : nil)
+        case .blobLength(let index, let id, let digest):
+            return .blobLength(try mayHave(digest, of: id, in: index) ? store.blobs.length(digest) : nil)
         case .readBlob(let digest, let offset, let count):
             return .blobBytes(try store.blobs.read(digest, from: offset, count: count))
-        case .proveBlob(let digest, let nonce):
-            guard isHere(digest) else { return .proof(nil) }
+        case .proveBlob(let index, let digest, let nonce):
+            guard try mayHave(digest, of: nil, in: index), store.blobs.contains(digest) else {
+                return .proof(nil)
+            }
             return .proof(try store.blobs.hash(digest, prefix: [UInt8(nonce.count)] + nonce))
         }
     }
 
-    /// Whether there is a blob, as far as the peer may know.
-    private func isHere(_ digest: BlobDigest) -> Bool {
-        store.blobs.contains(digest) && access?.mayHave(digest) ?? true
-    }
-
     private func begin(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws -> BlobStart {
-        if isHere(digest) { return .here }
+        if store.blobs.contains(digest), trustsPeer || shared.contains(digest) { return .here }
         if writers.values.contains(where: { $0.digest == digest }) { return .underWay }
         let writer = try store.blobs.writer(receiving: digest, resumes: resumes)
         writers[handle] = (digest, writer)

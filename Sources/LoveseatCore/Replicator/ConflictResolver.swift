@@ -31,7 +31,8 @@ public struct Conflict: Sendable {
 /// Called outside every lock, for several documents at once; called again if the document changes meanwhile. Give every
 /// peer the same rule, and let it depend on nothing but the conflict: then all of them end with the same document.
 public protocol ConflictResolverProtocol: Sendable {
-    /// The document that both become: one of the two, or a new one; nil deletes it.
+    /// The document that both become: one of the two, or a new one; nil deletes it. A document that was read from another
+    /// collection is refused, as is one with another ID.
     ///
     /// If it throws, the conflict stays, and the replicator's next start asks again.
     func resolve(conflict: Conflict) async throws -> Document?
@@ -76,6 +77,8 @@ extension ConflictCase {
         if !remote.isDeleted, answer.revisionID == remote.revision, body == remote.body.canonical {
             return .remote
         }
-        return .merged(try Collection.checkedJSON(of: answer))
+        // As for an edit of the peer's version, on top of which the result goes.
+        let kept = [remote, local].first { !$0.isDeleted && $0.body.bytes.contains(word: "_attachments") }
+        return .merged(try Collection.checkedJSON(of: answer).keepingAttachments(of: kept?.body))
     }
 }

@@ -65,13 +65,15 @@ final class ConflictWorker: Sendable {
                     "the conflict in \"\(conflict.documentID)\" comes back after \(Self.mostResolutions) resolutions: give every peer the same resolver, which depends on nothing but the conflict"
                 )
             }
-            return try await ask(resolver, conflict)
+            return try await ask(resolver, conflict, in: entry.collection)
         }
     }
 
-    private func ask(_ resolver: any ConflictResolverProtocol, _ conflict: ConflictCase) async throws
-        -> Resolution
-    {
+    private func ask(
+        _ resolver: any ConflictResolverProtocol,
+        _ conflict: ConflictCase,
+        in collection: Collection
+    ) async throws -> Resolution {
         let configured = config.conflictResolverTimeout
         let seconds = configured == 0 ? ReplicatorConfiguration.defaultConflictResolverTimeout : configured
         let answer: Document?
@@ -91,6 +93,12 @@ final class ConflictWorker: Sendable {
             throw LoveseatError(
                 .conflict,
                 "the resolver of \"\(conflict.documentID)\" returned another document, \"\(answer?.id ?? "")\""
+            )
+        }
+        guard answer?.origin == nil || answer?.origin == collection.origin else {
+            throw LoveseatError(
+                .conflict,
+                "the resolver of \"\(conflict.documentID)\" returned a document of another collection or database: return one of the two versions, or a new document"
             )
         }
         let resolution = try conflict.resolution(answer)

@@ -21,6 +21,15 @@ extension Replicator {
         let pending = try PendingDocuments(config, collection)
         return try DocumentStore.wrapping { try pending.contains(documentID) }
     }
+
+    /// The documents whose current revision the peer refused for good (`HTTP`/403, replication.md §9.2), each with its reason.
+    /// They are not pending: the peer is sent them again when they change, or after ``start(reset:)`` with a reset.
+    ///
+    /// - Throws: ``LoveseatError`` as ``pendingDocumentIds(collection:)`` does.
+    public func refusedDocuments(collection: Collection) throws(LoveseatError) -> [String: LoveseatError] {
+        let pending = try PendingDocuments(config, collection)
+        return try DocumentStore.wrapping { try pending.refused() }
+    }
 }
 
 /// Compares a collection with what is known to be at the peer.
@@ -63,6 +72,23 @@ struct PendingDocuments {
             }
         }
         return Set(candidates.filter(passes).map(\.documentID))
+    }
+
+    func refused() throws -> [String: LoveseatError] {
+        let handle = setup.handles[index]
+        return try setup.store.read { view in
+            let done = try completed(view)
+            var refused: [String: LoveseatError] = [:]
+            let notes = try view.localCheckpoints(prefix: Refusal.key("", in: handle, remote: setup.remote))
+            for (id, json) in notes {
+                guard let refusal = Refusal(json), refusal.error.code == .httpForbidden, isListed(id),
+                    let record = try view.record(id, in: handle), record.revision == refusal.revision,
+                    done.contains(record.sequence), try !isAtPeer(record)
+                else { continue }
+                refused[id] = refusal.error
+            }
+            return refused
+        }
     }
 
     func contains(_ id: String) throws -> Bool {

@@ -63,6 +63,16 @@ public struct BlobReference: Hashable, Sendable {
         )
     }
 
+    /// Reads an entry of an `_attachments` table; nil if it names no content.
+    package init?(attachment: JSONElement) {
+        guard let digest = attachment["digest"]?.string.flatMap({ BlobDigest($0) }) else { return nil }
+        self.init(
+            digest: digest,
+            length: attachment["length"]?.int.flatMap { UInt64(exactly: $0) },
+            contentType: attachment["content_type"]?.string
+        )
+    }
+
     /// The stub to put into a document's property.
     public var json: JSONValue {
         var value: JSONValue = ["@type": "blob", "digest": .string(digest.text)]
@@ -97,16 +107,10 @@ public struct BlobReference: Hashable, Sendable {
         }
         found.reverse()
         for (_, attachment) in root["_attachments"]?.members.map({ $0 }) ?? [] {
-            guard let digest = attachment["digest"]?.string.flatMap({ BlobDigest($0) }),
-                !found.contains(where: { $0.digest == digest })
+            guard let blob = BlobReference(attachment: attachment),
+                !found.contains(where: { $0.digest == blob.digest })
             else { continue }
-            found.append(
-                BlobReference(
-                    digest: digest,
-                    length: attachment["length"]?.int.flatMap { UInt64(exactly: $0) },
-                    contentType: attachment["content_type"]?.string
-                )
-            )
+            found.append(blob)
         }
         return found
     }

@@ -81,6 +81,7 @@ extension RevisionTree {
         if let knowledge = arrival.knowledge { try merge(knowledge) }
         if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id, arrival) {
             closed.insert(original(before.id))
+            if arrival.sender == .hub, !arrival.flags.contains(.deleted) { closed.remove(original(id)) }
         }
         releasePending()
         let isPending = arrival.asksResolver && isNew && holdBack(id, against: before)
@@ -191,6 +192,19 @@ extension RevisionTree {
         // The older of two arrived late.
         if let old = remotes[remote], old != id, isAncestor(id, of: old) { return }
         remotes[remote] = id
+    }
+
+    /// Notes which revision a hub announced, where it is here already. If the current one is merely what the hub had before, and
+    /// the hub's live revision now is on another line, that one takes over, also if it was given up here: a hub says so when
+    /// the winner of several branches was deleted (gateway.md 56).
+    package mutating func follow(_ hub: Remote, to id: RevisionID) {
+        let (before, mark) = (current, remotes[hub])
+        note(hub, has: id)
+        guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id], node.body != nil,
+            !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
+        else { return }
+        closed.insert(original(before.id))
+        closed.remove(original(id))
     }
 
     /// Whether a remote holds on to something else than the current revision and its ancestors.

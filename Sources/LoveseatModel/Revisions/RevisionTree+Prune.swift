@@ -65,9 +65,12 @@ extension RevisionTree {
             }
         }
         let marked = Set(remotes.values)
-        let bases = pendingBases.union(deltaBases)
+        let bases = pendingBases.union(deltaBases).union(deletedBodies(candidates))
         for (id, node) in nodes where node.body != nil && !node.flags.contains(.pending) {
-            if !candidates.contains(id), !marked.contains(id), !bases.contains(id) { nodes[id]?.body = nil }
+            guard !candidates.contains(id), !marked.contains(id), !bases.contains(id) else { continue }
+            nodes[id]?.body = nil
+            // The same body may come again in another spelling.
+            nodes[id]?.flags.remove(.verified)
         }
     }
 
@@ -92,6 +95,12 @@ extension RevisionTree {
         guard ancestorBodiesKept > 0, let current else { return [] }
         let kept = ancestors(of: current.id).prefix(ancestorBodiesKept)
         return Set(kept.filter { (nodes[$0]?.body?.bytes.count ?? 0) <= Self.longestDeltaBase })
+    }
+
+    /// What an access policy is asked about in place of tombstones.
+    private func deletedBodies(_ candidates: Set<RevisionID>) -> [RevisionID] {
+        guard keepsDeletedBodies else { return [] }
+        return candidates.compactMap { nodes[$0]?.isDeleted == true ? deleted(by: $0)?.id : nil }
     }
 
     // MARK: Bounds

@@ -19,6 +19,8 @@ package struct RevisionTree: Hashable, Sendable {
         package static let pending = Flags(rawValue: 2)
         /// The body refers to blobs.
         package static let hasBlobs = Flags(rawValue: 8)
+        /// The ID was the digest of the content when the body was stored here.
+        package static let verified = Flags(rawValue: 32)
     }
 
     /// One revision.
@@ -66,6 +68,8 @@ package struct RevisionTree: Hashable, Sendable {
     /// How many ancestors of the current revision keep their bodies, for deltas to peers that pull. Not a part of what is
     /// stored.
     package var ancestorBodiesKept = 0
+    /// Whether what a tombstone deletes keeps its body, for access policies. Not a part of what is stored.
+    package var keepsDeletedBodies = false
     /// How many revisions of a line are kept. Not a part of what is stored.
     package var depth = maximumDepth
     /// The parts of the rule that this database leaves out, for the simulator to notice.
@@ -103,6 +107,9 @@ package struct RevisionTree: Hashable, Sendable {
 
     package func contains(_ id: RevisionID) -> Bool { nodes[id] != nil }
 
+    /// Notes that a revision's ID is the digest of its content.
+    package mutating func noteVerified(_ id: RevisionID) { nodes[id]?.flags.insert(.verified) }
+
     package func isLeaf(_ id: RevisionID) -> Bool { !nodes.values.contains { $0.parent == id } }
 
     /// The nodes without children.
@@ -138,6 +145,11 @@ package struct RevisionTree: Hashable, Sendable {
             next = node.parent.flatMap { nodes[$0] }
         }
         return false
+    }
+
+    /// The revision that a tombstone deletes, if it is still here: the nearest ancestor that is alive.
+    package func deleted(by tombstone: RevisionID) -> Node? {
+        line(tombstone).lazy.compactMap { nodes[$0] }.first { !$0.isDeleted }
     }
 
     /// Whether the tree is a single line that nothing else is known of, as most documents have.

@@ -10,6 +10,8 @@ enum Attachments {
         let body: JSONText
         /// The digests that the table lists; nil without a table.
         let listed: Set<String>?
+        /// The digests that the body names in spite of the table.
+        let preferred: Set<String>
         /// The document left every channel that this peer may see.
         let isRemoved: Bool
     }
@@ -24,13 +26,15 @@ enum Attachments {
 
     /// The text to store: as it came, without the reserved properties at the top. Entries of the table stay if no blob of the
     /// body stands for them.
-    static func stored(_ bytes: [UInt8]) throws(ReplyError) -> Stored {
-        guard !bytes.isEmpty else { return Stored(body: .emptyObject, listed: nil, isRemoved: false) }
+    ///
+    /// `generation`: of the revision; nil to take the table's word for every blob that it names another content of.
+    static func stored(_ bytes: [UInt8], generation: UInt32?) throws(ReplyError) -> Stored {
+        guard !bytes.isEmpty else { return stored(.emptyObject) }
         let root: JSONElement
         do { root = try JSONElement(parsing: bytes) } catch { throw ReplyError("HTTP", 400, "\(error)") }
         guard root.kind == .object else { throw ReplyError("HTTP", 400, "the body is not a JSON object") }
         guard root.members.contains(where: { isReserved($0.key) }) else {
-            return Stored(body: JSONText(trusted: bytes), listed: nil, isRemoved: false)
+            return stored(JSONText(trusted: bytes))
         }
         let isRemoved = root["_removed"]?.bool == true
         let table = root[name]
@@ -38,7 +42,8 @@ enum Attachments {
             throw ReplyError("HTTP", 413, "more than \(mostEntries) attachments")
         }
         var edits: [Int: (end: Int, text: [UInt8])] = [:]
-        let kept = table.map { remaining($0, in: root, &edits) } ?? []
+        var preferred: Set<String> = []
+        let kept = table.map { remaining($0, in: root, generation, &edits, &preferred) } ?? []
         var members: [[UInt8]] = []
         for (key, value) in root.rawMembers {
             guard let key, let text = key.string else { continue }
@@ -49,16 +54,28 @@ enum Attachments {
             }
         }
         let listed = table.map { Set($0.members.compactMap { $0.value["digest"]?.string }) }
-        return Stored(body: JSONText(trusted: object(members)), listed: listed, isRemoved: isRemoved)
+        return Stored(
+            body: JSONText(trusted: object(members)),
+            listed: listed,
+            preferred: preferred,
+            isRemoved: isRemoved
+        )
+    }
+
+    private static func stored(_ body: JSONText) -> Stored {
+        Stored(body: body, listed: nil, preferred: [], isRemoved: false)
     }
 
     private static func isReserved(_ key: String) -> Bool { key.utf8.first == UInt8(ascii: "_") }
 
-    /// The entries that no blob of the body stands for. A blob whose attachment was replaced takes the new content over.
+    /// The entries that no blob of the body stands for. A blob whose attachment was replaced takes the new content over; but not
+    /// from an entry of an earlier generation: gateways keep such a one where a blob goes back to bytes that it had before.
     private static func remaining(
         _ table: JSONElement,
         in root: JSONElement,
-        _ edits: inout [Int: (end: Int, text: [UInt8])]
+        _ generation: UInt32?,
+        _ edits: inout [Int: (end: Int, text: [UInt8])],
+        _ preferred: inout Set<String>
     ) -> [[UInt8]] {
         var digests: Set<String> = []
         forEachBlob(root, path: "blob_") { _, blob in
@@ -72,7 +89,10 @@ enum Attachments {
             if let first = path?.first, (0x30...0x39).contains(first) { continue }
             if let path, path.first == UInt8(ascii: "/"), let blob = blob(at: path.dropFirst(), in: root) {
                 let range = blob.bytes
-                if blob["digest"]?.string != entry["digest"]?.string, edits[range.startIndex] == nil {
+                guard let digest = blob["digest"]?.string, digest != entry["digest"]?.string else { continue }
+                if let generation, let added = entry["revpos"]?.int, added < Int64(generation) {
+                    preferred.insert(digest)
+                } else if edits[range.startIndex] == nil {
                     edits[range.startIndex] = (range.endIndex, replaced(blob, by: entry))
                 }
                 continue

@@ -81,17 +81,27 @@ package enum RevisionMessage {
         let blobs: [BlobReference]
         /// The document left every channel that this peer may see.
         let isRemoved: Bool
+        /// The body names content of blobs that the peer's table of attachments does not list.
+        let contradictsTable: Bool
     }
 
     /// Reads a whole body (replication.md §9.4, steps 6 to 9).
-    static func content(_ bytes: [UInt8]) throws(ReplyError) -> Content {
-        let stored = try Attachments.stored(bytes)
+    ///
+    /// `generation`: of the revision; nil to take the word of the table of attachments in every case.
+    static func content(_ bytes: [UInt8], generation: UInt32?) throws(ReplyError) -> Content {
+        let stored = try Attachments.stored(bytes, generation: generation)
         let blobs = BlobReference.all(in: stored.body)
-        if let listed = stored.listed, let missing = blobs.first(where: { !listed.contains($0.digest.text) })
+        if let listed = stored.listed?.union(stored.preferred),
+            let missing = blobs.first(where: { !listed.contains($0.digest.text) })
         {
             throw ReplyError("LiteCore", 7, "blob \(missing.digest) is not among the attachments")
         }
-        return Content(body: stored.body, blobs: blobs, isRemoved: stored.isRemoved)
+        return Content(
+            body: stored.body,
+            blobs: blobs,
+            isRemoved: stored.isRemoved,
+            contradictsTable: !stored.preferred.isEmpty
+        )
     }
 
     static func message(

@@ -90,7 +90,7 @@ extension PullSession {
         )
         effects.append(
             .store(
-                .judgeChanges(collection: collection, [change], from: peer),
+                .judgeChanges(collection: collection, [change], from: peer == .hub ? .client : peer),
                 then: .unaskedJudged(request: request, isUrgent: arrival.isUrgent)
             )
         )
@@ -145,12 +145,12 @@ extension PullSession {
         _ bytes: [UInt8],
         _ effects: inout [ReplicationEffect]
     ) throws(ReplyError) {
-        let content = try RevisionMessage.content(bytes)
+        let generation = arrival.header.revisionID?.generation
+        let content = try RevisionMessage.content(bytes, generation: generation)
         guard !content.isRemoved else { return remove(arrival, &effects) }
         guard !revoked.contains(arrival.header.documentID) else { return drop(arrival, &effects) }
         nextKey += 1
-        bufferedBytes += content.body.bytes.count
-        let entry = Incoming(
+        var entry = Incoming(
             request: arrival.request,
             isUrgent: arrival.isUrgent,
             revision: arrival.revision(content.body, from: peer),
@@ -159,6 +159,10 @@ extension PullSession {
             held: content.blobs.map(\.digest),
             missing: content.blobs
         )
+        if content.contradictsTable {
+            entry.asListed = try RevisionMessage.content(bytes, generation: nil)
+        }
+        bufferedBytes += entry.bytes
         incoming[nextKey] = entry
         guard options.isFiltered else { return hold(nextKey, &effects) }
         let candidate = FilterCandidate(
@@ -185,8 +189,32 @@ extension PullSession {
 
     /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
     private mutating func hold(_ key: Int, _ effects: inout [ReplicationEffect]) {
-        guard let held = incoming[key]?.held, !held.isEmpty else { return enqueue(key, &effects) }
-        effects.append(.store(.holdBlobs(held), then: .blobsHeld(collection: collection, key: key)))
+        guard let entry = incoming[key], !entry.held.isEmpty else { return enqueue(key, &effects) }
+        let hold = StoreRequest.holdBlobs(
+            collection: collection,
+            documentID: entry.revision.documentID,
+            entry.held
+        )
+        effects.append(.store(hold, then: .blobsHeld(collection: collection, key: key)))
+    }
+
+    /// The peer does not have the content that the body names: what its table of attachments lists counts, if that differs.
+    mutating func takeAsListed(_ key: Int, _ effects: inout [ReplicationEffect]) -> Bool {
+        guard let entry = incoming[key], let listed = entry.asListed else { return false }
+        effects.append(.store(.releaseBlobs(entry.held), then: .nothing))
+        let other = Incoming(
+            request: entry.request,
+            isUrgent: entry.isUrgent,
+            revision: entry.revision.with(listed.body),
+            sequenceNumber: entry.sequenceNumber,
+            bodySize: entry.bodySize,
+            held: listed.blobs.map(\.digest),
+            missing: listed.blobs
+        )
+        bufferedBytes += other.bytes - entry.bytes
+        incoming[key] = other
+        hold(key, &effects)
+        return true
     }
 
     /// What cannot be read now cannot be read next time either: it is done with.

@@ -115,6 +115,8 @@ extension PullSession {
                 incoming[key] = entry
                 return fetchNext(key, &effects)
             }
+            let isDenied = [.notFound, .httpNotFound, .httpForbidden].contains(error.code)
+            if isDenied, takeAsListed(key, &effects) { return }
             // A blob that the peer does not have will not be there next time; a damaged one may be whole then.
             end(
                 key,

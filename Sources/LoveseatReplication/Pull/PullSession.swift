@@ -60,6 +60,11 @@ struct PullSession: Sendable {
         var startsOver = false
         /// The bytes of the blob being fetched that have come.
         var blobBytes: UInt64 = 0
+        /// The body as the peer's table of attachments has it, if the body names content that the table does not list.
+        var asListed: RevisionMessage.Content?
+
+        /// What it takes in memory.
+        var bytes: Int { revision.body.bytes.count + (asListed?.body.bytes.count ?? 0) }
     }
 
     let collection: Int
@@ -184,8 +189,18 @@ struct PullSession: Sendable {
         }
         let key = sequence.map { ExpectedKey(documentID: id, sequence: $0) }
         if let entry = key.flatMap({ meet($0) }) {
-            sequences.finish(entry.number)
             progress.finish(entry.bodySize, isDocument: false)
+            if let status = message.properties.int("error"), status >= 500 {
+                // The peer has the document, and may be able to send it another time.
+                let reason = message.properties["reason"] ?? "error \(status)"
+                let error = LoveseatError(
+                    .init(10_000 + min(status, 599)),
+                    "the peer cannot send it: \(reason)"
+                )
+                report(id, isDeleted: false, error, &effects)
+            } else {
+                sequences.finish(entry.number)
+            }
         }
         flushIfDue(&effects)
         judgeNext(&effects)
@@ -286,7 +301,7 @@ struct PullSession: Sendable {
     ) {
         guard let entry = incoming.removeValue(forKey: key) else { return }
         outdated.remove(entry.revision.documentID)
-        bufferedBytes -= entry.revision.body.bytes.count
+        bufferedBytes -= entry.bytes
         if !entry.held.isEmpty { effects.append(.store(.releaseBlobs(entry.held), then: .nothing)) }
         if let request = entry.request {
             if let error {

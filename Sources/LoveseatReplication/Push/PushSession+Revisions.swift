@@ -86,15 +86,22 @@ extension PushSession {
                 requestBodies([revision], &effects)
             case .same: end(revision, synced: false, &effects)
             case .missing, .obsolete:
-                sendNothing(revision, status: outgoing == .missing ? 404 : 410, &effects)
+                let (status, reason) = outgoing == .missing ? (404, "missing") : (410, "obsolete")
+                sendNothing(revision, status, reason, &effects)
                 end(revision, synced: false, &effects)
+            case .damaged: damaged(revision, &effects)
             }
         }
         pump(&effects)
     }
 
     /// Takes a promise back with `norev` (replication.md §9.3). A proposal promised nothing.
-    func sendNothing(_ revision: QueuedRevision, status: Int, _ effects: inout [ReplicationEffect]) {
+    func sendNothing(
+        _ revision: QueuedRevision,
+        _ status: Int,
+        _ reason: String,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard !revision.isProposal else { return }
         var properties: MessageProperties = ["Profile": "norev"]
         properties["collection"] = wireIndex.map(String.init)
@@ -102,7 +109,23 @@ extension PushSession {
         properties["rev"] = revision.revision.text
         properties["sequence"] = String(revision.sequence)
         properties["error"] = String(status)
+        properties["reason"] = reason
         effects.append(.send(Message(properties, noReply: true), then: nil))
+    }
+
+    /// The stored body is not the revision's any more. The document stays pending, since it may be repaired.
+    private mutating func damaged(_ revision: QueuedRevision, _ effects: inout [ReplicationEffect]) {
+        guard isProposing else {
+            sendNothing(revision, 500, "the document is damaged", &effects)
+            return end(revision, synced: false, &effects)
+        }
+        stopTransmitting(revision.key)
+        inFlight[revision.key] = nil
+        let error = LoveseatError(
+            .corruptRevisionData,
+            "document \"\(revision.documentID)\" is damaged here and was not sent: run a check"
+        )
+        fail(revision.change, error, &effects)
     }
 
     mutating func revisionSent(_ key: Int, _ effects: inout [ReplicationEffect]) {

@@ -132,7 +132,7 @@ package class ReadTransaction {
         var found: Set<BlobDigest> = []
         for collection in collections {
             try changes(in: collection, since: 0) { record in
-                for body in try record.allBodies() {
+                for body in try record.bodiesWithBlobs() {
                     found.formUnion(BlobReference.all(in: body).map(\.digest))
                 }
                 return true
@@ -147,6 +147,16 @@ extension DocumentRecord {
     func allBodies() throws(LoveseatError) -> [JSONText] {
         guard encodedTree != nil else { return [body] }
         return try tree().nodes.values.compactMap(\.body)
+    }
+}
+
+extension DocumentRecord {
+    /// The bodies whose blobs are kept: not that of what was deleted, which stays for access policies only.
+    fileprivate func bodiesWithBlobs() throws(LoveseatError) -> [JSONText] {
+        guard isDeleted, encodedTree != nil else { return try allBodies() }
+        let tree = try tree()
+        let deleted = tree.isLine ? tree.deleted(by: revision)?.id : nil
+        return tree.nodes.values.compactMap { $0.id == deleted ? nil : $0.body }
     }
 }
 

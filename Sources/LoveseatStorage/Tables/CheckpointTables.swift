@@ -8,6 +8,23 @@ extension ReadTransaction {
             .map { JSONText(trusted: Array($0.utf8)) }
     }
 
+    /// What is kept under IDs that begin with some text, by the rest of the ID.
+    package func localCheckpoints(prefix: String) throws -> [String: JSONText] {
+        let rows = try Row.fetchAll(
+            database,
+            sql: "SELECT id, body FROM local_checkpoints WHERE id >= ? AND id < ?",
+            arguments: [prefix, prefix + "\u{10FFFF}"]
+        )
+        return Dictionary(
+            rows.map {
+                (
+                    String(($0["id"] as String).unicodeScalars.dropFirst(prefix.unicodeScalars.count)),
+                    JSONText(trusted: Array(($0["body"] as String).utf8))
+                )
+            }
+        ) { first, _ in first }
+    }
+
     /// The number under which marks for a remote database are kept; nil for an address not seen before.
     package func knownRemote(_ address: String) throws -> Int? {
         try Int.fetchOne(

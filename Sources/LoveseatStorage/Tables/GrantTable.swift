@@ -2,6 +2,14 @@ import GRDB
 
 /// Which documents peers were sent while a policy decides what they may have.
 extension ReadTransaction {
+    package func isGranted(_ id: String, in collection: CollectionHandle, to peer: String) throws -> Bool {
+        try Bool.fetchOne(
+            database,
+            sql: "SELECT 1 FROM grants WHERE peer = ? AND collection = ? AND doc_id = ?",
+            arguments: [peer, collection.number, id]
+        ) ?? false
+    }
+
     package func grants(in collection: CollectionHandle, to peer: String) throws -> [String] {
         try String.fetchAll(
             database,

@@ -79,6 +79,7 @@ extension WriteTransaction {
         in collection: CollectionHandle
     ) throws {
         guard tree != before else { return }
+        let tree = verifyingNewBodies(tree, since: before)
         guard let record else {
             try store(tree, over: nil, id: id, in: collection)
             return
@@ -95,12 +96,29 @@ extension WriteTransaction {
         }
     }
 
+    /// Notes which bodies that came, beside the current one, are those that their revisions were made of.
+    private func verifyingNewBodies(_ tree: RevisionTree, since before: RevisionTree) -> RevisionTree {
+        guard !tree.isLine else { return tree }
+        var tree = tree
+        let current = tree.current?.id
+        for node in tree.nodes.values where node.id != current && before.node(node.id)?.body == nil {
+            guard let body = node.body,
+                BodyDigest.matches(node.id, parent: node.parent, isDeleted: node.isDeleted, body: body)
+            else { continue }
+            tree.noteVerified(node.id)
+        }
+        return tree
+    }
+
     /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote
     /// contradicts what is current here.
+    ///
+    /// `isHubs`: whether the remote is a hub that announced it.
     package func markSynced(
         _ id: String,
         revision: RevisionID,
         remote: Int,
+        isHubs: Bool = false,
         in collection: CollectionHandle
     ) throws {
         let statement = try RawStatement(collection.syncedSQL, in: database)
@@ -112,7 +130,7 @@ extension WriteTransaction {
         if record.revision == revision, record.synced == remote { return }
         var tree = try tree(of: record)
         let before = tree
-        tree.note(remote, has: revision)
+        if isHubs { tree.follow(remote, to: revision) } else { tree.note(remote, has: revision) }
         tree.prune(depth: tree.depth)
         try replace(before, with: tree, over: record, id: id, in: collection)
     }

@@ -14,6 +14,7 @@ package final class WriteTransaction: ReadTransaction {
     private let blobs: BlobFiles
     private let options: DocumentStore.Options
     private let ancestorBodiesKept: Int
+    private let keepsDeletedBodies: Bool
     /// The IDs changed in each collection, in order. Only ever appended to, so that a part that fails is cut off.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
@@ -27,11 +28,13 @@ package final class WriteTransaction: ReadTransaction {
         blobs: BlobFiles,
         catalog: DocumentStore.Catalog,
         options: DocumentStore.Options,
-        ancestorBodiesKept: Int
+        ancestorBodiesKept: Int,
+        keepsDeletedBodies: Bool
     ) {
         self.blobs = blobs
         self.options = options
         self.ancestorBodiesKept = ancestorBodiesKept
+        self.keepsDeletedBodies = keepsDeletedBodies
         super.init(database: database, catalog: catalog)
     }
 
@@ -127,6 +130,7 @@ package final class WriteTransaction: ReadTransaction {
 
     private func configure(_ tree: inout RevisionTree) {
         tree.ancestorBodiesKept = ancestorBodiesKept
+        tree.keepsDeletedBodies = keepsDeletedBodies
         tree.depth = options.revisionDepth
         tree.omissions = options.omissions
     }
@@ -135,7 +139,8 @@ package final class WriteTransaction: ReadTransaction {
 
     /// Saves a new revision made here; nil if the condition does not hold.
     ///
-    /// `body`: canonical JSON (replication.md §3), of which the revision's digest is taken.
+    /// `body`: canonical JSON (replication.md §3), of which the revision's digest is taken. Attachments without a blob in the
+    /// body stay unless it names them.
     package func save(
         _ id: String,
         in collection: CollectionHandle,
@@ -144,22 +149,22 @@ package final class WriteTransaction: ReadTransaction {
         condition: SaveCondition
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         try requireOpen(collection)
-        let flags = rowFlags(of: body, isDeleted: isDeleted)
-        if case .lastWriteWins = condition {
-        } else if case .unchanged(since: nil) = condition {
-            if !isDeleted, let made = try insertNew(id, in: collection, body: body, flags: flags) {
-                return made
-            }
+        if case .unchanged(since: nil) = condition, !isDeleted,
+            let made = try insertNew(id, in: collection, body: body)
+        {
+            return made
         }
         guard let record = try record(id, in: collection) else {
             guard !isDeleted, condition == .lastWriteWins || condition == .unchanged(since: nil) else {
                 return nil
             }
-            return try insertNew(id, in: collection, body: body, flags: flags)
+            return try insertNew(id, in: collection, body: body)
         }
         if case .unchanged(let base) = condition {
             guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
         }
+        let body = isDeleted ? body : body.keepingAttachments(of: record.isDeleted ? nil : record.body)
+        let flags = rowFlags(of: body, isDeleted: isDeleted)
         let revision = try Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
         var tree = try tree(of: record)
         tree.insertLocal(revision, parent: record.revision, flags: flags.treeFlags, body: body)
@@ -169,9 +174,10 @@ package final class WriteTransaction: ReadTransaction {
     private func insertNew(
         _ id: String,
         in collection: CollectionHandle,
-        body: JSONText,
-        flags: RowFlags
+        body: JSONText
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
+        let body = body.keepingAttachments(of: nil)
+        let flags = rowFlags(of: body, isDeleted: false)
         let revision = try Self.revisionID(parent: nil, isDeleted: false, body: body)
         let sequence = try insertRow(
             id,
@@ -343,17 +349,17 @@ package final class WriteTransaction: ReadTransaction {
             var flags = RowFlags(rawValue: Int64(current.flags.rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
             if !tree.isLine { flags.insert(.branched) }
-            // A revision that stays is not verified again, which would hide damage.
+            // A body that was here is not verified again, which would hide damage.
             let verified =
-                record?.revision == current.id
-                ? record?.flags.intersection(.verified)
+                record?.revision == current.id || flags.contains(.verified)
+                ? flags.intersection(.verified)
                 : BodyDigest.flags(
                     of: current.id,
                     parent: current.parent,
                     isDeleted: current.isDeleted,
                     body: body
                 )
-            flags.formUnion(verified ?? [])
+            flags.formUnion(verified)
             // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
             synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
             var rest = tree

@@ -1,0 +1,143 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+private import Synchronization
+
+/// The last things of a kind, the oldest go first.
+private struct LastEntries<Entry: Hashable & Sendable>: Sendable {
+    /// A peer asks for blobs soon after their document.
+    private static var bound: Int { 20_000 }
+
+    private var entries: Set<Entry> = []
+    private var order: [Entry] = []
+
+    func contains(_ entry: Entry) -> Bool { entries.contains(entry) }
+
+    mutating func insert(_ entry: Entry) {
+        guard entries.insert(entry).inserted else { return }
+        order.append(entry)
+        guard order.count > Self.bound else { return }
+        for old in order.prefix(Self.bound / 2) { entries.remove(old) }
+        order.removeFirst(Self.bound / 2)
+    }
+}
+
+/// Which blobs peers have sent to this database. It outlives their connections, so that a document with many blobs arrives over
+/// a network that breaks again and again.
+package final class ProvenBlobs: Sendable {
+    private struct Entry: Hashable {
+        let peer: String
+        let digest: BlobDigest
+    }
+
+    private let entries = Mutex(LastEntries<Entry>())
+
+    package init() {}
+
+    func insert(_ digest: BlobDigest, from peer: String) {
+        entries.withLock { $0.insert(Entry(peer: peer, digest: digest)) }
+    }
+
+    func contains(_ digest: BlobDigest, from peer: String) -> Bool {
+        entries.withLock { $0.contains(Entry(peer: peer, digest: digest)) }
+    }
+}
+
+/// The blobs that both sides of a connection are known to have, or may have: those of documents that were sent over it, by
+/// collection, and those that the peer has sent itself.
+struct SharedBlobs {
+    private struct Entry: Hashable {
+        let collection: Int
+        let digest: BlobDigest
+    }
+
+    private var sent = LastEntries<Entry>()
+    private let proven: ProvenBlobs
+    private let peer: String
+
+    /// `peer`: under which name its blobs are remembered.
+    init(_ proven: ProvenBlobs, peer: String) {
+        self.proven = proven
+        self.peer = peer
+    }
+
+    /// A document with this body goes to the peer.
+    mutating func send(_ body: JSONText, in collection: Int) {
+        for blob in BlobReference.all(in: body) { send(blob.digest, in: collection) }
+    }
+
+    /// The blob itself goes to the peer.
+    mutating func send(_ digest: BlobDigest, in collection: Int) {
+        sent.insert(Entry(collection: collection, digest: digest))
+    }
+
+    /// The peer has sent the blob, so that it is no secret for it.
+    func receive(_ digest: BlobDigest) { proven.insert(digest, from: peer) }
+
+    /// Whether the peer has sent the blob.
+    func contains(_ digest: BlobDigest) -> Bool { proven.contains(digest, from: peer) }
+
+    func contains(_ digest: BlobDigest, in collection: Int) -> Bool {
+        contains(digest) || sent.contains(Entry(collection: collection, digest: digest))
+    }
+}
+
+/// Which blobs a peer may have, and which content of ours a peer may build upon (replication.md §11).
+extension StoreReplica {
+    /// The active side chose its peer, and what the peer has it may pull. Its own blobs it gives with what it pushes, only.
+    var trustsPeer: Bool { remote != nil }
+
+    /// The blobs of what is sent go with it.
+    func share(_ revisions: [OutgoingRevision], in index: Int) {
+        for case .found(let content) in revisions {
+            shared.send(content.body, in: index)
+            for case let body? in content.knowledge?.nodes.map(\.body) ?? [] { shared.send(body, in: index) }
+        }
+    }
+
+    /// Whether the peer was sent a document with a blob, or may read the one that it asks for the blob of.
+    ///
+    /// `id`: nil if the peer does not say for which document.
+    func mayHave(_ digest: BlobDigest, of id: String?, in index: Int) throws -> Bool {
+        if shared.contains(digest, in: index) { return true }
+        guard !trustsPeer, let id, try readableBlobs(of: id, in: index).contains(digest) else { return false }
+        shared.send(digest, in: index)
+        return true
+    }
+
+    /// Which blobs of a received document are to be asked for. A passive side takes none for the peer's own that the peer has
+    /// not shown to have: a digest alone opens nothing.
+    func missing(_ digests: [BlobDigest], of id: String, in index: Int) throws -> [BlobDigest] {
+        let absent = digests.filter { !store.blobs.contains($0) }
+        guard !trustsPeer, absent.count < digests.count else { return absent }
+        let unproven = digests.filter { !absent.contains($0) && !shared.contains($0, in: index) }
+        guard !unproven.isEmpty else { return absent }
+        let readable = try readableBlobs(of: id, in: index)
+        return digests.filter { absent.contains($0) || (unproven.contains($0) && !readable.contains($0)) }
+    }
+
+    private func readableBlobs(of id: String, in index: Int) throws -> Set<BlobDigest> {
+        guard let record = try store.readRows({ try $0.record(id, in: collections[index]) }),
+            try mayRead(record, in: collections[index])
+        else { return [] }
+        return Set(BlobReference.all(in: record.body).map(\.digest))
+    }
+
+    /// The body of a revision that the peer may read, to make another one of. Not a damaged one.
+    func readableBody(of revision: RevisionID, _ id: String, in collection: CollectionHandle) throws
+        -> JSONText?
+    {
+        guard let record = try store.readRows({ try $0.record(id, in: collection) }),
+            let node = try record.tree().node(revision), let body = node.body, !node.isDamaged,
+            try mayRead(record, in: collection)
+        else { return nil }
+        guard let access, revision != record.revision else { return body }
+        let candidate = FilterCandidate(
+            documentID: id,
+            revision: revision,
+            isDeleted: node.isDeleted,
+            body: body
+        )
+        return access.access(to: candidate, in: collection.name) >= .read ? body : nil
+    }
+}

@@ -1,0 +1,34 @@
+/// The `_attachments` table of a stored body: attachments that REST clients and 1.x apps made, which no blob of the body
+/// stands for (replication.md §9.4, step 7).
+extension JSONText {
+    private static let table = "_attachments"
+
+    /// A canonical body to be stored in place of another one: with that one's attachments, unless it names any itself. A body
+    /// that names none, `"_attachments": {}`, has none.
+    package func keepingAttachments(of old: JSONText?) -> JSONText {
+        if bytes.contains(word: "\"_attachments\""), let own = JSONElement(self)[Self.table] {
+            guard own.kind == .object, own.count == 0 else { return self }
+            return with(attachments: nil)
+        }
+        guard let old, old.bytes.contains(word: "_attachments"), let kept = JSONElement(old)[Self.table],
+            kept.kind == .object, kept.count > 0
+        else { return self }
+        return with(attachments: kept.value)
+    }
+
+    private func with(attachments: JSONValue?) -> JSONText {
+        guard case .object(var members) = JSONElement(self).value else { return self }
+        members[Self.table] = attachments
+        return JSONText(canonical: .object(members))
+    }
+}
+
+extension Document {
+    /// The attachment of a name that a REST client or a 1.x app gave it; nil if there is none.
+    ///
+    /// Apps of today keep blobs in properties, see ``blob(_:)``. Gateways name attachments beside the properties. They stay when
+    /// the document is saved without naming them; save `"_attachments": {}` to remove them.
+    public func attachment(_ name: String) -> BlobReference? {
+        element["_attachments"]?[name].flatMap { BlobReference(attachment: $0) }
+    }
+}
