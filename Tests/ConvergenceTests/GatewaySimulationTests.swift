@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct GatewaySimulationTests {
     /// What these histories found in the replicator, and what is to be mended: tombstones that nobody's deletion stands behind
-    /// (29, 72), and an author's own device that loses a document made anew over a tombstone (71). Nothing else may come.
+    /// (58, 134), and an author's own device that loses a document made anew over a tombstone (71). Nothing else may come.
     @Test func `after five hundred histories clients hold what their users may see`() throws {
         var found: [UInt64] = []
         for seed in UInt64(1)...500 {
@@ -15,7 +15,7 @@ import Testing
                 "replay: simulate --gateway --seeds \(seed) --edits 60: \(problems)"
             )
         }
-        #expect(found.count <= 60, "\(found)")
+        #expect(found.count <= 50, "\(found)")
     }
 
     @Test func `a seed gives the same history of a gateway twice`() throws {

@@ -148,7 +148,9 @@ final class GatewayLink {
                 trace(
                     "\(client.peer.index) \(what) \(event.documentID) \(event.error?.code.description ?? "ok")"
                 )
-                if event.isPush, event.error == nil { client.deleted.remove(event.documentID) }
+                if event.isPush, event.isDeleted, event.error == nil {
+                    client.deleted.remove(event.documentID)
+                }
             case .close(let code, _): close(code)
             }
         }
