@@ -58,7 +58,10 @@ extension GatewayTwin {
             }
             return RESTAnswer(201, .array(rows))
         default:
-            guard request.method == "PUT" || request.method == "DELETE" else { return RESTAnswer(405) }
+            // Attachments by a path of their own are not a part of the twin.
+            guard request.method == "PUT" || request.method == "DELETE", target.isEmpty else {
+                return RESTAnswer(405)
+            }
             var document = body
             if request.method == "DELETE" {
                 let query = (parts.count > 1 ? parts[1] : "").split(separator: "&")

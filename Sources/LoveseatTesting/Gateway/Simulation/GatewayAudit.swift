@@ -13,7 +13,7 @@ final class GatewayAudit {
     private var untold: [String: Set<String>] = [:]
     private var sequences: [String: Int] = [:]
     private var visible: [String: Set<String>] = [:]
-    private var channels: [String: Set<String>] = [:]
+    private var channels: [String: [String: Int]] = [:]
     private var lastSequence = 0
     /// All revisions that the gateway ever had, by document.
     private var had: [String: Set<String>] = [:]
@@ -42,7 +42,8 @@ final class GatewayAudit {
             untold[user, default: []].formUnion(sequences.keys.filter { documents[$0] == nil })
             // A gateway remembers what a user lost only if the user came while having it, and a purge of a document that
             // grants something has no sequence of which a feed could tell.
-            let lost = (channels[user] ?? []).subtracting(access.keys)
+            let had = channels[user] ?? [:]
+            let lost = Set(had.keys).subtracting(access.keys)
             let principal = database.users[user]
             let isRemembered = lost.allSatisfy { channel in
                 principal?.known[keyspace]?[channel] != nil
@@ -52,11 +53,11 @@ final class GatewayAudit {
                 untold[user, default: []].formUnion(before.subtracting(seen))
             }
             // A grant brings what is in its channels now, and nothing of what left them before.
-            if !Set(access.keys).isSubset(of: channels[user] ?? []) {
+            if access.contains(where: { channel, since in had[channel].map { $0 < since } ?? true }) {
                 untold[user, default: []].formUnion(documents.keys)
             }
             untold[user, default: []].subtract(seen)
-            (visible[user], channels[user]) = (seen, Set(access.keys))
+            (visible[user], channels[user]) = (seen, access)
         }
         for document in documents.values { had[document.id, default: []].formUnion(document.revisions.keys) }
         sequences = documents.mapValues(\.sequence)
