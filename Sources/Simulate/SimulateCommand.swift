@@ -12,6 +12,7 @@ struct SimulateCommand: ParsableCommand {
               simulate --seeds 1..20000          run twenty thousand histories
               simulate --seeds 4711 --verbose    replay one, and print every event
               simulate --faults                  plant every known fault, and check that each is caught
+              simulate --gateway --seeds 1..500  run histories of clients of a Sync Gateway
             """
     )
 
@@ -30,6 +31,9 @@ struct SimulateCommand: ParsableCommand {
     @Flag(help: "Plant every fault in turn, and check that the simulator catches it.")
     var faults = false
 
+    @Flag(help: "Run histories of a gateway's clients, users, REST writers and administrators instead.")
+    var gateway = false
+
     @Flag(help: "Run every history twice, and check that both runs are the same, event for event.")
     var twice = false
 
@@ -38,6 +42,7 @@ struct SimulateCommand: ParsableCommand {
 
     func run() throws {
         let range = try parseSeeds()
+        if gateway { return try simulateGateway(range) }
         if faults { return try checkFaults(range) }
         let planted = try fault.map { name in
             guard let fault = PlantedFault(rawValue: name) else {
@@ -78,6 +83,31 @@ struct SimulateCommand: ParsableCommand {
         simulation.hubs = needsHub ? max(1, hubs) : hubs
         simulation.isVerbose = verbose
         return try simulation.run()
+    }
+
+    private func simulateGateway(_ range: ClosedRange<UInt64>) throws {
+        var failures = 0
+        var totals = (connections: 0, revisions: 0, longest: 0)
+        for seed in range {
+            var simulation = GatewaySimulation(seed: seed)
+            simulation.edits = edits
+            simulation.isVerbose = verbose
+            let report = try simulation.run()
+            totals.connections += report.connections
+            totals.revisions += report.revisionsTaken
+            totals.longest = max(totals.longest, report.longestConnection)
+            var problems = report.problems
+            if twice, try simulation.run().trace != report.trace { problems.append("two runs differ") }
+            guard !problems.isEmpty else { continue }
+            failures += 1
+            print("seed \(seed): \(report.clients) clients, \(problems.count) problems")
+            for problem in problems.prefix(5) { print("  \(problem)") }
+            print("  replay: swift run -c release simulate --gateway --seeds \(seed) --edits \(edits)")
+        }
+        print("\(range.count - failures) passed, \(failures) failed")
+        print("\(totals.connections) connections, \(totals.revisions) revisions taken")
+        print("\(totals.longest) frames in the longest connection")
+        if failures > 0 { throw ExitCode(1) }
     }
 
     private func checkFaults(_ range: ClosedRange<UInt64>) throws {

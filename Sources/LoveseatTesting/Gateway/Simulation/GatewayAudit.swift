@@ -1,0 +1,159 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatStorage
+
+/// Judges whether clients hold what their users may see, and knows what no client can know (gateway.md 59).
+final class GatewayAudit {
+    private let twin: GatewayTwin
+    private let name: String
+    private let path: String
+    private let users: [String]
+    /// The documents of which a user's clients may hold what is gone, by user: they were changed while the user did not see
+    /// them, or were purged.
+    private var untold: [String: Set<String>] = [:]
+    private var sequences: [String: Int] = [:]
+    private var visible: [String: Set<String>] = [:]
+    private var channels: [String: [String: Int]] = [:]
+    private var lastSequence = 0
+    /// All revisions that the gateway ever had, by document.
+    private var had: [String: Set<String>] = [:]
+
+    init(_ twin: GatewayTwin, database: String, path: String, users: [String]) {
+        (self.twin, name, self.path, self.users) = (twin, database, path, users)
+        note()
+    }
+
+    private var database: GatewayDatabase { twin.databases[name] ?? GatewayDatabase() }
+    private var keyspace: String { GatewayDatabase.keyspace(path) }
+
+    /// Call after everything that may have changed the database.
+    func note() {
+        let database = database
+        let documents = database.keyspaces[keyspace]?.documents ?? [:]
+        for user in users {
+            let access = database.channels(of: user, in: keyspace)
+            let seen = Set(documents.values.filter { !$0.isDeleted && $0.isVisible(to: access) }.map(\.id))
+            let before = visible[user] ?? []
+            for document in documents.values where sequences[document.id] != document.sequence {
+                if !before.contains(document.id), !seen.contains(document.id) {
+                    untold[user, default: []].insert(document.id)
+                }
+            }
+            untold[user, default: []].formUnion(sequences.keys.filter { documents[$0] == nil })
+            // A gateway remembers what a user lost only if the user came while having it, and a purge of a document that
+            // grants something has no sequence of which a feed could tell.
+            let had = channels[user] ?? [:]
+            let lost = Set(had.keys).subtracting(access.keys)
+            let principal = database.users[user]
+            let isRemembered = lost.allSatisfy { channel in
+                principal?.known[keyspace]?[channel] != nil
+                    || principal?.history[keyspace]?[channel]?.last?.end == database.lastSequence
+            }
+            if !lost.isEmpty, lastSequence == database.lastSequence || !isRemembered {
+                untold[user, default: []].formUnion(before.subtracting(seen))
+            }
+            // A grant brings what is in its channels now, and nothing of what left them before.
+            if access.contains(where: { channel, since in had[channel].map { $0 < since } ?? true }) {
+                untold[user, default: []].formUnion(documents.keys)
+            }
+            untold[user, default: []].subtract(seen)
+            (visible[user], channels[user]) = (seen, access)
+        }
+        for document in documents.values { had[document.id, default: []].formUnion(document.revisions.keys) }
+        sequences = documents.mapValues(\.sequence)
+        lastSequence = database.lastSequence
+    }
+
+    /// What is wrong with what a client holds, in the end.
+    func judge(_ client: GatewayClient) throws -> [String] {
+        let database = database
+        let wanted = database.visibleDocuments(to: client.user, in: path)
+        let held = try client.peer.state(of: 0)
+        var problems: [String] = []
+        for (id, state) in held.sorted(by: { $0.key < $1.key }) {
+            guard let blob = JSONElement(state.body).value["blob"]?["digest"]?.string,
+                let digest = BlobDigest(blob), !client.peer.store.blobs.contains(digest)
+            else { continue }
+            problems.append("client \(client.peer.index), \(id): the blob \(blob) is missing")
+        }
+        for id in Set(wanted.keys).union(held.keys).sorted() {
+            if let finding = judge(id, client, wanted[id], held[id], database) {
+                problems.append("client \(client.peer.index) of \(client.user), \(id): \(finding)")
+            }
+        }
+        return problems
+    }
+
+    private func judge(
+        _ id: String,
+        _ client: GatewayClient,
+        _ wanted: (revision: String, body: JSONObject)?,
+        _ held: SimulatedPeer.DocumentState?,
+        _ database: GatewayDatabase
+    ) -> String? {
+        let tree = client.peer.tree(id, in: 0)
+        if let wanted, let held, !held.isDeleted, held.body == JSONText(canonical: .object(wanted.body)),
+            let revision = RevisionID(wanted.revision),
+            tree?.contains(revision) == true || tree?.copies[revision] != nil
+        {
+            // The same content, which the client gave the gateway on top of what the gateway had.
+            return nil
+        }
+        if held?.hasConflict == true { return "UNRESOLVED \(held.map(\.description) ?? "")" }
+        let document = database.keyspaces[keyspace]?.documents[id]
+        // What the gateway has no more may have gone there as a copy under another name.
+        let copies = wanted == nil ? tree?.copies.keys.map(\.text) ?? [] : []
+        let wasThere = ([held?.revision.text].compactMap { $0 } + copies).contains {
+            had[id]?.contains($0) == true
+        }
+        if let held, !wasThere, let tree {
+            if held.isDeleted, document?.isDeleted ?? true { return nil }
+            if client.refused[id]?.contains(held.body) == true { return nil }
+            // An edit of a document whose deletion the user was never told of meets 409 for ever.
+            if document?.isDeleted == true, untold[client.user]?.contains(id) == true { return nil }
+            return judgeEdit(held, tree, client, wanted?.revision, document, database)
+        }
+        guard let wanted else {
+            guard let held, !held.isDeleted, untold[client.user]?.contains(id) != true else { return nil }
+            return "KEEPS \(held), the gateway has \(document?.current ?? "nothing") of it"
+        }
+        guard let held, !held.isDeleted else { return "LACKS \(wanted.revision)" }
+        let body = JSONText(canonical: .object(wanted.body))
+        if held.revision.text == wanted.revision, held.body == body { return nil }
+        return "DIFFERS \(held), the gateway has \(wanted.revision) \(body)"
+    }
+
+    /// An edit that the gateway does not have must be one that it refuses, also on top of what it has.
+    private func judgeEdit(
+        _ held: SimulatedPeer.DocumentState,
+        _ tree: RevisionTree,
+        _ client: GatewayClient,
+        _ wanted: String?,
+        _ document: GatewayDocument?,
+        _ database: GatewayDatabase
+    ) -> String? {
+        func refusal(_ revision: String, _ history: [String]) -> ReplyError? {
+            var trial = database
+            let write = GatewayDatabase.Write(
+                id: document?.id ?? "new",
+                revision: revision,
+                history: history,
+                isDeleted: held.isDeleted,
+                body: JSONElement(held.body).value.object ?? [:]
+            )
+            do {
+                try trial.save(write, in: keyspace, by: client.user)
+                return nil
+            } catch { return error }
+        }
+        let has = document?.current ?? "nothing"
+        let line = tree.line(held.revision).dropFirst().map(\.text)
+        guard let first = refusal(held.revision.text, line) else {
+            return "UNPUSHED \(held), the gateway has \(has)"
+        }
+        guard first.code == 409, let wanted, let document else { return nil }
+        let generation = (RevisionID(wanted)?.generation ?? 0) + 1
+        let isRefused = refusal("\(generation)-00", [wanted] + document.ancestors(of: wanted)) != nil
+        return isRefused ? nil : "UNRESOLVED \(held), the gateway has \(has)"
+    }
+}

@@ -1,0 +1,106 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatStorage
+
+/// What people do in a history.
+extension GatewaySimulationRun {
+    func randomID() -> String { "d\(generator.int(0...7))" }
+
+    private func randomBody() -> JSONValue {
+        var body: JSONValue = ["n": JSONValue(generator.int(0...1_000_000))]
+        let names = channels().union(generator.chance(0.15) ? ["s"] : []).sorted()
+        body["channels"] = .array(names.map { .string($0) })
+        switch generator.int(0...19) {
+        case 0: body["forbid"] = true
+        case 1: body["owner"] = .string(generator.pick(users))
+        case 2: body["need"] = .string(generator.pick(["a", "b", "c", "s"]))
+        case 3, 4:
+            let granted = channels().sorted().map { JSONValue.string($0) }
+            body["grant"] = ["user": .string(generator.pick(users)), "channels": .array(granted)]
+        case 5: body["part"] = ["user": .string(generator.pick(users)), "role": "role:staff"]
+        case 6: body["text"] = .string(String(repeating: "lorem ipsum ", count: generator.int(1...4_000)))
+        default: break
+        }
+        return body
+    }
+
+    /// A blob of few contents, so that the gateway is asked for the same bytes again.
+    private func blob(for client: GatewayClient) throws -> JSONValue {
+        let content = [UInt8](
+            repeating: UInt8(generator.int(0...3)),
+            count: generator.pick([0, 10, 5_000, 70_000])
+        )
+        let writer = try client.peer.store.blobs.writer()
+        try writer.write(content)
+        let (digest, length) = try writer.finish()
+        let type = generator.pick(["text/plain", "image/jpeg"])
+        return BlobReference(digest: digest, length: length, contentType: type).json
+    }
+
+    func editAtClient() {
+        let client = generator.pick(clients)
+        let id = randomID()
+        let isDeletion = generator.chance(0.2)
+        trace("client \(client.peer.index) \(isDeletion ? "deletes" : "saves") \(id)")
+        var body: JSONValue = isDeletion ? [:] : randomBody()
+        if !isDeletion, generator.chance(0.15) { body["blob"] = try? blob(for: client) }
+        let collection = client.peer.collections[0]
+        let existing = client.peer.tree(id, in: 0)?.current
+        guard !isDeletion || existing?.isDeleted == false else { return }
+        let saved = try? client.peer.store.write {
+            try $0.save(
+                id,
+                in: collection,
+                body: JSONText(canonical: body),
+                isDeleted: isDeletion,
+                condition: .lastWriteWins
+            )
+        }
+        guard saved != nil else { return }
+        if isDeletion { client.deleted.insert(id) } else { client.deleted.remove(id) }
+        client.peer.changed(0)
+    }
+
+    /// An administrator or a user writes over REST, on top of what is there.
+    func editOverREST() {
+        let id = randomID()
+        let user = generator.chance(0.3) ? generator.pick(users) : nil
+        let current = twin.databases[Self.database]?.currentRevision(of: id, in: path)
+        let isDeletion = generator.chance(0.2) && current?.isDeleted == false
+        let body = isDeletion ? [:] : randomBody().object ?? [:]
+        do throws(ReplyError) {
+            let revision = try twin.databases[Self.database]?.edit(
+                id,
+                body,
+                isDeleted: isDeletion,
+                parent: current.flatMap { $0.isDeleted ? nil : $0.text },
+                by: user,
+                in: path
+            )
+            trace("rest \(isDeletion ? "deletes" : "saves") \(id) \(revision ?? "")")
+        } catch { trace("rest \(id) \(error)") }
+    }
+
+    func administer() {
+        let user = generator.pick(users)
+        switch generator.int(0...6) {
+        case 0...3:
+            let isStaff = generator.chance(0.3)
+            let names = generator.chance(0.2) ? [] : channels()
+            trace("user \(user) \(names.sorted()) \(isStaff)")
+            let settings = GatewayDatabase.PrincipalSettings(
+                channels: [path: names],
+                roles: isStaff ? ["staff"] : []
+            )
+            twin.databases[Self.database]?.putUser(user, settings)
+        case 4:
+            let names = generator.chance(0.3) ? [] : channels().union(["s"])
+            trace("role \(names.sorted())")
+            twin.databases[Self.database]?.putRole("staff", .init(channels: [path: names]))
+        default:
+            let id = randomID()
+            trace("purge \(id)")
+            _ = twin.databases[Self.database]?.purge(id, in: path)
+        }
+    }
+}

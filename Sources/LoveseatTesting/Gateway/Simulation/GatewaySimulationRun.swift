@@ -1,0 +1,307 @@
+private import Foundation
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// One run.
+final class GatewaySimulationRun {
+    /// Far more than any connection of these histories needs.
+    private static let frameBudget = 20_000
+    private static let stepBudget = 1_000_000
+
+    private let simulation: GatewaySimulation
+    var generator: SeededGenerator
+    let clock = VirtualClock()
+    let twin: GatewayTwin
+    private(set) var users: [String] = []
+    private(set) var clients: [GatewayClient] = []
+    private(set) var path = "_default"
+    private var links: [GatewayLink] = []
+    private var report = GatewaySimulation.Report()
+    private var audit: GatewayAudit
+    private var isQuiescing = false
+    private let folder: String
+    static let database = "db"
+
+    init(_ simulation: GatewaySimulation) throws {
+        self.simulation = simulation
+        generator = SeededGenerator(seed: simulation.seed)
+        twin = GatewayTwin(seed: generator.next())
+        audit = GatewayAudit(twin, database: Self.database, path: "_default", users: [])
+        folder =
+            FileManager.default.temporaryDirectory
+            .appending(
+                path: "loveseat-gateway-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)"
+            ).path
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    func run() throws -> GatewaySimulation.Report {
+        try setUp()
+        scheduleHistory()
+        runUntilQuiet()
+        try quiesce()
+        for client in clients { try client.peer.store.close() }
+        return report
+    }
+
+    func trace(_ event: String) {
+        if simulation.isVerbose { print(clock.now, event) }
+        for byte in event.utf8 { report.trace = (report.trace ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    }
+
+    // MARK: Setting up
+
+    private func setUp() throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        path = generator.chance(0.3) ? "app.one" : "_default"
+        let keyspace = GatewayDatabase.keyspace(path)
+        var options = GatewayDatabase.Options()
+        options.keepsOldBodies = generator.chance(0.5)
+        var database = GatewayDatabase(collections: [keyspace: Self.syncFunction], options: options)
+        database.putRole("staff", GatewayDatabase.PrincipalSettings(channels: [path: ["s"]]))
+        users = Array(["ana", "ben", "cat"].prefix(generator.int(2...3)))
+        for user in users {
+            let settings = GatewayDatabase.PrincipalSettings(channels: [path: channels()], password: "pw")
+            database.putUser(user, settings)
+        }
+        twin.databases[Self.database] = database
+        twin.onDrop = { [unowned self] _ in for link in links { link.cut() } }
+        audit = GatewayAudit(twin, database: Self.database, path: path, users: users)
+        report.clients = generator.int(2...5)
+        let names = [path == "_default" ? CollectionName.default : CollectionName(path: path)].compactMap {
+            $0
+        }
+        for index in 0..<report.clients {
+            let peer = try SimulatedPeer(
+                index: index,
+                collections: names,
+                blobFolder: "\(folder)/\(index)",
+                seed: generator.next()
+            )
+            clients.append(
+                GatewayClient(peer, user: index < users.count ? users[index] : generator.pick(users))
+            )
+        }
+    }
+
+    /// Every kind of verdict and grant.
+    private static let syncFunction: SyncFunction = { call in
+        let document = call.document
+        if document["forbid"] == true { throw SyncRefusal.forbidden("no way") }
+        if let owner = document["owner"] { try call.requireUser(owner) }
+        if let need = document["need"] { try call.requireAccess(need) }
+        if let grant = document["grant"] { call.access(grant["user"], grant["channels"]) }
+        if let part = document["part"] { call.role(part["user"], part["role"]) }
+        call.channel(document["channels"])
+    }
+
+    func channels() -> Set<String> {
+        Set((0..<generator.int(1...3)).map { _ in generator.pick(["a", "b", "c"]) })
+    }
+
+    // MARK: The history
+
+    private func scheduleHistory() {
+        func at(_ last: Int, _ action: @escaping () -> Void) {
+            clock.schedule(after: generator.int(0...last), action)
+        }
+        for _ in 0..<generator.int(10...max(10, simulation.edits)) {
+            at(20_000) { [unowned self] in act() }
+        }
+        for _ in 0..<clients.count * generator.int(2...6) {
+            at(18_000) { [unowned self] in connect(generator.pick(clients)) }
+        }
+        for _ in 0..<generator.int(0...3) { at(20_000) { [unowned self] in disturb() } }
+        // Continuous connections go on until somebody ends them.
+        clock.schedule(after: 25_000) { [unowned self] in for link in links { link.cut() } }
+    }
+
+    private func act() {
+        switch generator.int(0...9) {
+        case 0...4: editAtClient()
+        case 5...7: editOverREST()
+        default: administer()
+        }
+        changed()
+    }
+
+    /// Something may have changed at the gateway: continuous feeds look.
+    func changed() {
+        audit.note()
+        for link in links { link.scheduleWork() }
+    }
+
+    private func disturb() {
+        switch generator.int(0...3) {
+        case 0:
+            trace("restart")
+            twin.restart()
+        case 1:
+            trace("offline")
+            twin.setOnline(false, Self.database)
+            clock.schedule(after: generator.int(1...3_000)) { [unowned self] in
+                twin.setOnline(true, Self.database)
+            }
+        case 2:
+            let client = generator.pick(clients)
+            trace("crash \(client.peer.index)")
+            for link in links where link.client === client { link.crash() }
+        default:
+            trace("cut all")
+            for link in links { link.cut() }
+        }
+    }
+
+    // MARK: Connections
+
+    private func randomTuning() -> ReplicationTuning {
+        var tuning = ReplicationTuning()
+        tuning.changesPerMessage = generator.pick([10, 20, 200])
+        tuning.insertBatch = generator.pick([1, 5, 100])
+        tuning.revisionsTransmitting = generator.pick([1, 3, 10])
+        tuning.revisionsRequested = generator.pick([5, 50, 200])
+        tuning.checkpointDelay = generator.pick([50, 500, 5_000])
+        return tuning
+    }
+
+    private func connect(_ client: GatewayClient) {
+        guard !isQuiescing, !links.contains(where: { $0.client === client }) else { return }
+        var plan = GatewayLink.Plan()
+        switch generator.int(0...5) {
+        case 0: plan.pulls = false
+        case 1: plan.pushes = false
+        default: break
+        }
+        plan.isContinuous = generator.chance(0.5)
+        plan.latency = generator.pick([0...0, 1...5, 20...300])
+        plan.bytesPerMillisecond = generator.pick([1, 20, 100_000])
+        plan.workDelay = generator.pick([0...0, 0...5, 0...200])
+        plan.tuning = randomTuning()
+        plan.cutAfter = generator.chance(0.3) ? generator.int(1...80) : nil
+        plan.resolverFailures = generator.pick([0, 0, 0.3])
+        plan.resets = generator.chance(0.05)
+        if generator.chance(0.1) {
+            plan.isContinuous = false
+            plan.documentIDs = (0..<3).map { _ in randomID() }
+        }
+        open(client, plan)
+    }
+
+    private func open(_ client: GatewayClient, _ plan: GatewayLink.Plan) {
+        trace("connect \(client.peer.index)")
+        let seed = generator.next()
+        var plan = plan
+        plan.autoPurges = !simulation.keepsWhatIsTakenAway
+        do {
+            let upgrade = GatewayTwin.Upgrade(database: Self.database, login: (client.user, "pw"))
+            let accepted = try twin.accept(upgrade)
+            let link = try GatewayLink(
+                client,
+                accepted,
+                plan: plan,
+                clock: clock,
+                seed: seed,
+                trace: { [unowned self] in trace($0) },
+                onEnd: { [unowned self] in ended($0) }
+            )
+            link.line.onTaken = { [unowned self] in taken($0, from: client) }
+            link.line.onRefused = { refused, error in
+                guard error.code != 409, var body = GatewaySession.parse(refused.body) else { return }
+                body["_attachments"] = nil
+                client.refused[refused.id, default: []].insert(JSONText(canonical: body))
+            }
+            link.onWorked = { [unowned self] in changed(by: link) }
+            report.connections += 1
+            links.append(link)
+            link.open(accepted.negotiated)
+        } catch is GatewayTwin.UpgradeRefusal {
+            trace("refused")
+        } catch {
+            report.problems.append("a connection could not be made: \(error)")
+        }
+    }
+
+    private var sequenceSeen = 0
+
+    private func changed(by worked: GatewayLink) {
+        guard let last = twin.databases[Self.database]?.lastSequence, last != sequenceSeen else { return }
+        sequenceSeen = last
+        audit.note()
+        for link in links where link !== worked { link.scheduleWork() }
+    }
+
+    /// No replicator writes a tombstone that no deletion by its app stands behind.
+    private func taken(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
+        trace("gateway takes \(pushed.id) \(pushed.revision)")
+        report.revisionsTaken += 1
+        if pushed.isDeleted, !client.deleted.contains(pushed.id) {
+            let what = "\(pushed.id) \(pushed.revision)"
+            report.problems.append(
+                "INVENTED client \(client.peer.index) deletes \(what), which nobody did there"
+            )
+        }
+    }
+
+    private func ended(_ link: GatewayLink) {
+        links.removeAll { $0 === link }
+        report.longestConnection = max(report.longestConnection, link.frames)
+        if link.frames > Self.frameBudget {
+            report.problems.append("ENDLESS client \(link.client.peer.index): \(link.frames) frames")
+        }
+        if let failure = link.failure {
+            report.problems.append("client \(link.client.peer.index): a session failed: \(failure)")
+        }
+    }
+
+    // MARK: The end
+
+    private func runUntilQuiet() {
+        let start = clock.steps
+        while clock.step() {
+            guard clock.steps - start < Self.stepBudget else {
+                report.problems.append("ENDLESS: \(Self.stepBudget) events and more to come")
+                return
+            }
+        }
+    }
+
+    /// Every client syncs over a good link, until a whole round changes nothing.
+    private func quiesce() throws {
+        isQuiescing = true
+        twin.setOnline(true, Self.database)
+        for link in links { link.cut() }
+        runUntilQuiet()
+        var rounds = 0
+        while !report.problems.contains(where: { $0.hasPrefix("ENDLESS") }) {
+            let before = (
+                twin.databases[Self.database]?.lastSequence, try clients.map { try $0.peer.state(of: 0) }
+            )
+            for client in clients {
+                var plan = GatewayLink.Plan()
+                plan.latency = 0...1
+                open(client, plan)
+                runUntilQuiet()
+                for link in links {
+                    report.problems.append("client \(client.peer.index): the last sync does not end")
+                    link.cut()
+                }
+            }
+            rounds += 1
+            let after = (
+                twin.databases[Self.database]?.lastSequence, try clients.map { try $0.peer.state(of: 0) }
+            )
+            if before.0 == after.0, before.1 == after.1, rounds > 1 { break }
+            if rounds > 3 * clients.count + 5 {
+                report.problems.append("ENDLESS: no rest after \(rounds) rounds")
+                break
+            }
+        }
+        for client in clients {
+            report.problems += try audit.judge(client)
+            report.problems += try client.peer.store.check().map { "client \(client.peer.index): \($0)" }
+        }
+    }
+}

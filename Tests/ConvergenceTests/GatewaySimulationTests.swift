@@ -1,0 +1,36 @@
+import LoveseatTesting
+import Testing
+
+@Suite struct GatewaySimulationTests {
+    /// What these histories found in the replicator, and what is to be mended: tombstones that nobody's deletion stands behind
+    /// (58, 134), and an author's own device that loses a document made anew over a tombstone (71). Nothing else may come.
+    @Test func `after five hundred histories clients hold what their users may see`() throws {
+        var found: [UInt64] = []
+        for seed in UInt64(1)...500 {
+            let problems = try GatewaySimulation(seed: seed).run().problems
+            let known = problems.filter { $0.contains("INVENTED") || $0.contains("LACKS") }
+            if !known.isEmpty { found.append(seed) }
+            #expect(
+                problems.count == known.count,
+                "replay: simulate --gateway --seeds \(seed) --edits 60: \(problems)"
+            )
+        }
+        #expect(found.count <= 50, "\(found)")
+    }
+
+    @Test func `a seed gives the same history of a gateway twice`() throws {
+        for seed in UInt64(1)...20 {
+            #expect(try GatewaySimulation(seed: seed).run() == GatewaySimulation(seed: seed).run())
+        }
+    }
+
+    @Test func `clients that keep what is taken away from them are caught`() throws {
+        var caught = false
+        for seed in UInt64(1)...50 where !caught {
+            var simulation = GatewaySimulation(seed: seed)
+            simulation.keepsWhatIsTakenAway = true
+            caught = try simulation.run().problems.contains { $0.contains("KEEPS") }
+        }
+        #expect(caught)
+    }
+}
