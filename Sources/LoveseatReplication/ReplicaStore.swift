@@ -10,7 +10,12 @@ package protocol ReplicaStore: AnyObject {
 /// A question to the database. Collections are named by their position in the session.
 package enum StoreRequest: Hashable, Sendable {
     case loadCheckpoint(collection: Int)
-    case saveCheckpoint(collection: Int, JSONText)
+    /// `coversMarks`: whether the peer has what it was marked to have when the checkpoint went to it.
+    case saveCheckpoint(collection: Int, JSONText, coversMarks: Bool)
+    /// A checkpoint is about to go to the peer: it covers the marks made before, and none that come later.
+    case beginCheckpoint(collection: Int)
+    /// From now on, which marks of what the remote has count.
+    case believeMarks(collection: Int, MarkTrust)
     /// A checkpoint that the peer keeps here.
     case getPeerCheckpoint(id: String)
     case savePeerCheckpoint(id: String, replacing: Int, JSONText)
@@ -58,6 +63,26 @@ package enum StoreRequest: Hashable, Sendable {
     case proveBlob(BlobDigest, nonce: [UInt8])
 }
 
+/// What is known of the marks of what a remote has: who made the last ones, and whether a checkpoint covers them.
+package enum MarkState: Hashable, Sendable {
+    /// There are none, or it is not known who made them.
+    case unknown
+    /// The last session that made marks had this checkpoint ID.
+    case ours(isCovered: Bool)
+    /// It had another checkpoint ID, as one with other filters has.
+    case others(isCovered: Bool)
+}
+
+/// Which marks of what a remote has count (docs/decisions/0006-lost-commits.md). Marks made in the session itself always do.
+package struct MarkTrust: Hashable, Sendable {
+    /// Whether a push leaves out what the remote was marked to have when the session began.
+    package var leavesOutMarked = true
+    /// The local sequences of the documents whose marks count when the remote says something else; nil for all.
+    package var followed: SequenceSet?
+
+    package init() {}
+}
+
 /// A blob being received.
 package typealias BlobHandle = UInt64
 
@@ -65,7 +90,7 @@ package typealias BlobHandle = UInt64
 package enum StoreAnswer: Hashable, Sendable {
     case done
     case failed(LoveseatError)
-    case checkpoint(JSONText?)
+    case checkpoint(JSONText?, marks: MarkState)
     /// Revision 0 means that there is none.
     case peerCheckpoint(revision: Int, JSONText?)
     /// Nil: the peer did not know the current revision.
@@ -113,8 +138,6 @@ package struct ChangeQuery: Hashable, Sendable {
     package var documentIDs: Set<String>?
     /// Leaves out what the active side's remote is known to have, and documents in conflict.
     package var isForPush = false
-    /// Whether the marks of what the remote has may be believed (replication.md §5.5).
-    package var trustsMarks = true
 
     package init(since: UInt64, limit: Int) {
         self.since = since

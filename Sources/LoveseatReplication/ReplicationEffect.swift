@@ -52,6 +52,7 @@ package enum ReplyContinuation: Hashable, Sendable {
 package enum StoreContinuation: Hashable, Sendable {
     case nothing
     case checkpointLoaded(collection: Int)
+    case checkpointBegun(collection: Int)
     case checkpointSaved(collection: Int)
     case peerCheckpoint(request: UInt64)
     case peerCheckpointSaved(request: UInt64)

@@ -20,7 +20,9 @@ extension ReplicationSession {
             var checkpoint = CheckpointSession(
                 collection: index,
                 id: binding.checkpointID,
-                repairs: tuning.checkpointRepairs
+                repairs: tuning.checkpointRepairs,
+                pushes: plan.pushes,
+                reset: plan.reset
             )
             checkpoint.wireIndex = isSoleDefault ? nil : index
             let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
@@ -28,19 +30,15 @@ extension ReplicationSession {
         }
         phase = .loadingCheckpoints(missing: collections.count)
         for index in collections.indices {
-            if plan.resets {
-                checkpointLoaded(index, nil)
-            } else {
-                effects.append(
-                    .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index))
-                )
-            }
+            effects.append(
+                .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index))
+            )
         }
     }
 
-    mutating func checkpointLoaded(_ index: Int, _ json: JSONText?) {
+    mutating func checkpointLoaded(_ index: Int, _ json: JSONText?, _ marks: MarkState) {
         guard let plan, case .loadingCheckpoints(let missing) = phase else { return }
-        collections[index].checkpoint?.loaded(json)
+        collections[index].checkpoint?.loaded(json, marks)
         phase = .loadingCheckpoints(missing: missing - 1)
         guard missing == 1 else { return }
         phase = .negotiating
@@ -124,6 +122,7 @@ extension ReplicationSession {
         for index in collections.indices {
             guard let checkpoint = collections[index].checkpoint else { continue }
             let wireIndex = checkpoint.wireIndex
+            effects.append(.store(.believeMarks(collection: index, checkpoint.trust), then: .nothing))
             collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
             if plan.pulls {
                 let binding = plan.collections[index]
@@ -146,10 +145,7 @@ extension ReplicationSession {
                 collections[index].push = PushSession(
                     collection: index,
                     wireIndex: wireIndex,
-                    mode: .proposing(
-                        pulls: plan.pulls,
-                        trustsMarks: checkpoint.agreesWithPeer && !plan.resets
-                    ),
+                    mode: .proposing(pulls: plan.pulls),
                     start: checkpoint.start.completed,
                     isContinuous: plan.isContinuous,
                     sendsDeltas: plan.usesDeltas,
@@ -166,7 +162,7 @@ extension ReplicationSession {
         case .getCollections: collectionsAnswered(answer)
         case .getCheckpoint: checkpointAnswered(answer)
         case .refetchCheckpoint(let index):
-            collections[index].checkpoint?.refetched(answer, time: now, &effects)
+            collections[index].checkpoint?.refetched(answer, &effects)
         case .setCheckpoint(let index):
             collections[index].checkpoint?.savedRemotely(answer, time: now, &effects)
         case .subscribe(let index):
@@ -206,7 +202,10 @@ extension ReplicationSession {
     mutating func handleStored(_ what: StoreContinuation, _ answer: StoreAnswer) {
         if case .failed(let error) = answer, handleStoreFailure(what, error) { return }
         switch (what, answer) {
-        case (.checkpointLoaded(let index), .checkpoint(let json)): checkpointLoaded(index, json)
+        case (.checkpointLoaded(let index), .checkpoint(let json, let marks)):
+            checkpointLoaded(index, json, marks)
+        case (.checkpointBegun(let index), .done):
+            collections[index].checkpoint?.begun(time: now, &effects)
         case (.checkpointSaved(let index), let answer):
             collections[index].checkpoint?.savedLocally(answer, &effects)
         case (.changesRead(let index), .changes(let changes, let through, let hasMore)):

@@ -22,12 +22,20 @@ package struct ActivePlan: Hashable, Sendable {
         }
     }
 
+    /// What is not believed of earlier sessions.
+    package enum Reset: Hashable, Sendable {
+        case none
+        /// Everything is examined again, but for what the peer is marked to have.
+        case checkpoint
+        /// Everything is offered again.
+        case checkpointAndMarks
+    }
+
     package var collections: [Binding]
     package var pushes: Bool
     package var pulls: Bool
     package var isContinuous: Bool
-    /// Ignores the local checkpoint and examines everything again.
-    package var resets = false
+    package var reset = Reset.none
     /// Documents that the peer takes away are purged here.
     package var autoPurges = true
     package var usesDeltas = false

@@ -33,7 +33,18 @@ enum Schema {
             revision INTEGER NOT NULL,
             body TEXT NOT NULL
         );
-        """ + grants
+        """ + grants + marks
+
+    /// Since version 3.
+    static let marks = """
+        CREATE TABLE marks (
+            remote INTEGER NOT NULL,
+            collection INTEGER NOT NULL,
+            checkpoint TEXT NOT NULL,
+            covered INTEGER NOT NULL,
+            PRIMARY KEY (remote, collection)
+        ) WITHOUT ROWID;
+        """
 
     /// Since version 2.
     static let grants = """

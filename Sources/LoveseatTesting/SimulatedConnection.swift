@@ -9,7 +9,7 @@ final class SimulatedConnection {
         var pushes = true
         var pulls = true
         var isContinuous = false
-        var resets = false
+        var reset = ActivePlan.Reset.none
         var latency = 1...5
         var storeDelay = 0...0
         var tuning = ReplicationTuning()
@@ -92,7 +92,7 @@ final class SimulatedConnection {
             pulls: plan.pulls,
             isContinuous: plan.isContinuous
         )
-        activePlan.resets = plan.resets
+        activePlan.reset = plan.reset
         activePlan.usesDeltas = plan.activeDeltas
         let now = { Int64(1_700_000_000_000 + clock.now) }
         let activeStore = StoreReplica(

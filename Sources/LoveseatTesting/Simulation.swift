@@ -20,6 +20,8 @@ public struct Simulation: Sendable {
     /// How many hubs there are beside: foreign passive peers with one line of revisions, which take only what descends from
     /// their current one, and are edited behind everybody's back.
     public var hubs = 0
+    /// Whether peers lose power, and with it every commit that has not reached the disk.
+    public var losesPower = true
     /// Prints every event.
     public var isVerbose = false
 
@@ -168,8 +170,48 @@ final class SimulationRun {
             clock.schedule(after: generator.int(0...20_000)) { [unowned self] in crash() }
             clock.schedule(after: generator.int(0...20_000)) { [unowned self] in partition() }
         }
+        schedulePowerLosses()
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in for connection in connections { connection.cut() } }
+    }
+
+    /// Commits reach the disk now and then, and some peers lose those that have not.
+    private func schedulePowerLosses() {
+        var power = SeededGenerator(seed: simulation.seed ^ 0x706F_7765_72)
+        guard simulation.losesPower, power.chance(0.5) else { return }
+        for peer in peers {
+            sync(peer)
+            for _ in 0..<power.int(0...3) {
+                clock.schedule(after: power.int(0...20_000)) { [unowned self] in sync(peer) }
+            }
+        }
+        for _ in 0..<power.int(1...4) {
+            let number = power.int(0...1_000)
+            clock.schedule(after: power.int(0...22_000)) { [unowned self] in
+                // Most of what can go wrong goes wrong in the middle of a session.
+                let busy = connections.flatMap { [$0.passive.owner, $0.active.owner] }
+                losePower(busy.isEmpty ? peers[number % peers.count] : busy[number % busy.count])
+            }
+        }
+    }
+
+    private func sync(_ peer: SimulatedPeer) {
+        trace("sync \(peer.index)")
+        do { try peer.sync(oracle) } catch { report.problems.append("a sync failed: \(error)") }
+    }
+
+    private func losePower(_ peer: SimulatedPeer) {
+        trace("power loss \(peer.index)")
+        crash(peer)
+        do { try peer.losePower(oracle) } catch { report.problems.append("a restart failed: \(error)") }
+        for (key, editor) in soleEditors {
+            guard let entry = editor, entry.peer == peer.index, let number = Int(key.prefix(1)) else {
+                continue
+            }
+            let current = peer.tree(String(key.dropFirst(2)), in: number)?.current
+            let isKept = entry.body == nil ? current?.isDeleted == true : current?.body == entry.body
+            if !isKept { soleEditors[key] = .some(nil) }
+        }
     }
 
     private func randomTuning() -> ReplicationTuning {
@@ -202,7 +244,7 @@ final class SimulationRun {
         plan.tuning = randomTuning()
         plan.cutAfter = generator.chance(0.4) ? generator.int(1...120) : nil
         plan.resolverFailures = generator.pick([0, 0, 0.3])
-        plan.resets = generator.chance(0.05)
+        plan.reset = generator.chance(0.05) ? .checkpoint : .none
         plan.activeDeltas = generator.chance(0.6)
         plan.passiveDeltas = generator.chance(0.6)
         if generator.chance(0.15) { plan.pushFilter = generator.int(0...2) }
@@ -261,6 +303,10 @@ final class SimulationRun {
     private func crash() {
         let peer = generator.pick(peers)
         trace("crash \(peer.index)")
+        crash(peer)
+    }
+
+    private func crash(_ peer: SimulatedPeer) {
         for connection in connections
         where connection.active.owner === peer || connection.passive.owner === peer {
             connection.crash(peer)
@@ -382,7 +428,7 @@ final class SimulationRun {
             // Not in step: among several hubs a fixed order can repeat itself for ever.
             for edge in hubs == 0 ? edges : edges.shuffled(using: &extras) {
                 var plan = SimulatedConnection.Plan()
-                plan.resets = rounds == 0 && hasPurged
+                plan.reset = rounds == 0 && hasPurged ? .checkpointAndMarks : .none
                 plan.latency = 0...1
                 (plan.activeDeltas, plan.passiveDeltas) = (rounds % 2 == 0, true)
                 open(edge, plan)

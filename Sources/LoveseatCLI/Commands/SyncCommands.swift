@@ -32,8 +32,10 @@ struct SyncOptions: ParsableArguments {
     @OptionGroup var peer: PeerOptions
     @Flag(help: "Go on with every change on either side.")
     var continuous = false
-    @Flag(help: "Look at every document again, whatever was replicated before.")
+    @Flag(help: "Look at every document again; send nothing that the peer is known to have.")
     var reset = false
+    @Flag(help: "Look at every document again and offer it anew, whatever the peer is known to have.")
+    var resetMarks = false
     @Option(help: "Attempts to connect in all. By default 1, with --continuous no end.")
     var maxAttempts: UInt?
     @Option(help: "The longest wait between two attempts, in seconds.")
@@ -68,7 +70,7 @@ struct SyncOptions: ParsableArguments {
         let failures = replicator.documentReplications
         let counting = Task { await Self.report(failures) }
         var bar = ProgressBar()
-        replicator.start(reset: reset)
+        replicator.start(reset: reset, resetMarks: resetMarks)
         // A signal that came before there was something to stop.
         if Signals.interruption != nil { replicator.stop() }
         for await status in replicator.statuses { bar.show(status) }

@@ -13,14 +13,14 @@ extension StoreReplica {
         var through = query.since
         var scanned = 0
         let now = nowMilliseconds()
-        let trusted = query.isForPush && query.trustsMarks ? remote : nil
+        let left = query.isForPush && leavesOutMarked(index) ? remote : nil
         let rule = query.isForPush ? rule(index) : nil
         var isAtEnd = false
         try store.read { transaction in
-            try transaction.changes(in: collection, since: query.since, notSyncedWith: trusted) { record in
+            try transaction.changes(in: collection, since: query.since, notSyncedWith: left) { record in
                 through = record.sequence
                 scanned += 1
-                if let change = try change(of: record, query, trusted: trusted, rule: rule, now: now) {
+                if let change = try change(of: record, query, in: index, rule: rule, now: now) {
                     candidates.append((change, record))
                 }
                 return candidates.count < query.limit && scanned < Self.rowsScanned
@@ -44,7 +44,7 @@ extension StoreReplica {
     private func change(
         of record: DocumentRecord,
         _ query: ChangeQuery,
-        trusted: Int?,
+        in index: Int,
         rule: CollectionRules?,
         now: Int64
     ) throws -> LocalChange? {
@@ -52,7 +52,7 @@ extension StoreReplica {
         if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
-        let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
+        let ancestor = query.isForPush ? try remoteAncestor(of: record, in: index) : nil
         if ancestor == record.revision { return nil }
         return LocalChange(
             sequence: record.sequence,
@@ -94,7 +94,8 @@ extension StoreReplica {
         return .admitted(verdicts)
     }
 
-    func judge(_ changes: [AnnouncedChange], in collection: CollectionHandle) throws -> StoreAnswer {
+    func judge(_ changes: [AnnouncedChange], in index: Int) throws -> StoreAnswer {
+        let collection = collections[index]
         var marks: [DocumentRevision] = []
         let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
@@ -120,20 +121,20 @@ extension StoreReplica {
             }
             return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
         }
-        try mark(marks, in: collection)
+        try mark(marks, in: index)
         return .changeVerdicts(verdicts)
     }
 
     /// Writes down what the active side's remote is known to have.
-    func mark(_ revisions: [DocumentRevision], in collection: CollectionHandle) throws {
+    func mark(_ revisions: [DocumentRevision], in index: Int) throws {
         guard let remote, !revisions.isEmpty else { return }
-        try store.write { transaction in
+        try marking(index) { transaction in
             for entry in revisions {
                 try transaction.markSynced(
                     entry.documentID,
                     revision: entry.revision,
                     remote: remote,
-                    in: collection
+                    in: collections[index]
                 )
             }
         }

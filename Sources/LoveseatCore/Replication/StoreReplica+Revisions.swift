@@ -138,7 +138,8 @@ extension StoreReplica {
         let collection = collections[index]
         let refusals = try refusals(of: revisions, in: collection)
         let asksResolver = rule(index)?.asksResolver ?? false
-        let results: [InsertResult] = try store.write { transaction in
+        let followed = followed(index)
+        let results: [InsertResult] = try marking(index) { transaction in
             try zip(revisions, refusals).map { revision, refusal in
                 if let refusal { return .failed(refusal) }
                 var incoming = IncomingRecord(
@@ -153,6 +154,7 @@ extension StoreReplica {
                 incoming.knowledge = revision.knowledge
                 incoming.asksResolver = asksResolver
                 incoming.isOutdated = revision.isOutdated
+                incoming.followed = followed
                 do {
                     let (outcome, preferred) = try transaction.insert(incoming, in: collection)
                     if remote == nil, revision.sender == .loveseat, let preferred,
@@ -208,7 +210,7 @@ extension StoreReplica {
     func hear(_ knowledge: TreeKnowledge, current: RevisionID, of id: String, in index: Int) throws -> Hearing
     {
         guard let remote else { return .agrees }
-        return try store.write { transaction in
+        return try marking(index) { transaction in
             do {
                 let hearing = try transaction.hear(
                     knowledge,
@@ -231,9 +233,10 @@ extension StoreReplica {
     }
 
     /// How to go on with a revision that a hub did not take.
-    func meet(_ change: LocalChange, _ state: HubState, in collection: CollectionHandle) throws -> Meeting {
+    func meet(_ change: LocalChange, _ state: HubState, in index: Int) throws -> Meeting {
         guard let remote else { return .waits }
-        return try store.write { transaction in
+        let collection = collections[index]
+        return try marking(index) { transaction in
             guard let record = try transaction.record(change.documentID, in: collection),
                 record.revision == change.revision
             else { return .isObsolete }

@@ -11,7 +11,7 @@ import LoveseatModel
 struct PushSession: Sendable {
     enum Mode: Hashable {
         /// With `proposeChanges` (replication.md §8). Without pull a conflict is final.
-        case proposing(pulls: Bool, trustsMarks: Bool)
+        case proposing(pulls: Bool)
         /// With `changes`, for a peer that subscribed (replication.md §7).
         case announcing(Subscription)
     }
@@ -95,7 +95,7 @@ struct PushSession: Sendable {
     }
 
     /// Whether what the peer has comes here too.
-    var pulls: Bool { if case .proposing(let pulls, _) = mode { pulls } else { false } }
+    var pulls: Bool { if case .proposing(let pulls) = mode { pulls } else { false } }
 
     var isProposing: Bool { if case .proposing = mode { true } else { false } }
 
@@ -137,9 +137,8 @@ struct PushSession: Sendable {
         if let subscription {
             query.tombstonesSkipped = tombstonesSkipped
             query.documentIDs = subscription.documentIDs
-        } else if case .proposing(_, let trustsMarks) = mode {
+        } else {
             query.isForPush = true
-            query.trustsMarks = trustsMarks
         }
         effects.append(
             .store(.readChanges(collection: collection, query), then: .changesRead(collection: collection))

@@ -17,6 +17,18 @@ extension ReadTransaction {
         )
     }
 
+    /// Who made the last marks of what a remote has, and whether a checkpoint covers them all; nil if nobody did.
+    package func marks(of remote: Int, in collection: CollectionHandle) throws -> (
+        checkpoint: String, isCovered: Bool
+    )? {
+        try Row.fetchOne(
+            database,
+            sql: "SELECT checkpoint, covered FROM marks WHERE remote = ? AND collection = ?",
+            arguments: [remote, collection.number]
+        )
+        .map { ($0["checkpoint"], $0["covered"]) }
+    }
+
     package func peerCheckpoint(_ id: String) throws -> (revision: Int, body: JSONText)? {
         try Row.fetchOne(
             database,
@@ -44,6 +56,28 @@ extension WriteTransaction {
         try database.execute(
             sql: "INSERT OR REPLACE INTO local_checkpoints (id, body) VALUES (?, ?)",
             arguments: [id, body.description]
+        )
+    }
+
+    /// Records that documents are being marked as known to a remote by a session with this checkpoint ID.
+    package func noteMarks(of remote: Int, in collection: CollectionHandle, by checkpoint: String) throws {
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO marks (remote, collection, checkpoint, covered) VALUES (?1, ?2, ?3, 0)
+                ON CONFLICT DO UPDATE SET checkpoint = ?3, covered = 0 WHERE covered OR checkpoint <> ?3
+                """
+        )
+        .execute(arguments: [remote, collection.number, checkpoint])
+    }
+
+    /// Records that a checkpoint which both sides have covers the marks, unless another session made some of them.
+    package func coverMarks(of remote: Int, in collection: CollectionHandle, by checkpoint: String) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO marks (remote, collection, checkpoint, covered) VALUES (?1, ?2, ?3, 1)
+                ON CONFLICT DO UPDATE SET checkpoint = ?3, covered = 1 WHERE covered OR checkpoint = ?3
+                """,
+            arguments: [remote, collection.number, checkpoint]
         )
     }
 
