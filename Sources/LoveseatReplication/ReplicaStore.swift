@@ -44,8 +44,8 @@ package enum StoreRequest: Hashable, Sendable {
     case lastSequence(collection: Int)
     /// Which received revisions the app's filter lets in (replication.md §9.4, step 8).
     case admit(collection: Int, [FilterCandidate])
-    /// Removes documents that the peer took away, but for those that the app's filter holds back (replication.md §14).
-    case removeAccess(collection: Int, [String])
+    /// Removes documents that the peer takes away, as far as it may (replication.md §14).
+    case removeAccess(collection: Int, [AccessRemoval])
     /// The body that a delta makes of a revision that is here (replication.md §10).
     case expandDelta(collection: Int, documentID: String, base: RevisionID, delta: [UInt8])
     /// Which of these blobs are not here; all of them stay until the revision that needs them is stored or given up.
@@ -108,6 +108,7 @@ package enum StoreAnswer: Hashable, Sendable {
     case conflicts([String], next: UInt64?)
     case lastSequence(UInt64)
     case admitted([Bool])
+    case accessRemoved([RemovalVerdict])
     case expanded(DeltaExpansion)
     case missingBlobs([BlobDigest])
     case blobBegun(BlobStart)
@@ -158,6 +159,32 @@ package struct FilterCandidate: Hashable, Sendable {
         self.isDeleted = isDeleted
         self.body = body
     }
+}
+
+/// A document that the peer takes away.
+package struct AccessRemoval: Hashable, Sendable {
+    package let documentID: String
+    /// The revision that is current there; nil if the peer did not say.
+    package let revision: RevisionID?
+
+    package init(documentID: String, revision: RevisionID?) {
+        self.documentID = documentID
+        self.revision = revision
+    }
+}
+
+/// What becomes of a document that the peer takes away.
+package enum RemovalVerdict: Hashable, Sendable {
+    /// It is not here any more.
+    case removed
+    /// It is not here any more, and neither is an edit that the peer has not got.
+    case removedWithEdit
+    /// The app's filter keeps it.
+    case filtered
+    /// It stays, since the peer never had it.
+    case neverThere
+    /// It stays, since the peer has not got the last edit of it.
+    case edited
 }
 
 package enum BlobStart: Hashable, Sendable {

@@ -219,6 +219,8 @@ extension ReplicationSession {
             )
         case (.revocationsRead(let index), .changes(let changes, _, _)): announceRevoked(changes, index)
         case (.changesJudged(let index, let list), .changeVerdicts(let verdicts)):
+            // What the peer has got of a document decides whether it may take the document away.
+            collections[index].push?.flushMarks(&effects)
             collections[index].pull.changesJudged(list, verdicts, &effects)
             collections[index].mayHaveMoreToPush = plan != nil
         case (.proposalsJudged(let index, let list), .proposalVerdicts(let verdicts)):
@@ -234,8 +236,11 @@ extension ReplicationSession {
             collections[index].pull.deltaExpanded(key, expansion, &effects)
         case (.admitted(let index, let key), .admitted(let verdicts)):
             collections[index].pull.admitted(key, verdicts == [true], &effects)
-        case (.accessRemoved(let index, let ids), .admitted(let verdicts)):
+        case (.accessRemoved(let index, let ids), .accessRemoved(let verdicts)):
             collections[index].pull.accessRemoved(ids, verdicts, &effects)
+            for (id, verdict) in zip(ids, verdicts) where verdict == .removed {
+                collections[index].push?.documentRemoved(id, &effects)
+            }
         case (.inserted(let index), .inserted(let results)): inserted(index, results)
         case (.conflictsListed(let index), .conflicts(let ids, let next)):
             collections[index].isListingConflicts = false

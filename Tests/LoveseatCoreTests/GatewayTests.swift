@@ -101,6 +101,77 @@ import Testing
         #expect(try here.document(id: "a")?["n"] == 3)
     }
 
+    /// `d` was never pushed, `e` was edited since the pull, `f` is as the peer has it.
+    private func takeAway(_ flags: Int = 2, _ change: (inout ReplicatorConfiguration) -> Void = { _ in })
+        async throws -> Outcome
+    {
+        try await take(["e", "f"])
+        try here.save(Document(id: "d", ["n": 1]))
+        var edited = try #require(try here.document(id: "e"))
+        edited["n"] = 2
+        try here.save(&edited)
+        gateway.edit { script in
+            for (number, id) in ["d", "e", "f"].enumerated() {
+                script.feed.append(.init(JSONValue(number + 3), id, "2-bb", flags: flags))
+            }
+        }
+        var configuration = configuration()
+        change(&configuration)
+        return await run(configuration)
+    }
+
+    @Test(arguments: [2, 4, 7]) func `a peer takes away what it had, and neither more nor newer edits`(
+        _ flags: Int
+    )
+        async throws
+    {
+        let outcome = try await takeAway(flags)
+        #expect(try here.document(id: "d")?["n"] == 1 && here.document(id: "e")?["n"] == 2)
+        #expect(try here.document(id: "f") == nil)
+        #expect(outcome.events["d"]?.error?.code == .remoteError)
+        #expect(outcome.events["e"]?.error?.code == .conflict)
+        #expect(outcome.code("f") == nil && outcome.flags("f") == .accessRemoved)
+    }
+
+    @Test func `edits that the peer has not got go with their document if the app says so`() async throws {
+        let outcome = try await takeAway { $0.purgesUnpushedEdits = true }
+        #expect(try here.document(id: "d")?["n"] == 1 && here.document(id: "e") == nil)
+        #expect(outcome.code("e") == nil && outcome.flags("e") == .accessRemoved)
+    }
+
+    @Test func `two thousand documents that a peer never had survive its taking them away`() async throws {
+        for number in 0..<2_000 { try here.save(Document(id: "d\(number)")) }
+        gateway.edit { script in
+            script.feed = (0..<2_000).map { .init(JSONValue($0 + 1), "d\($0)", "1-bb", flags: 4) }
+        }
+        await run(configuration())
+        #expect(here.count == 2_000)
+    }
+
+    /// The user's own edit moves a document out of reach: the peer says so before it has answered the push.
+    @Test func `a removal that names the revision here is of what the peer has`() async throws {
+        try here.save(Document(id: "mine", ["n": 1]))
+        let revision = try #require(try here.document(id: "mine")?.revisionID)
+        gateway.edit { $0.feed = [.init(1, "mine", revision.text, flags: 4)] }
+        let outcome = await run(configuration())
+        #expect(outcome.code("mine") == nil && outcome.flags("mine") == .accessRemoved)
+        #expect(here.count == 0)
+    }
+
+    @Test func `a proposal that waits is done with when its document is taken away`() async throws {
+        try await take(["a"])
+        // The peer lost its checkpoint, so that everything is offered again; what it has is not here.
+        gateway.edit { script in
+            script.checkpoints = [:]
+            script.verdicts["a"] = ["status": 409, "rev": "5-ff"]
+            script.feed = [.init(2, "a", "5-ff", flags: 2)]
+        }
+        let outcome = await run(configuration(.pushAndPull))
+        #expect(gateway.heard("proposeChanges").count == 1)
+        #expect(outcome.code("a") == nil && outcome.flags("a") == .accessRemoved)
+        #expect(here.count == 0)
+    }
+
     @Test func `a deletion that ends access too is a deletion`() async throws {
         try await take(["a"])
         gateway.edit { $0.feed.append(.init(2, "a", "2-bb", flags: 5)) }

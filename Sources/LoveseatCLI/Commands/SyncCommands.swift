@@ -44,6 +44,8 @@ struct SyncOptions: ParsableArguments {
     var heartbeat = ReplicatorConfiguration.defaultHeartbeat
     @Flag(help: "Keep documents that the peer takes away.")
     var noAutoPurge = false
+    @Flag(help: "Purge documents that the peer takes away even if they were edited here since.")
+    var purgeUnpushedEdits = false
     @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
     var delta = false
     @OptionGroup var logging: LogOptions
@@ -61,6 +63,7 @@ struct SyncOptions: ParsableArguments {
         configuration.heartbeat = heartbeat
         configuration.maxAttemptWaitTime = maxWait
         configuration.enableAutoPurge = !noAutoPurge
+        configuration.purgesUnpushedEdits = purgeUnpushedEdits
         configuration.enableDeltaSync = delta
         // Who types a command wants to hear at once that the peer is not there.
         configuration.maxAttempts = maxAttempts ?? (continuous ? 0 : 1)

@@ -73,25 +73,49 @@ extension StoreReplica {
     /// What the app wants of a collection; nil if it said nothing.
     func rule(_ index: Int) -> CollectionRules? { rules.indices.contains(index) ? rules[index] : nil }
 
-    func removeAccess(_ ids: [String], in index: Int) throws -> StoreAnswer {
+    func removeAccess(_ removals: [AccessRemoval], in index: Int) throws -> StoreAnswer {
+        let collection = collections[index]
         let revisions = try store.readRows { view in
-            try ids.map { try view.record($0, in: collections[index])?.revision }
+            try removals.map { try view.record($0.documentID, in: collection)?.revision }
         }
-        let verdicts = zip(ids, revisions).map { id, revision in
+        let admitted = zip(removals, revisions).map { removal, revision in
             let candidate = FilterCandidate(
-                documentID: id,
+                documentID: removal.documentID,
                 revision: revision ?? RevisionID(generation: 1, digest: []),
                 isDeleted: false,
                 body: .emptyObject
             )
             return admits(candidate, isAccessRemoved: true, in: index)
         }
-        try store.write { transaction in
-            for (id, isAdmitted) in zip(ids, verdicts) where isAdmitted {
-                _ = try transaction.purge(id, in: collections[index])
+        return .accessRemoved(
+            try store.write { transaction in
+                try zip(removals, admitted).map { removal, isAdmitted in
+                    guard isAdmitted else { return .filtered }
+                    guard let record = try transaction.record(removal.documentID, in: collection) else {
+                        return .removed
+                    }
+                    let verdict = try verdict(on: record, removal, in: index)
+                    if verdict == .removed || verdict == .removedWithEdit {
+                        _ = try transaction.purge(record.id, in: collection)
+                    }
+                    return verdict
+                }
             }
-        }
-        return .admitted(verdicts)
+        )
+    }
+
+    /// A peer takes away what it had, and not what it never had or has not got yet.
+    private func verdict(on record: DocumentRecord, _ removal: AccessRemoval, in index: Int) throws
+        -> RemovalVerdict
+    {
+        let tree = try record.tree()
+        let mark = remote.flatMap { tree.remotes[$0] }
+        // A revision that is here and that the peer names is there, whether or not its answer to our push has come.
+        let named = removal.revision.flatMap { tree.contains($0) || tree.copies[$0] != nil ? $0 : nil }
+        guard mark != nil || named != nil else { return .neverThere }
+        let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
+        if hasCurrent, !record.hasConflicts { return .removed }
+        return rule(index)?.purgesUnpushedEdits ?? false ? .removedWithEdit : .edited
     }
 
     func judge(_ changes: [AnnouncedChange], in index: Int) throws -> StoreAnswer {

@@ -34,7 +34,11 @@ struct ReplicationSetup {
         self.store = store
         self.remote = remote
         handles = config.collections.map(\.collection.handle)
-        rules = config.collections.map(\.rules)
+        rules = config.collections.map { entry in
+            var rules = entry.rules
+            rules.purgesUnpushedEdits = config.purgesUnpushedEdits
+            return rules
+        }
         checkpointIDs = config.collections.map { entry in
             var id = CheckpointID(
                 privateUUID: Array(uuid.utf8),

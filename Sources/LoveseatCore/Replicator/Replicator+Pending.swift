@@ -90,10 +90,7 @@ struct PendingDocuments {
     /// Whether the peer is known to have the current revision, or the same content under another one.
     func isAtPeer(_ record: DocumentRecord) throws -> Bool {
         guard let mark = try record.remoteAncestor(setup.remote) else { return false }
-        if mark == record.revision { return true }
-        let tree = try record.tree()
-        guard let theirs = tree.node(mark), let ours = tree.current else { return false }
-        return !tree.isAncestor(mark, of: ours.id) && RevisionTree.saysTheSame(theirs, ours)
+        return try mark == record.revision || record.tree().isCurrent(mark)
     }
 
     /// The app's code runs outside transactions, since it may use the database.

@@ -205,6 +205,13 @@ extension PushSession {
         release(change.documentID, succeeded: synced, &effects)
     }
 
+    /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
+    mutating func documentRemoved(_ id: String, _ effects: inout [ReplicationEffect]) {
+        guard let change = parked.removeValue(forKey: id) else { return }
+        complete(change)
+        pump(&effects)
+    }
+
     mutating func complete(_ change: LocalChange) {
         completed.insert(change.sequence)
         progress.finish(change.bodySize, isDocument: false)
