@@ -221,7 +221,14 @@ package final class ScriptedGateway: PeerEndpoint {
         private func judge(_ message: Message, _ number: UInt64) throws {
             let entries = (try? JSONElement(parsing: message.body).items.map { $0 }) ?? []
             let verdicts = gateway.edit { script in
-                entries.map { script.verdicts[$0[0]?.string ?? ""] ?? 0 }
+                entries.map { entry -> JSONValue in
+                    let verdict = script.verdicts[entry[0]?.string ?? ""] ?? 0
+                    // What goes on top of the current revision is taken.
+                    guard let current = verdict["rev"]?.string, entry[2]?.string == current else {
+                        return verdict
+                    }
+                    return 0
+                }
             }
             let properties = gateway.edit { $0.answers }
             try connection.reply(

@@ -172,6 +172,21 @@ import Testing
         #expect(here.count == 0)
     }
 
+    /// Under a new address nothing is known of what the peer has: each proposal is refused once.
+    @Test func `three thousand edits under a new address are offered again in full lists`() async throws {
+        try await take((0..<3_000).map { "d\($0)" })
+        for number in 0..<3_000 { try here.save(Document(id: "d\(number)", ["n": 2])) }
+        let moved = ScriptedGateway("moved")
+        moved.edit { script in
+            for number in 0..<3_000 { script.verdicts["d\(number)"] = ["status": 409, "rev": "1-aa"] }
+        }
+        var tests = self
+        tests.gateway = moved
+        #expect(await tests.run(tests.configuration(.push)).events.values.allSatisfy { $0.error == nil })
+        #expect(moved.heard("rev").count == 3_000)
+        #expect(moved.heard("proposeChanges").count <= 2 * 3_000 / 200 + 5)
+    }
+
     @Test func `a deletion that ends access too is a deletion`() async throws {
         try await take(["a"])
         gateway.edit { $0.feed.append(.init(2, "a", "2-bb", flags: 5)) }

@@ -28,7 +28,7 @@ extension PushSession {
             if countDisagreement(change) {
                 var again = change
                 again.remoteAncestor = ancestor
-                offer([again], &effects)
+                waiting.append(again)
             } else {
                 fail(change, conflict(change), &effects)
             }

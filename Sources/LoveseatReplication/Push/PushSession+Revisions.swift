@@ -219,10 +219,11 @@ extension PushSession {
 
     /// A document is no longer under way: offers the newer revision that waited for it.
     mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect]) {
-        guard let entry = busy.removeValue(forKey: id), var waiting = entry else { return }
+        guard let entry = busy.removeValue(forKey: id), var next = entry else { return }
         if let older = parked.removeValue(forKey: id) { complete(older) }
-        if isProposing, let succeeded { waiting.remoteAncestor = succeeded }
-        offer([waiting], &effects)
+        if isProposing, let succeeded { next.remoteAncestor = succeeded }
+        busy[id] = .some(nil)
+        waiting.append(next)
     }
 
     // MARK: Marks and reports

@@ -37,6 +37,8 @@ struct PushSession: Sendable {
     var tombstonesSkipped: UInt64 = 0
     var lists: [Int: [LocalChange]] = [:]
     var nextList = 0
+    /// Changes to be offered once more, or for which an older revision of their document had to be through first.
+    var waiting: [LocalChange] = []
     var queue: [QueuedRevision] = []
     var inFlight: [Int: QueuedRevision] = [:]
     /// Revisions that the peer forbade once, until everything else is through.
@@ -108,7 +110,8 @@ struct PushSession: Sendable {
 
     /// The same, but for what was forbidden once.
     private var isThrough: Bool {
-        !isReading && !hasMore && lists.isEmpty && queue.isEmpty && inFlight.isEmpty && meeting.isEmpty
+        !isReading && !hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && inFlight.isEmpty
+            && meeting.isEmpty
             && hearing.isEmpty
     }
 
@@ -121,14 +124,28 @@ struct PushSession: Sendable {
     }
 
     mutating func pump(_ effects: inout [ReplicationEffect]) {
+        offerWaiting(&effects)
         readMore(&effects)
         if !forbidden.isEmpty, isThrough { (queue, forbidden) = (forbidden, []) }
         sendMore(&effects)
     }
 
+    private var listLimit: Int { saidCaughtUp ? 1 : tuning.listsInFlight }
+
+    /// Offers what waits, in lists as full as they get and no more of them at once than of any others.
+    private mutating func offerWaiting(_ effects: inout [ReplicationEffect]) {
+        while !waiting.isEmpty, lists.count < listLimit,
+            meeting.isEmpty || waiting.count >= tuning.changesPerMessage
+        {
+            let list = Array(waiting.prefix(tuning.changesPerMessage))
+            waiting.removeFirst(list.count)
+            offer(list, &effects)
+        }
+    }
+
     mutating func readMore(_ effects: inout [ReplicationEffect]) {
-        let listLimit = saidCaughtUp ? 1 : tuning.listsInFlight
         guard hasMore, !isReading, lists.count < listLimit, queue.count < tuning.revisionsQueued,
+            waiting.count + meeting.count < tuning.revisionsQueued,
             isProposing || saidCaughtUp == backlogIsRead
         else { return }
         flushMarks(&effects)
@@ -176,6 +193,7 @@ struct PushSession: Sendable {
                 if let waiting { complete(waiting) }
                 busy[change.documentID] = .some(change)
             } else {
+                busy[change.documentID] = .some(nil)
                 list.append(change)
             }
         }
@@ -212,8 +230,7 @@ struct PushSession: Sendable {
         return Message(properties, body: body, isUrgent: true, isCompressed: !isEmpty, noReply: isEmpty)
     }
 
-    mutating func offer(_ list: [LocalChange], _ effects: inout [ReplicationEffect]) {
-        for change in list { busy[change.documentID] = .some(nil) }
+    private mutating func offer(_ list: [LocalChange], _ effects: inout [ReplicationEffect]) {
         nextList += 1
         lists[nextList] = list
         if isProposing {
