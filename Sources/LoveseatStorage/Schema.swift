@@ -37,6 +37,9 @@ enum Schema {
 
     /// Since version 3.
     static let marks = """
+        ALTER TABLE remotes ADD COLUMN user TEXT;
+        ALTER TABLE remotes ADD COLUMN user_changes INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE local_checkpoints ADD COLUMN user_changes INTEGER NOT NULL DEFAULT 0;
         CREATE TABLE marks (
             remote INTEGER NOT NULL,
             collection INTEGER NOT NULL,

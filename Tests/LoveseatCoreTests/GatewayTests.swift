@@ -187,6 +187,51 @@ import Testing
         #expect(moved.heard("proposeChanges").count <= 2 * 3_000 / 200 + 5)
     }
 
+    @Test func `another user pulls from the beginning, and pushes nobody else's changes unasked`()
+        async throws
+    {
+        func since() -> String? { gateway.heard("subChanges").last?.properties["since"] }
+        func configuration(_ user: String, adopts: Bool = false) -> ReplicatorConfiguration {
+            var configuration = self.configuration(.pushAndPull)
+            configuration.authenticator = BasicAuthenticator(username: user, password: "s3cret")
+            configuration.adoptsOtherUsersChanges = adopts
+            return configuration
+        }
+        gateway.edit { $0.feed = [.init(1, "a", "1-aa")] }
+        await run(configuration("ana"))
+        try here.save(Document(id: "hers"))
+        // As another user nothing goes out, and the message says how much would.
+        let refused = Replicator(configuration("bob"))
+        refused.start()
+        let error = try #require(await refused.waitUntilStopped().error)
+        #expect(error.code == .invalidParameter && error.message.contains("1 document changed"))
+        #expect(error.message.contains("\"ana\"") && error.message.contains("\"bob\""))
+        #expect(gateway.heard("proposeChanges").isEmpty)
+        #expect(await run(configuration("bob", adopts: true)).status == nil)
+        #expect(since() == nil && gateway.heard("rev").count == 1)
+        #expect(await run(configuration("bob")).status == nil)
+        #expect(since() == "1")
+        #expect(await run(configuration("ana")).status == nil)
+        #expect(since() == nil && gateway.heard("rev").count == 1)
+    }
+
+    @Test func `another user may pull beside changes that are not that user's`() async throws {
+        func configuration(_ user: String, _ type: ReplicatorType) -> ReplicatorConfiguration {
+            var configuration = self.configuration(type)
+            configuration.authenticator = BasicAuthenticator(username: user, password: "s3cret")
+            return configuration
+        }
+        gateway.edit { $0.feed = [.init(1, "a", "1-aa")] }
+        await run(configuration("ana", .pushAndPull))
+        try here.save(Document(id: "hers"))
+        #expect(await run(configuration("bob", .pull)).status == nil)
+        #expect(gateway.heard("subChanges").last?.properties["since"] == nil)
+        #expect(await run(configuration("bob", .pull)).status == nil)
+        #expect(gateway.heard("subChanges").last?.properties["since"] == "1")
+        #expect(await run(configuration("bob", .push)).status == .invalidParameter)
+        #expect(gateway.heard("rev").isEmpty)
+    }
+
     @Test func `a deletion that ends access too is a deletion`() async throws {
         try await take(["a"])
         gateway.edit { $0.feed.append(.init(2, "a", "2-bb", flags: 5)) }

@@ -44,6 +44,8 @@ struct SyncOptions: ParsableArguments {
     var heartbeat = ReplicatorConfiguration.defaultHeartbeat
     @Flag(help: "Keep documents that the peer takes away.")
     var noAutoPurge = false
+    @Flag(help: "Push as this user also what was changed here while the peer was used as another one.")
+    var asThisUser = false
     @Flag(help: "Purge documents that the peer takes away even if they were edited here since.")
     var purgeUnpushedEdits = false
     @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
@@ -63,6 +65,7 @@ struct SyncOptions: ParsableArguments {
         configuration.heartbeat = heartbeat
         configuration.maxAttemptWaitTime = maxWait
         configuration.enableAutoPurge = !noAutoPurge
+        configuration.adoptsOtherUsersChanges = asThisUser
         configuration.purgesUnpushedEdits = purgeUnpushedEdits
         configuration.enableDeltaSync = delta
         // Who types a command wants to hear at once that the peer is not there.

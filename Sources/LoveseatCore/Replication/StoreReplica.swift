@@ -10,6 +10,8 @@ package final class StoreReplica: ReplicaStore {
     /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
     let remote: Int?
     let rules: [CollectionRules]
+    /// How often the remote's user has changed.
+    private let userChanges: Int
     /// What the peer may do; nil if nobody restricts it.
     let access: PeerAccess?
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
@@ -30,9 +32,11 @@ package final class StoreReplica: ReplicaStore {
         checkpointIDs: [String],
         remote: Int,
         rules: [CollectionRules] = [],
+        userChanges: Int = 0,
         nowMilliseconds: @escaping () -> Int64
     ) {
         self.rules = rules
+        self.userChanges = userChanges
         access = nil
         self.store = store
         self.collections = collections
@@ -50,7 +54,7 @@ package final class StoreReplica: ReplicaStore {
         self.store = store
         self.access = access
         self.nowMilliseconds = nowMilliseconds
-        (collections, checkpointIDs, remote, rules) = ([], [], nil, [])
+        (collections, checkpointIDs, remote, rules, userChanges) = ([], [], nil, [], 0)
     }
 
     package func perform(_ request: StoreRequest) -> StoreAnswer {
@@ -168,15 +172,26 @@ package final class StoreReplica: ReplicaStore {
                 marks.checkpoint == id
                     ? .ours(isCovered: marks.isCovered) : .others(isCovered: marks.isCovered)
             }
-            return .checkpoint(try view.localCheckpoint(id), marks: marks ?? .unknown)
+            let found = try view.localCheckpointAndUser(id)
+            return .checkpoint(
+                found?.userChanges == userChanges ? found?.body : found.map { Self.withoutPulls($0.body) },
+                marks: marks ?? .unknown
+            )
         }
+    }
+
+    /// What another user pulled is not what this one may have.
+    private static func withoutPulls(_ checkpoint: JSONText) -> JSONText {
+        var value = JSONElement(checkpoint).value
+        value["remote"] = nil
+        return JSONText(canonical: value)
     }
 
     private func saveCheckpoint(_ index: Int, _ body: JSONText, coversMarks: Bool) throws {
         guard let remote else { return }
         let id = checkpointIDs[index]
         try store.write { transaction in
-            try transaction.saveLocalCheckpoint(id, body)
+            try transaction.saveLocalCheckpoint(id, body, userChanges: userChanges)
             guard coversMarks, marksCovered[index] == marksMade[index, default: 0] else { return }
             try transaction.coverMarks(of: remote, in: collections[index], by: id)
         }

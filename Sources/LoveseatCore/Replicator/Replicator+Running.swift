@@ -159,6 +159,7 @@ extension Replicator {
         _ reset: ActivePlan.Reset
     ) throws(LoveseatError) -> Conversation {
         let setup = try ReplicationSetup(config)
+        try setup.recordUser()
         var plan = setup.plan
         plan.reset = reset
         let worker = ConflictWorker(store: setup.store, config: config)

@@ -3,18 +3,26 @@ package import LoveseatModel
 
 /// Checkpoints: our own, and those that peers keep here (replication.md §5).
 extension ReadTransaction {
-    package func localCheckpoint(_ id: String) throws -> JSONText? {
-        try String.fetchOne(database, sql: "SELECT body FROM local_checkpoints WHERE id = ?", arguments: [id])
-            .map { JSONText(trusted: Array($0.utf8)) }
+    package func localCheckpoint(_ id: String) throws -> JSONText? { try localCheckpointAndUser(id)?.body }
+
+    /// A checkpoint, and how often the remote's user had changed when it was saved.
+    package func localCheckpointAndUser(_ id: String) throws -> (body: JSONText, userChanges: Int)? {
+        try Row.fetchOne(
+            database,
+            sql: "SELECT body, user_changes FROM local_checkpoints WHERE id = ?",
+            arguments: [id]
+        )
+        .map { (JSONText(trusted: Array(($0["body"] as String).utf8)), $0["user_changes"]) }
     }
 
-    /// The number under which marks for a remote database are kept; nil for an address not seen before.
-    package func knownRemote(_ address: String) throws -> Int? {
-        try Int.fetchOne(
+    /// What is known of a remote database; nil for an address not seen before.
+    package func knownRemote(_ address: String) throws -> KnownRemote? {
+        try Row.fetchOne(
             database,
-            sql: "SELECT number FROM remotes WHERE address = ?",
+            sql: "SELECT number, user, user_changes FROM remotes WHERE address = ?",
             arguments: [address]
         )
+        .map { KnownRemote(number: $0["number"], user: $0["user"], userChanges: $0["user_changes"]) }
     }
 
     /// Who made the last marks of what a remote has, and whether a checkpoint covers them all; nil if nobody did.
@@ -52,10 +60,19 @@ extension WriteTransaction {
         )
     }
 
-    package func saveLocalCheckpoint(_ id: String, _ body: JSONText) throws {
+    /// `userChanges`: how often the remote's user had changed when the checkpoint was made.
+    package func saveLocalCheckpoint(_ id: String, _ body: JSONText, userChanges: Int = 0) throws {
         try database.execute(
-            sql: "INSERT OR REPLACE INTO local_checkpoints (id, body) VALUES (?, ?)",
-            arguments: [id, body.description]
+            sql: "INSERT OR REPLACE INTO local_checkpoints (id, body, user_changes) VALUES (?, ?, ?)",
+            arguments: [id, body.description, userChanges]
+        )
+    }
+
+    /// Records as whom a remote is used from now on.
+    package func setUser(_ user: String, userChanges: Int, of remote: Int) throws {
+        try database.execute(
+            sql: "UPDATE remotes SET user = ?, user_changes = ? WHERE number = ?",
+            arguments: [user, userChanges, remote]
         )
     }
 
@@ -109,8 +126,18 @@ extension WriteTransaction {
 
     /// The number under which marks for a remote database are kept; a new one for a new address.
     package func remoteNumber(_ address: String) throws -> Int {
-        if let number = try knownRemote(address) { return number }
+        if let known = try knownRemote(address) { return known.number }
         try database.execute(sql: "INSERT INTO remotes (address) VALUES (?)", arguments: [address])
         return Int(database.lastInsertedRowID)
     }
+}
+
+/// A remote database as this one knows it.
+package struct KnownRemote: Hashable, Sendable {
+    /// The number under which marks of what it has are kept.
+    package let number: Int
+    /// As whom it was used last; nil if nobody recorded that.
+    package let user: String?
+    /// How often the user has changed.
+    package let userChanges: Int
 }
