@@ -32,6 +32,9 @@ package enum StoreRequest: Hashable, Sendable {
     case adoptCopy(collection: Int, documentID: String, copy: RevisionID, parent: RevisionID)
     /// Takes in what the peer answered to a pushed revision: another one is current there.
     case hear(collection: Int, documentID: String, TreeKnowledge, current: RevisionID, takesContent: Bool)
+    /// The documents that could not be stored when they were pulled, in this session or an earlier one.
+    case listFailures(collection: Int)
+    case noteFailure(collection: Int, DocumentRevision, LoveseatError)
     case readRevisions(collection: Int, [RevisionRequest])
     case insert(collection: Int, [IncomingRevision])
     /// Documents that the peer was sent and may not have any more.
@@ -109,6 +112,7 @@ package enum StoreAnswer: Hashable, Sendable {
     case lastSequence(UInt64)
     case admitted([Bool])
     case accessRemoved([RemovalVerdict])
+    case failures([String])
     case expanded(DeltaExpansion)
     case missingBlobs([BlobDigest])
     case blobBegun(BlobStart)
@@ -415,4 +419,11 @@ package enum InsertResult: Hashable, Sendable {
     case refusedConflict
     case badHistory
     case failed(LoveseatError)
+
+    package var isStored: Bool {
+        switch self {
+        case .inserted, .alreadyHere, .conflict, .outranked: true
+        case .refusedConflict, .badHistory, .failed: false
+        }
+    }
 }

@@ -21,8 +21,7 @@ extension ReplicationSession {
                 collection: index,
                 id: binding.checkpointID,
                 repairs: tuning.checkpointRepairs,
-                pushes: plan.pushes,
-                reset: plan.reset
+                plan
             )
             checkpoint.wireIndex = isSoleDefault ? nil : index
             let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
@@ -30,6 +29,10 @@ extension ReplicationSession {
         }
         phase = .loadingCheckpoints(missing: collections.count)
         for index in collections.indices {
+            guard !plan.isFetch else {
+                checkpointLoaded(index, nil, .unknown)
+                continue
+            }
             effects.append(
                 .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index))
             )
@@ -125,6 +128,9 @@ extension ReplicationSession {
             effects.append(.store(.believeMarks(collection: index, checkpoint.trust), then: .nothing))
             collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
             if plan.pulls {
+                effects.append(
+                    .store(.listFailures(collection: index), then: .failuresListed(collection: index))
+                )
                 let binding = plan.collections[index]
                 let message = Subscription.request(
                     collection: wireIndex,
@@ -208,6 +214,7 @@ extension ReplicationSession {
             collections[index].checkpoint?.begun(time: now, &effects)
         case (.checkpointSaved(let index), let answer):
             collections[index].checkpoint?.savedLocally(answer, &effects)
+        case (.failuresListed(let index), .failures(let ids)): collections[index].failedBefore = ids
         case (.changesRead(let index), .changes(let changes, let through, let hasMore)):
             let echoes = collections[index].pull.echoes
             collections[index].push?.changesRead(
@@ -287,6 +294,24 @@ extension ReplicationSession {
         for (id, isConflict) in collections[index].pull.inserted(results, &effects) {
             if isConflict { resolve(index, id) } else { collections[index].push?.documentMoved(id, &effects) }
         }
+    }
+
+    /// Documents fetched by their IDs at once.
+    private static let fetchedAtOnce = 500
+
+    /// Fetches documents that the feed of changes has passed: those that could not be stored, and those that keep a push from
+    /// being taken. Each once a session.
+    mutating func fetchMissed(_ index: Int) {
+        guard let plan, plan.pulls, !plan.isFetch else { return }
+        let parked = collections[index].push?.parked.keys.sorted() ?? []
+        let missed = (parked + collections[index].failedBefore).filter {
+            !collections[index].fetched.contains($0)
+        }
+        guard !missed.isEmpty else { return }
+        let ids = Array(missed.prefix(Self.fetchedAtOnce))
+        collections[index].fetching = Set(ids)
+        collections[index].fetched.formUnion(ids)
+        effects.append(.fetch(FetchNotice(collection: index, documentIDs: ids)))
     }
 
     /// Has the app resolve what earlier runs left, as many at a time as one answer holds.

@@ -39,6 +39,8 @@ package struct ActivePlan: Hashable, Sendable {
     /// Documents that the peer takes away are purged here.
     package var autoPurges = true
     package var usesDeltas = false
+    /// Whether the session fetches documents by their IDs for another one: it keeps no checkpoint and asks for no fetch.
+    package var isFetch = false
 
     package init(collections: [Binding], pushes: Bool, pulls: Bool, isContinuous: Bool) {
         self.collections = collections
@@ -85,6 +87,11 @@ package struct ReplicationSession: Sendable {
         var isListingConflicts = false
         /// The pull may have changed something that a push of one pass has already gone by.
         var mayHaveMoreToPush = false
+        /// Documents that could not be stored when they were pulled before.
+        var failedBefore: [String] = []
+        /// Documents that are being fetched by their IDs, and those that were.
+        var fetching: Set<String> = []
+        var fetched: Set<String> = []
     }
 
     enum Phase: Hashable {
@@ -301,6 +308,20 @@ package struct ReplicationSession: Sendable {
         }
     }
 
+    /// Documents were fetched by their IDs, as far as the peer shows them.
+    ///
+    /// `isComplete`: whether the peer was asked for all of them.
+    package mutating func fetched(_ notice: FetchNotice, isComplete: Bool) -> [ReplicationEffect] {
+        event { session in
+            let index = notice.collection
+            session.collections[index].fetching = []
+            for id in notice.documentIDs {
+                session.collections[index].push?.fetched(id, isComplete: isComplete, &session.effects)
+            }
+            session.collections[index].mayHaveMoreToPush = true
+        }
+    }
+
     /// The app wants the replication to end. Saves the checkpoints first, and does not wait long for the peer.
     package mutating func stop() -> [ReplicationEffect] {
         event { session in
@@ -385,6 +406,7 @@ package struct ReplicationSession: Sendable {
 
     private func isBusy(_ index: Int) -> Bool {
         if !collections[index].resolving.isEmpty || collections[index].isListingConflicts
+            || !collections[index].fetching.isEmpty
             || !collections[index].pull.isQuiet || collections[index].push?.isCaughtUp == false
         {
             return true
@@ -410,6 +432,7 @@ package struct ReplicationSession: Sendable {
             collections[index].mayHaveMoreToPush = false
             collections[index].push?.localChange(&effects)
         }
+        if phase == .running { for index in collections.indices where !isBusy(index) { fetchMissed(index) } }
         let busy = collections.indices.contains { isBusy($0) }
         if let plan {
             let isEnding = phase == .stopping || (!busy && !plan.isContinuous)

@@ -58,6 +58,8 @@ final class SimulationRun {
     private var peers: [SimulatedPeer] = []
     private var edges: [(source: Int, target: Int)] = []
     private var connections: [SimulatedConnection] = []
+    /// Who waits for the end of connections that fetch documents.
+    private var fetches: [ObjectIdentifier: (Bool) -> Void] = [:]
     private var report = Simulation.Report()
     private let folder: String
     private var hasPurged = false
@@ -256,6 +258,20 @@ final class SimulationRun {
         open(edge, plan)
     }
 
+    private func fetch(
+        _ notice: FetchNotice,
+        _ edge: (source: Int, target: Int),
+        _ done: @escaping (Bool) -> Void
+    ) {
+        var plan = SimulatedConnection.Plan()
+        plan.pushes = false
+        plan.fetch = notice
+        open(edge, plan)
+        // A connection may be over before anybody could wait for its end.
+        guard let connection = connections.last, connection.plan.fetch == notice else { return done(false) }
+        fetches[ObjectIdentifier(connection)] = done
+    }
+
     private func open(_ edge: (source: Int, target: Int), _ plan: SimulatedConnection.Plan) {
         trace("connect \(edge.source)>\(edge.target)")
         var plan = plan
@@ -286,6 +302,9 @@ final class SimulationRun {
                     print(clock.now, text.replacing("LoveseatReplication.", with: ""))
                 }
             }
+            connection.onFetch = { [unowned self] notice, done in
+                clock.schedule(after: 0) { [unowned self] in fetch(notice, edge, done) }
+            }
             report.connections += 1
             connections.append(connection)
             connection.open()
@@ -294,6 +313,7 @@ final class SimulationRun {
 
     private func ended(_ connection: SimulatedConnection) {
         connections.removeAll { $0 === connection }
+        fetches.removeValue(forKey: ObjectIdentifier(connection))?(connection.endedWell)
         report.revisionsSent += connection.active.peer.revisionsSent + connection.passive.peer.revisionsSent
         if let failure = connection.active.failure ?? connection.passive.failure, simulation.fault == nil {
             report.problems.append("a session failed: \(failure)")

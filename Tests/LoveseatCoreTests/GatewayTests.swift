@@ -361,9 +361,88 @@ import Testing
         #expect(outcome.status == nil && here.count == 16)
         #expect(outcome.code("d4") == 10_404 && outcome.code("d6") == 10_400)
         #expect(outcome.code("d8") == 4 && outcome.code("d10") == 10_502)
+        #expect(try standing("d1") == .notPushed)
+        for id in ["d4", "d6", "d8", "d10"] {
+            guard case .notPulled = try standing(id) else { Issue.record("\(id)"); continue }
+        }
+        // They do not keep the checkpoint back, and are asked for again by their IDs, over a connection of its own.
         gateway.edit { $0.feed[3].body = "{}" }
-        // They are not asked for again until they change.
+        let again = await run(configuration())
+        let asked = Array(gateway.heard("subChanges").suffix(2))
+        try #require(asked.count == 2)
+        #expect(asked[0].properties["since"] == "20" && asked[1].properties["since"] == nil)
+        #expect(String(decoding: asked[1].body, as: UTF8.self).contains(#"["d10","d4","d6","d8"]"#))
+        #expect(again.events.keys.sorted() == ["d10", "d4", "d6", "d8"] && again.code("d4") == nil)
+        #expect(again.code("d6") == 10_400 && here.count == 17)
+        gateway.edit { script in
+            (script.feed[5].body, script.feed[7].properties, script.feed[9].properties) = ("{}", [:], [:])
+        }
+        #expect(await run(configuration()).events.values.allSatisfy { $0.error == nil })
+        #expect(here.count == 20)
+        let count = gateway.heard("subChanges").count
         #expect(await run(configuration()).events == [:])
+        #expect(gateway.heard("subChanges").count == count + 1)
+        #expect(try standing("d6") == .notPushed)
+    }
+
+    private func standing(_ id: String) throws -> DocumentStanding {
+        try Replicator(configuration()).standing(of: id, collection: here)
+    }
+
+    @Test func `a blob that the peer refuses makes one failed document, and the checkpoint goes on`()
+        async throws
+    {
+        gateway.edit { script in
+            script.feed = (1...5).map { .init(JSONValue($0), "d\($0)", "1-aa") }
+            script.feed[0].body =
+                #"{"b":{"@type":"blob","digest":"sha1-qvTGHdzF6KLavt4PO0gs2a6pQ00=","length":5}}"#
+            script.blobError = ReplyError("HTTP", 403, "not being synced")
+        }
+        let outcome = await run(configuration())
+        #expect(outcome.code("d1") == 10_403 && here.count == 4)
+        #expect(try standing("d1") == .notPulled(try #require(outcome.events["d1"]?.error)))
+        // What the peer had meanwhile is not asked for again.
+        gateway.edit { $0.blobs["sha1-qvTGHdzF6KLavt4PO0gs2a6pQ00="] = Array("hello".utf8) }
+        #expect(await run(configuration()).events.keys.sorted() == ["d1"])
+        #expect(gateway.heard("subChanges").map { $0.properties["since"] } == [nil, "5", nil])
+        #expect(here.count == 5)
+    }
+
+    // MARK: Documents that the feed has passed
+
+    @Test(arguments: [false, true]) func `a document that was purged and made anew here meets the peer's`(
+        _ isContinuous: Bool
+    ) async throws {
+        try await take(["a", "b"])
+        try here.purge(id: "a")
+        var anew = Document(id: "a", ["n": 6])
+        try here.save(&anew)
+        anew["n"] = 7
+        try here.save(&anew)
+        gateway.edit { $0.verdicts["a"] = ["status": 409, "rev": "1-aa"] }
+        var configuration = configuration(.pushAndPull)
+        configuration.continuous = isContinuous
+        let replicator = Replicator(configuration)
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { replicator.stop() }
+        // On top of the peer's revision it is taken.
+        let revision = try #require(gateway.heard("rev").last)
+        let history = try #require(revision.properties["history"])
+        #expect(history.hasPrefix("1-aa"))
+        #expect(try here.document(id: "a")?["n"] == 7)
+        #expect(try replicator.pendingDocumentIds(collection: here) == [])
+    }
+
+    @Test func `a document that the peer has and does not show is said to be out of this user's sight`()
+        async throws
+    {
+        try here.save(Document(id: "a", ["n": 7]))
+        gateway.edit { $0.verdicts["a"] = ["status": 409, "rev": "1-aa"] }
+        let outcome = await run(configuration(.pushAndPull))
+        let error = try #require(outcome.events["a"]?.error)
+        #expect(error.code == .httpConflict)
+        #expect(error.message.contains("the peer has a document of this name that this user may not see"))
+        #expect(gateway.heard("subChanges").count == 2 && gateway.heard("proposeChanges").count == 1)
     }
 
     @Test(arguments: [false, true]) func `a peer that says nothing does not keep a replicator from stopping`(

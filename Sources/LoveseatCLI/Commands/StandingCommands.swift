@@ -109,6 +109,7 @@ extension DocumentStanding {
         case .notListed: "not-listed"
         case .filtered: "filtered"
         case .refused: "refused"
+        case .notPulled: "not-pulled"
         case .notPushed: "not-pushed"
         case .expired: "expired"
         case .passedOver: "passed-over"
@@ -125,6 +126,8 @@ extension DocumentStanding {
         case .notListed: "it is not among the documents of --doc-ids"
         case .filtered: "the filter keeps it here"
         case .refused(let error): "the current revision was not taken: \(error.message)"
+        case .notPulled(let error):
+            "the peer's revision could not be stored: \(error.message); the next `pull` or `sync` asks for it again"
         case .notPushed: "only pulling was asked for"
         case .expired: "its time is up, and it is about to be purged"
         case .passedOver: "it was looked at before and not pushed; change it, or use --reset"

@@ -94,6 +94,9 @@ struct SyncOptions: ParsableArguments {
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
     private func advised(_ error: LoveseatError) -> LoveseatError {
+        if error.code == .invalidParameter, !asThisUser, error.message.hasSuffix("or allow it") {
+            return LoveseatError(error.code, "\(error.message) with --as-this-user")
+        }
         guard continuous, !peer.docIds.isEmpty, error.code == .init(10400) else { return error }
         return LoveseatError(
             .invalidParameter,

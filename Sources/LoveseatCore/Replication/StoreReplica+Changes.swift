@@ -87,6 +87,7 @@ extension StoreReplica {
             )
             return admits(candidate, isAccessRemoved: true, in: index)
         }
+        try forgetFailures(removals.map(\.documentID), in: index)
         return .accessRemoved(
             try store.write { transaction in
                 try zip(removals, admitted).map { removal, isAdmitted in

@@ -174,6 +174,8 @@ extension StoreReplica {
                 }
             }
         }
+        let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
+        try forgetFailures(stored, in: index)
         return .inserted(withholding(results, of: revisions, in: index))
     }
 

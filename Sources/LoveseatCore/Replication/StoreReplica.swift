@@ -21,6 +21,8 @@ package final class StoreReplica: ReplicaStore {
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
+    /// The documents that could not be stored when they were pulled, by collection.
+    var failures: [Int: Set<String>] = [:]
     let nowMilliseconds: () -> Int64
 
     /// For the active side.
@@ -112,6 +114,10 @@ package final class StoreReplica: ReplicaStore {
         case .readRevocations(let index): return try readRevocations(collections[index])
         case .forgetGrants(let index, let ids):
             try forgetGrants(ids, in: collections[index])
+            return .done
+        case .listFailures(let index): return .failures(try listFailures(index))
+        case .noteFailure(let index, let failed, let error):
+            try noteFailure(failed, error, in: index)
             return .done
         case .insert(let index, let revisions): return try insert(revisions, in: index)
         case .markSynced(let index, let revisions):

@@ -134,7 +134,7 @@ extension Replicator {
         return try await task.value
     }
 
-    private func connectionOptions() throws(LoveseatError) -> ConnectionOptions {
+    func connectionOptions() throws(LoveseatError) -> ConnectionOptions {
         var options = ConnectionOptions()
         options.authenticator = config.authenticator
         options.headers = config.headers ?? [:]
@@ -172,11 +172,12 @@ extension Replicator {
             // Within a process nothing is saved by it.
             compressionLevel: config.target is DatabaseEndpoint ? 0 : config.compressionLevel,
             resolve: { await worker.resolve($0) },
+            fetch: { [weak self] in await self?.fetch($0, setup, worker, events) ?? false },
             report: { [weak self] in self?.heard($0, events, setup) }
         )
     }
 
-    private func heard(
+    func heard(
         _ report: ReplicationReport,
         _ events: DocumentEvents,
         _ setup: ReplicationSetup
@@ -187,7 +188,7 @@ extension Replicator {
             setStatus(isBusy ? .busy : .idle, Progress(progress))
         case .document(let event):
             if let error = event.error, event.isPush {
-                Refusal.note(error, of: event.documentID, event.collection, setup)
+                DocumentFailure.notePush(error, of: event.documentID, event.collection, setup)
             }
             let name = config.collections[event.collection].collection.handle.name
             log(event, name)

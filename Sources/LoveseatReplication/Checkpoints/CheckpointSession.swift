@@ -25,8 +25,8 @@ struct CheckpointSession: Sendable {
     private var saving = Saving.no
     private var beingSaved: Checkpoint?
     private var timerIsSet = false
-    /// The peer refused the last save; trying again at every opportunity would never end.
-    private var gaveUp = false
+    /// No checkpoint is kept, or the peer refused the last save; trying again at every opportunity would never end.
+    private var gaveUp: Bool
     /// How often this save may still be tried under the revision that the peer has.
     private var repairsLeft = 0
 
@@ -35,12 +35,13 @@ struct CheckpointSession: Sendable {
     private let reset: ActivePlan.Reset
 
     /// `repairs`: see ``ReplicationTuning/checkpointRepairs``.
-    init(collection: Int, id: String, repairs: Int, pushes: Bool, reset: ActivePlan.Reset) {
+    init(collection: Int, id: String, repairs: Int, _ plan: ActivePlan) {
         self.collection = collection
         self.id = id
         self.repairs = repairs
-        self.pushes = pushes
-        self.reset = reset
+        pushes = plan.pushes
+        reset = plan.reset
+        gaveUp = plan.isFetch
     }
 
     var isSaving: Bool { saving != .no }

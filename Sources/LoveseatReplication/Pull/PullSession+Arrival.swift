@@ -189,27 +189,26 @@ extension PullSession {
         effects.append(.store(.holdBlobs(held), then: .blobsHeld(collection: collection, key: key)))
     }
 
-    /// What cannot be read now cannot be read next time either: it is done with.
+    /// What cannot be read does not keep the checkpoint back: it is asked for by its ID next time.
     private mutating func refuse(
         _ arrival: Arrival,
         _ error: ReplyError,
         finishesSequence: Bool = true,
         _ effects: inout [ReplicationEffect]
     ) {
+        let reason = LoveseatError(
+            LoveseatError(reply: error, "").code,
+            "a received revision was refused: \(error.text)"
+        )
+        if finishesSequence, arrival.entry != nil, let revision = arrival.header.revisionID {
+            noteFailure(arrival.header.documentID, revision, reason, &effects)
+        }
         finish(arrival, finishesSequence: finishesSequence, &effects)
         promises.refuse(arrival.header.documentID)
         if let request = arrival.request {
             effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
         }
-        report(
-            arrival.header.documentID,
-            isDeleted: false,
-            LoveseatError(
-                LoveseatError(reply: error, "").code,
-                "a received revision was refused: \(error.text)"
-            ),
-            &effects
-        )
+        report(arrival.header.documentID, isDeleted: false, reason, &effects)
     }
 
     private mutating func finish(

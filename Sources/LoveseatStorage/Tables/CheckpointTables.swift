@@ -15,6 +15,16 @@ extension ReadTransaction {
         .map { (JSONText(trusted: Array(($0["body"] as String).utf8)), $0["user_changes"]) }
     }
 
+    /// The IDs that begin with a prefix, in their order.
+    package func localCheckpointIDs(prefix: String) throws -> [String] {
+        try String.fetchAll(
+            database,
+            sql:
+                "SELECT id FROM local_checkpoints WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1 ORDER BY id",
+            arguments: [prefix]
+        )
+    }
+
     /// What is known of a remote database; nil for an address not seen before.
     package func knownRemote(_ address: String) throws -> KnownRemote? {
         try Row.fetchOne(
@@ -66,6 +76,10 @@ extension WriteTransaction {
             sql: "INSERT OR REPLACE INTO local_checkpoints (id, body, user_changes) VALUES (?, ?, ?)",
             arguments: [id, body.description, userChanges]
         )
+    }
+
+    package func removeLocalCheckpoint(_ id: String) throws {
+        try database.execute(sql: "DELETE FROM local_checkpoints WHERE id = ?", arguments: [id])
     }
 
     /// Records as whom a remote is used from now on.
