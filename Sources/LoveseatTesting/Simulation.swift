@@ -181,7 +181,11 @@ final class SimulationRun {
     private func schedulePowerLosses() {
         var power = SeededGenerator(seed: simulation.seed ^ 0x706F_7765_72)
         guard simulation.losesPower, power.chance(0.5) else { return }
-        for peer in peers {
+        // Not hubs and others in one history: a hub that forgot a copy, and a maker who forgot that it is one, make the
+        // original a copy of its copy, which revision trees refuse.
+        let losesHubs = hubs > 0 && power.chance(0.5)
+        let losers = peers.filter { $0.isHub == losesHubs }
+        for peer in losers {
             sync(peer)
             for _ in 0..<power.int(0...3) {
                 clock.schedule(after: power.int(0...20_000)) { [unowned self] in sync(peer) }
@@ -192,7 +196,8 @@ final class SimulationRun {
             clock.schedule(after: power.int(0...22_000)) { [unowned self] in
                 // Most of what can go wrong goes wrong in the middle of a session.
                 let busy = connections.flatMap { [$0.passive.owner, $0.active.owner] }
-                losePower(busy.isEmpty ? peers[number % peers.count] : busy[number % busy.count])
+                    .filter { $0.isHub == losesHubs }
+                losePower(busy.isEmpty ? losers[number % losers.count] : busy[number % busy.count])
             }
         }
     }

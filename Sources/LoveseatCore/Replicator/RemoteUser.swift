@@ -47,7 +47,8 @@ extension ReplicationSetup {
     ///   configuration does not say that they are to be pushed under this one.
     func recordUser() throws(LoveseatError) {
         guard known?.user != user.text else { return }
-        if let other = known?.user.flatMap({ RemoteUser($0) }), !other.hasNoName,
+        // What goes out under no name goes out under nobody else's.
+        if let other = known?.user.flatMap({ RemoteUser($0) }), !other.hasNoName, user.kind != .nobody,
             !config.adoptsOtherUsersChanges
         {
             let count = try unpushed()

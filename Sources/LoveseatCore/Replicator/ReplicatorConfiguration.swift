@@ -93,7 +93,7 @@ public struct ReplicatorConfiguration: Sendable {
     ///
     /// The user is known by the ``authenticator``: the name of a password, the certificate's fingerprint, or a digest of the
     /// session's ID. Another user starts pulling from the beginning. A session does not say whose it is, so that documents saved
-    /// while sessions were used are pushed without this.
+    /// while sessions were used are pushed without this; so are documents that go out without any authenticator.
     public var adoptsOtherUsersChanges = defaultAdoptsOtherUsersChanges
     /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how.
     public var enableDeltaSync = defaultEnableDeltaSync
