@@ -285,8 +285,9 @@ package enum Meeting: Hashable, Sendable {
     case agrees
     /// Offer it again, on top of this one.
     case offer(over: RevisionID?)
-    /// What the hub has is not here yet.
-    case waits
+    /// What the hub has is not here yet. `isMarked`: whether it is known to have had any revision of the document, so that its
+    /// feed will bring the next.
+    case waits(isMarked: Bool)
 }
 
 package struct RevisionRequest: Hashable, Sendable {

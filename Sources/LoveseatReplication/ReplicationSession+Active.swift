@@ -303,7 +303,8 @@ extension ReplicationSession {
     /// being taken. Each once a session.
     mutating func fetchMissed(_ index: Int) {
         guard let plan, plan.pulls, !plan.isFetch else { return }
-        let parked = collections[index].push?.parked.keys.sorted() ?? []
+        let push = collections[index].push
+        let parked = push?.parked.keys.filter { push?.fetchable.contains($0) ?? false }.sorted() ?? []
         let missed = (parked + collections[index].failedBefore).filter {
             !collections[index].fetched.contains($0)
         }

@@ -236,13 +236,13 @@ extension StoreReplica {
 
     /// How to go on with a revision that a hub did not take.
     func meet(_ change: LocalChange, _ state: HubState, in index: Int) throws -> Meeting {
-        guard let remote else { return .waits }
+        guard let remote else { return .waits(isMarked: true) }
         let collection = collections[index]
         return try marking(index) { transaction in
             guard let record = try transaction.record(change.documentID, in: collection),
                 record.revision == change.revision
             else { return .isObsolete }
-            guard !record.hasConflicts else { return .waits }
+            guard !record.hasConflicts else { return .waits(isMarked: true) }
             let tree = try record.tree()
             var mark = tree.remotes[remote]
             switch state {
@@ -250,11 +250,13 @@ extension StoreReplica {
                 try transaction.forgetMark(record.id, remote: remote, in: collection)
                 return .offer(over: nil)
             case .has(let revision):
-                guard tree.contains(revision), !tree.awaitsBody(of: revision) else { return .waits }
+                guard tree.contains(revision), !tree.awaitsBody(of: revision) else {
+                    return .waits(isMarked: mark != nil)
+                }
                 try transaction.noteHub(revision, has: record.id, remote: remote, in: collection)
                 mark = revision
             case .unknown:
-                guard mark != change.remoteAncestor else { return .waits }
+                guard mark != change.remoteAncestor else { return .waits(isMarked: mark != nil) }
             }
             if let mark, let theirs = tree.node(mark), let current = tree.current {
                 if mark == current.id || RevisionTree.saysTheSame(theirs, current) { return .agrees }

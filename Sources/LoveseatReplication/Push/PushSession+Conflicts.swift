@@ -32,7 +32,9 @@ extension PushSession {
             } else {
                 fail(change, conflict(change), &effects)
             }
-        case .waits: wait(change, &effects)
+        case .waits(let isMarked):
+            if !isMarked { fetchable.insert(change.documentID) }
+            wait(change, &effects)
         }
         pump(&effects)
     }

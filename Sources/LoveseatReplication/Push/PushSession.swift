@@ -51,6 +51,8 @@ struct PushSession: Sendable {
     var parked: [String: LocalChange] = [:]
     /// Proposals refused as conflicts, while the database is asked how to go on.
     var meeting: [Int: LocalChange] = [:]
+    /// Documents of which the peer is not known to have had any revision, though it has one.
+    var fetchable: Set<String> = []
     /// Documents that the peer has and does not show: they were fetched by their IDs, and did not come.
     var unseen: Set<String> = []
     /// Revisions that the peer took and outranked, while its reasons are taken in.
