@@ -10,7 +10,12 @@ package protocol ReplicaStore: AnyObject {
 /// A question to the database. Collections are named by their position in the session.
 package enum StoreRequest: Hashable, Sendable {
     case loadCheckpoint(collection: Int)
-    case saveCheckpoint(collection: Int, JSONText)
+    /// `coversMarks`: whether the peer has what it was marked to have when the checkpoint went to it.
+    case saveCheckpoint(collection: Int, JSONText, coversMarks: Bool)
+    /// A checkpoint is about to go to the peer: it covers the marks made before, and none that come later.
+    case beginCheckpoint(collection: Int)
+    /// From now on, which marks of what the remote has count.
+    case believeMarks(collection: Int, MarkTrust)
     /// A checkpoint that the peer keeps here.
     case getPeerCheckpoint(id: String)
     case savePeerCheckpoint(id: String, replacing: Int, JSONText)
@@ -27,6 +32,9 @@ package enum StoreRequest: Hashable, Sendable {
     case adoptCopy(collection: Int, documentID: String, copy: RevisionID, parent: RevisionID)
     /// Takes in what the peer answered to a pushed revision: another one is current there.
     case hear(collection: Int, documentID: String, TreeKnowledge, current: RevisionID, takesContent: Bool)
+    /// The documents that could not be stored when they were pulled, in this session or an earlier one.
+    case listFailures(collection: Int)
+    case noteFailure(collection: Int, DocumentRevision, LoveseatError)
     case readRevisions(collection: Int, [RevisionRequest])
     case insert(collection: Int, [IncomingRevision])
     /// Documents that the peer was sent and may not have any more.
@@ -39,8 +47,8 @@ package enum StoreRequest: Hashable, Sendable {
     case lastSequence(collection: Int)
     /// Which received revisions the app's filter lets in (replication.md §9.4, step 8).
     case admit(collection: Int, [FilterCandidate])
-    /// Removes documents that the peer took away, but for those that the app's filter holds back (replication.md §14).
-    case removeAccess(collection: Int, [String])
+    /// Removes documents that the peer takes away, as far as it may (replication.md §14).
+    case removeAccess(collection: Int, [AccessRemoval])
     /// The body that a delta makes of a revision that is here (replication.md §10).
     case expandDelta(collection: Int, documentID: String, base: RevisionID, delta: [UInt8])
     /// Which blobs of a received document are to be asked for: those that are not here, and those that its sender must show to
@@ -60,6 +68,26 @@ package enum StoreRequest: Hashable, Sendable {
     case proveBlob(collection: Int, BlobDigest, nonce: [UInt8])
 }
 
+/// What is known of the marks of what a remote has: who made the last ones, and whether a checkpoint covers them.
+package enum MarkState: Hashable, Sendable {
+    /// There are none, or it is not known who made them.
+    case unknown
+    /// The last session that made marks had this checkpoint ID.
+    case ours(isCovered: Bool)
+    /// It had another checkpoint ID, as one with other filters has.
+    case others(isCovered: Bool)
+}
+
+/// Which marks of what a remote has count (docs/decisions/0006-lost-commits.md). Marks made in the session itself always do.
+package struct MarkTrust: Hashable, Sendable {
+    /// Whether a push leaves out what the remote was marked to have when the session began.
+    package var leavesOutMarked = true
+    /// The local sequences of the documents whose marks count when the remote says something else; nil for all.
+    package var followed: SequenceSet?
+
+    package init() {}
+}
+
 /// A blob being received.
 package typealias BlobHandle = UInt64
 
@@ -67,7 +95,7 @@ package typealias BlobHandle = UInt64
 package enum StoreAnswer: Hashable, Sendable {
     case done
     case failed(LoveseatError)
-    case checkpoint(JSONText?)
+    case checkpoint(JSONText?, marks: MarkState)
     /// Revision 0 means that there is none.
     case peerCheckpoint(revision: Int, JSONText?)
     /// Nil: the peer did not know the current revision.
@@ -85,6 +113,8 @@ package enum StoreAnswer: Hashable, Sendable {
     case conflicts([String], next: UInt64?)
     case lastSequence(UInt64)
     case admitted([Bool])
+    case accessRemoved([RemovalVerdict])
+    case failures([String])
     case expanded(DeltaExpansion)
     case missingBlobs([BlobDigest])
     case blobBegun(BlobStart)
@@ -117,8 +147,6 @@ package struct ChangeQuery: Hashable, Sendable {
     package var isForPush = false
     /// Whether the peer is told what is known beside the current revision.
     package var tellsTrees = false
-    /// Whether the marks of what the remote has may be believed (replication.md §5.5).
-    package var trustsMarks = true
 
     package init(since: UInt64, limit: Int) {
         self.since = since
@@ -139,6 +167,32 @@ package struct FilterCandidate: Hashable, Sendable {
         self.isDeleted = isDeleted
         self.body = body
     }
+}
+
+/// A document that the peer takes away.
+package struct AccessRemoval: Hashable, Sendable {
+    package let documentID: String
+    /// The revision that is current there; nil if the peer did not say.
+    package let revision: RevisionID?
+
+    package init(documentID: String, revision: RevisionID?) {
+        self.documentID = documentID
+        self.revision = revision
+    }
+}
+
+/// What becomes of a document that the peer takes away.
+package enum RemovalVerdict: Hashable, Sendable {
+    /// It is not here any more.
+    case removed
+    /// It is not here any more, and neither is an edit that the peer has not got.
+    case removedWithEdit
+    /// The app's filter keeps it.
+    case filtered
+    /// It stays, since the peer never had it.
+    case neverThere
+    /// It stays, since the peer has not got the last edit of it.
+    case edited
 }
 
 package enum BlobStart: Hashable, Sendable {
@@ -237,8 +291,9 @@ package enum Meeting: Hashable, Sendable {
     case agrees
     /// Offer it again, on top of this one.
     case offer(over: RevisionID?)
-    /// What the hub has is not here yet.
-    case waits
+    /// What the hub has is not here yet. `isMarked`: whether it is known to have had any revision of the document, so that its
+    /// feed will bring the next.
+    case waits(isMarked: Bool)
 }
 
 package struct RevisionRequest: Hashable, Sendable {
@@ -380,4 +435,11 @@ package enum InsertResult: Hashable, Sendable {
     case refusedConflict
     case badHistory
     case failed(LoveseatError)
+
+    package var isStored: Bool {
+        switch self {
+        case .inserted, .alreadyHere, .conflict, .outranked: true
+        case .refusedConflict, .badHistory, .failed: false
+        }
+    }
 }

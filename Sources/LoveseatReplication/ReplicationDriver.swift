@@ -7,16 +7,20 @@ package actor ReplicationDriver {
     package struct Hooks: Sendable {
         /// Resolves one document's conflict; returns why it could not.
         package var resolve: @Sendable (ConflictNotice) async -> LoveseatError?
+        /// Pulls documents by their IDs over another connection; returns whether the peer was asked for all of them.
+        package var fetch: @Sendable (FetchNotice) async -> Bool
         package var report: @Sendable (ReplicationReport) -> Void
         /// Unix time in seconds.
         package var now: @Sendable () -> Int64
 
         package init(
             resolve: @escaping @Sendable (ConflictNotice) async -> LoveseatError?,
+            fetch: @escaping @Sendable (FetchNotice) async -> Bool,
             report: @escaping @Sendable (ReplicationReport) -> Void,
             now: @escaping @Sendable () -> Int64
         ) {
             self.resolve = resolve
+            self.fetch = fetch
             self.report = report
             self.now = now
         }
@@ -35,6 +39,7 @@ package actor ReplicationDriver {
     private let channel: any MessageChannel
     private let hooks: Hooks
     private var timers: [ReplicationTimer: Task<Void, Never>] = [:]
+    /// Resolvers and fetches under way.
     private var resolutions: [Int: Task<Void, Never>] = [:]
     private var nextResolution = 0
     private var farewell: Task<Void, Never>?
@@ -117,6 +122,7 @@ package actor ReplicationDriver {
             case .setTimer(let timer, let milliseconds): setTimer(timer, milliseconds)
             case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
             case .resolve(let notice): resolve(notice)
+            case .fetch(let notice): fetch(notice)
             case .report(.failure(let error)): failure = failure ?? error
             case .report(let report): hooks.report(report)
             case .close(let code, let reason): sayGoodbye(code, reason)
@@ -155,6 +161,17 @@ package actor ReplicationDriver {
             let error = await work(notice)
             resolutions[number] = nil
             perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
+        }
+    }
+
+    private func fetch(_ notice: FetchNotice) {
+        let work = hooks.fetch
+        let number = nextResolution
+        nextResolution += 1
+        resolutions[number] = Task {
+            let isComplete = await work(notice)
+            resolutions[number] = nil
+            perform(peer.fetched(notice, isComplete: isComplete))
         }
     }
 

@@ -18,6 +18,8 @@ package enum ReplicationEffect: Hashable, Sendable {
     case cancelTimer(ReplicationTimer)
     /// Have the app resolve a document's conflict, away from this connection.
     case resolve(ConflictNotice)
+    /// Have documents pulled by their IDs, over a connection of its own.
+    case fetch(FetchNotice)
     case report(ReplicationReport)
     /// Say goodbye; the session is over.
     case close(code: Int, reason: String)
@@ -29,6 +31,16 @@ package struct ConflictNotice: Hashable, Sendable {
     package let documentID: String
     /// What the peer is: a hub takes only what descends from its own revision.
     package let peer: RevisionTree.PeerKind
+
+    package init(collection: Int, documentID: String, peer: RevisionTree.PeerKind) {
+        (self.collection, self.documentID, self.peer) = (collection, documentID, peer)
+    }
+}
+
+/// Documents that the feed of changes has passed, and that are not here as the peer has them.
+package struct FetchNotice: Hashable, Sendable {
+    package let collection: Int
+    package let documentIDs: [String]
 }
 
 /// What an answer of the peer's is for. Names and numbers only, never a closure.
@@ -52,11 +64,13 @@ package enum ReplyContinuation: Hashable, Sendable {
 package enum StoreContinuation: Hashable, Sendable {
     case nothing
     case checkpointLoaded(collection: Int)
+    case checkpointBegun(collection: Int)
     case checkpointSaved(collection: Int)
     case peerCheckpoint(request: UInt64)
     case peerCheckpointSaved(request: UInt64)
     case bound(request: UInt64)
     case boundDefault
+    case failuresListed(collection: Int)
     case changesRead(collection: Int)
     case revocationsRead(collection: Int)
     case changesJudged(collection: Int, list: Int)

@@ -11,6 +11,7 @@ package final class ReplicationPeer {
         case setTimer(ReplicationTimer, milliseconds: Int)
         case cancelTimer(ReplicationTimer)
         case resolve(ConflictNotice)
+        case fetch(FetchNotice)
         case report(ReplicationReport)
         case close(code: Int, reason: String)
     }
@@ -72,6 +73,9 @@ package final class ReplicationPeer {
     package func accessChanged() -> [Action] { run { $0.accessChanged() } }
     package func resolved(_ collection: Int, documentID: String, _ error: LoveseatError?) -> [Action] {
         run { $0.resolved(collection, documentID: documentID, error) }
+    }
+    package func fetched(_ notice: FetchNotice, isComplete: Bool) -> [Action] {
+        run { $0.fetched(notice, isComplete: isComplete) }
     }
     package func stop() -> [Action] { run { $0.stop() } }
 
@@ -219,6 +223,7 @@ package final class ReplicationPeer {
                 actions.append(.setTimer(timer, milliseconds: milliseconds))
             case .cancelTimer(let timer): actions.append(.cancelTimer(timer))
             case .resolve(let notice): actions.append(.resolve(notice))
+            case .fetch(let notice): actions.append(.fetch(notice))
             case .report(let report): actions.append(.report(report))
             case .close(let code, let reason): actions.append(.close(code: code, reason: reason))
             }

@@ -20,7 +20,8 @@ extension ReplicationSession {
             var checkpoint = CheckpointSession(
                 collection: index,
                 id: binding.checkpointID,
-                repairs: tuning.checkpointRepairs
+                repairs: tuning.checkpointRepairs,
+                plan
             )
             checkpoint.wireIndex = isSoleDefault ? nil : index
             let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
@@ -28,19 +29,19 @@ extension ReplicationSession {
         }
         phase = .loadingCheckpoints(missing: collections.count)
         for index in collections.indices {
-            if plan.resets {
-                checkpointLoaded(index, nil)
-            } else {
-                effects.append(
-                    .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index))
-                )
+            guard !plan.isFetch else {
+                checkpointLoaded(index, nil, .unknown)
+                continue
             }
+            effects.append(
+                .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index))
+            )
         }
     }
 
-    mutating func checkpointLoaded(_ index: Int, _ json: JSONText?) {
+    mutating func checkpointLoaded(_ index: Int, _ json: JSONText?, _ marks: MarkState) {
         guard let plan, case .loadingCheckpoints(let missing) = phase else { return }
-        collections[index].checkpoint?.loaded(json)
+        collections[index].checkpoint?.loaded(json, marks)
         phase = .loadingCheckpoints(missing: missing - 1)
         guard missing == 1 else { return }
         phase = .negotiating
@@ -124,8 +125,12 @@ extension ReplicationSession {
         for index in collections.indices {
             guard let checkpoint = collections[index].checkpoint else { continue }
             let wireIndex = checkpoint.wireIndex
+            effects.append(.store(.believeMarks(collection: index, checkpoint.trust), then: .nothing))
             collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
             if plan.pulls {
+                effects.append(
+                    .store(.listFailures(collection: index), then: .failuresListed(collection: index))
+                )
                 let binding = plan.collections[index]
                 let message = Subscription.request(
                     collection: wireIndex,
@@ -146,10 +151,7 @@ extension ReplicationSession {
                 collections[index].push = PushSession(
                     collection: index,
                     wireIndex: wireIndex,
-                    mode: .proposing(
-                        pulls: plan.pulls,
-                        trustsMarks: checkpoint.agreesWithPeer && !plan.resets
-                    ),
+                    mode: .proposing(pulls: plan.pulls),
                     start: checkpoint.start.completed,
                     isContinuous: plan.isContinuous,
                     sendsDeltas: plan.usesDeltas,
@@ -166,7 +168,7 @@ extension ReplicationSession {
         case .getCollections: collectionsAnswered(answer)
         case .getCheckpoint: checkpointAnswered(answer)
         case .refetchCheckpoint(let index):
-            collections[index].checkpoint?.refetched(answer, time: now, &effects)
+            collections[index].checkpoint?.refetched(answer, &effects)
         case .setCheckpoint(let index):
             collections[index].checkpoint?.savedRemotely(answer, time: now, &effects)
         case .subscribe(let index):
@@ -202,9 +204,13 @@ extension ReplicationSession {
     mutating func handleStored(_ what: StoreContinuation, _ answer: StoreAnswer) {
         if case .failed(let error) = answer, handleStoreFailure(what, error) { return }
         switch (what, answer) {
-        case (.checkpointLoaded(let index), .checkpoint(let json)): checkpointLoaded(index, json)
+        case (.checkpointLoaded(let index), .checkpoint(let json, let marks)):
+            checkpointLoaded(index, json, marks)
+        case (.checkpointBegun(let index), .done):
+            collections[index].checkpoint?.begun(time: now, &effects)
         case (.checkpointSaved(let index), let answer):
             collections[index].checkpoint?.savedLocally(answer, &effects)
+        case (.failuresListed(let index), .failures(let ids)): collections[index].failedBefore = ids
         case (.changesRead(let index), .changes(let changes, let through, let hasMore)):
             let echoes = collections[index].pull.echoes
             collections[index].push?.changesRead(
@@ -216,6 +222,8 @@ extension ReplicationSession {
             )
         case (.revocationsRead(let index), .changes(let changes, _, _)): announceRevoked(changes, index)
         case (.changesJudged(let index, let list), .changeVerdicts(let verdicts)):
+            // What the peer has got of a document decides whether it may take the document away.
+            collections[index].push?.flushMarks(&effects)
             collections[index].pull.changesJudged(list, verdicts, &effects)
             collections[index].mayHaveMoreToPush = plan != nil
         case (.proposalsJudged(let index, let list), .proposalVerdicts(let verdicts)):
@@ -231,8 +239,11 @@ extension ReplicationSession {
             collections[index].pull.deltaExpanded(key, expansion, &effects)
         case (.admitted(let index, let key), .admitted(let verdicts)):
             collections[index].pull.admitted(key, verdicts == [true], &effects)
-        case (.accessRemoved(let index, let ids), .admitted(let verdicts)):
+        case (.accessRemoved(let index, let ids), .accessRemoved(let verdicts)):
             collections[index].pull.accessRemoved(ids, verdicts, &effects)
+            for (id, verdict) in zip(ids, verdicts) where verdict == .removed {
+                collections[index].push?.documentRemoved(id, &effects)
+            }
         case (.inserted(let index), .inserted(let results)): inserted(index, results)
         case (.conflictsListed(let index), .conflicts(let ids, let next)):
             collections[index].isListingConflicts = false
@@ -279,6 +290,25 @@ extension ReplicationSession {
         for (id, isConflict) in collections[index].pull.inserted(results, &effects) {
             if isConflict { resolve(index, id) } else { collections[index].push?.documentMoved(id, &effects) }
         }
+    }
+
+    /// Documents fetched by their IDs at once.
+    private static let fetchedAtOnce = 500
+
+    /// Fetches documents that the feed of changes has passed: those that could not be stored, and those that keep a push from
+    /// being taken. Each once a session.
+    mutating func fetchMissed(_ index: Int) {
+        guard let plan, plan.pulls, !plan.isFetch else { return }
+        let push = collections[index].push
+        let parked = push?.parked.keys.filter { push?.fetchable.contains($0) ?? false }.sorted() ?? []
+        let missed = (parked + collections[index].failedBefore).filter {
+            !collections[index].fetched.contains($0)
+        }
+        guard !missed.isEmpty else { return }
+        let ids = Array(missed.prefix(Self.fetchedAtOnce))
+        collections[index].fetching = Set(ids)
+        collections[index].fetched.formUnion(ids)
+        effects.append(.fetch(FetchNotice(collection: index, documentIDs: ids)))
     }
 
     /// Has the app resolve what earlier runs left, as many at a time as one answer holds.

@@ -22,15 +22,25 @@ package struct ActivePlan: Hashable, Sendable {
         }
     }
 
+    /// What is not believed of earlier sessions.
+    package enum Reset: Hashable, Sendable {
+        case none
+        /// Everything is examined again, but for what the peer is marked to have.
+        case checkpoint
+        /// Everything is offered again.
+        case checkpointAndMarks
+    }
+
     package var collections: [Binding]
     package var pushes: Bool
     package var pulls: Bool
     package var isContinuous: Bool
-    /// Ignores the local checkpoint and examines everything again.
-    package var resets = false
+    package var reset = Reset.none
     /// Documents that the peer takes away are purged here.
     package var autoPurges = true
     package var usesDeltas = false
+    /// Whether the session fetches documents by their IDs for another one: it keeps no checkpoint and asks for no fetch.
+    package var isFetch = false
 
     package init(collections: [Binding], pushes: Bool, pulls: Bool, isContinuous: Bool) {
         self.collections = collections
@@ -77,6 +87,11 @@ package struct ReplicationSession: Sendable {
         var isListingConflicts = false
         /// The pull may have changed something that a push of one pass has already gone by.
         var mayHaveMoreToPush = false
+        /// Documents that could not be stored when they were pulled before.
+        var failedBefore: [String] = []
+        /// Documents that are being fetched by their IDs, and those that were.
+        var fetching: Set<String> = []
+        var fetched: Set<String> = []
 
         // These run after every event. A method looks at a collection where it is; anything else copies all of it.
 
@@ -319,6 +334,20 @@ package struct ReplicationSession: Sendable {
         }
     }
 
+    /// Documents were fetched by their IDs, as far as the peer shows them.
+    ///
+    /// `isComplete`: whether the peer was asked for all of them.
+    package mutating func fetched(_ notice: FetchNotice, isComplete: Bool) -> [ReplicationEffect] {
+        event { session in
+            let index = notice.collection
+            session.collections[index].fetching = []
+            for id in notice.documentIDs {
+                session.collections[index].push?.fetched(id, isComplete: isComplete, &session.effects)
+            }
+            session.collections[index].mayHaveMoreToPush = true
+        }
+    }
+
     /// The app wants the replication to end. Saves the checkpoints first, and does not wait long for the peer.
     package mutating func stop() -> [ReplicationEffect] {
         event { session in
@@ -396,6 +425,7 @@ package struct ReplicationSession: Sendable {
 
     private func isBusy(_ index: Int) -> Bool {
         if !collections[index].resolving.isEmpty || collections[index].isListingConflicts
+            || !collections[index].fetching.isEmpty
             || !collections[index].pull.isQuiet || collections[index].push?.isCaughtUp == false
         {
             return true
@@ -421,6 +451,7 @@ package struct ReplicationSession: Sendable {
             collections[index].mayHaveMoreToPush = false
             collections[index].push?.localChange(&effects)
         }
+        if phase == .running { for index in collections.indices where !isBusy(index) { fetchMissed(index) } }
         let busy = collections.indices.contains { isBusy($0) }
         if let plan {
             let isEnding = phase == .stopping || (!busy && !plan.isContinuous)

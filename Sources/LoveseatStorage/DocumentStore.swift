@@ -251,6 +251,7 @@ package final class DocumentStore: Sendable {
         guard version < Schema.version else { return }
         try db.inTransaction {
             if version < 2 { try db.execute(sql: Schema.grants) }
+            if version < 3 { try db.execute(sql: Schema.marks) }
             try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
             return .commit
         }
@@ -273,6 +274,12 @@ package final class DocumentStore: Sendable {
         self.rows = rows
         self.lock = lock
         self.blobs = blobs
+        let loaded = try writer.unsafeRead { try CollectionTable.load($0) }
+        catalog.withLock { $0 = loaded }
+    }
+
+    /// Reads the catalog again after everything stored was replaced.
+    func reloadCatalog() throws {
         let loaded = try writer.unsafeRead { try CollectionTable.load($0) }
         catalog.withLock { $0 = loaded }
     }

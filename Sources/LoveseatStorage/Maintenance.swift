@@ -129,7 +129,7 @@ extension DocumentStore {
                 sql: "UPDATE info SET value = ? WHERE key = 'public_uuid'",
                 arguments: [fresh()]
             )
-            try transaction.database.execute(sql: "DELETE FROM local_checkpoints")
+            try transaction.database.execute(sql: "DELETE FROM local_checkpoints; DELETE FROM marks")
         }
     }
 }

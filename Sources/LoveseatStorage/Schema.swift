@@ -33,7 +33,21 @@ enum Schema {
             revision INTEGER NOT NULL,
             body TEXT NOT NULL
         );
-        """ + grants
+        """ + grants + marks
+
+    /// Since version 3.
+    static let marks = """
+        ALTER TABLE remotes ADD COLUMN user TEXT;
+        ALTER TABLE remotes ADD COLUMN user_changes INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE local_checkpoints ADD COLUMN user_changes INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE marks (
+            remote INTEGER NOT NULL,
+            collection INTEGER NOT NULL,
+            checkpoint TEXT NOT NULL,
+            covered INTEGER NOT NULL,
+            PRIMARY KEY (remote, collection)
+        ) WITHOUT ROWID;
+        """
 
     /// Since version 2.
     static let grants = """

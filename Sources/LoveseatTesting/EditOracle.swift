@@ -90,6 +90,24 @@ final class EditOracle {
         histories[key] = history
     }
 
+    /// The edits that a peer knows, by document.
+    typealias Knowledge = [String: Set<Int>]
+
+    func knowledge(of peer: Int) -> Knowledge { histories.compactMapValues { $0.known[peer] } }
+
+    /// A peer went back to what it knew before. What nobody else had heard of is lost, and nobody promised otherwise.
+    func forgot(_ peer: Int, allBut left: Knowledge) {
+        for key in histories.keys {
+            guard var history = histories[key] else { continue }
+            let before = history.known[peer] ?? []
+            history.known[peer] = left[key]
+            let known = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
+            for number in before.subtracting(known) { history.edits[number].isGone = true }
+            for number in left[key] ?? [] { history.edits[number].isGone = false }
+            histories[key] = history
+        }
+    }
+
     /// What is wrong with what is left of a document; nil if nothing is.
     ///
     /// `body`: nil for a document that is deleted everywhere.

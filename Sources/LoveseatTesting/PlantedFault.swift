@@ -32,6 +32,8 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case swapWinner
     /// A revision is marked as known to the remote before it was pushed.
     case markUnpushedAsSynced
+    /// Marks that no checkpoint covers are believed.
+    case believeUncoveredMarks
     /// A received blob is thrown away and counted as stored.
     case loseReceivedBlob
     /// A missing blob is claimed to be here.
@@ -91,7 +93,9 @@ final class FaultyReplica: ReplicaStore {
     }
 
     func perform(_ request: StoreRequest) -> StoreAnswer {
-        guard generator.chance(0.3), let answer = bend(request) else { return inner.perform(request) }
+        guard fault == .believeUncoveredMarks || generator.chance(0.3), let answer = bend(request) else {
+            return inner.perform(request)
+        }
         return answer
     }
 
@@ -150,8 +154,9 @@ final class FaultyReplica: ReplicaStore {
                 return nil
             }
             return .changes(changes, through: through + 2, hasMore: hasMore)
-        case (.skipCheckpoint, .saveCheckpoint(let collection, let json)):
-            return inner.perform(.saveCheckpoint(collection: collection, Self.advanced(json)))
+        case (.skipCheckpoint, .saveCheckpoint(let collection, let json, let coversMarks)):
+            let json = Self.advanced(json)
+            return inner.perform(.saveCheckpoint(collection: collection, json, coversMarks: coversMarks))
         case (.skipCheckpoint, .savePeerCheckpoint(let id, let revision, let json)):
             return inner.perform(.savePeerCheckpoint(id: id, replacing: revision, Self.advanced(json)))
         case (.claimToHaveChange, .judgeChanges(_, let changes, _)):
@@ -167,6 +172,12 @@ final class FaultyReplica: ReplicaStore {
             let marks = changes.map { DocumentRevision(documentID: $0.documentID, revision: $0.revision) }
             _ = inner.perform(.markSynced(collection: collection, marks))
             return .changes([], through: through, hasMore: hasMore)
+        case (.believeUncoveredMarks, .saveCheckpoint(let collection, let json, _)):
+            _ = inner.perform(.beginCheckpoint(collection: collection))
+            return inner.perform(.saveCheckpoint(collection: collection, json, coversMarks: true))
+        case (.believeUncoveredMarks, .loadCheckpoint):
+            guard case .checkpoint(let body, _) = inner.perform(request) else { return nil }
+            return .checkpoint(body, marks: .ours(isCovered: true))
         case (.corruptDelta, .expandDelta(let collection, let id, let base, let delta)):
             guard case .expanded(.body(let bytes)) = inner.perform(request), let body = try? JSONText(bytes)
             else {

@@ -43,6 +43,8 @@ package final class ScriptedGateway: PeerEndpoint {
         package var verdicts: [String: JSONValue] = [:]
         package var answers: MessageProperties = ["blobs": "true", "maxHistory": "50"]
         package var blobs: [String: [UInt8]] = [:]
+        /// The answer to a request for a blob that is not there.
+        package var blobError = ReplyError("HTTP", 404)
         package var checkpoints: [String: (revision: Int, body: [UInt8])] = [:]
         /// Accepts connections and says nothing.
         package var isSilent = false
@@ -186,7 +188,7 @@ package final class ScriptedGateway: PeerEndpoint {
                 }
             case "getAttachment":
                 guard let bytes = gateway.edit({ $0.blobs[message.properties["digest"] ?? ""] }) else {
-                    return try connection.reply(ReplyError("HTTP", 404), to: number)
+                    return try connection.reply(gateway.edit { $0.blobError }, to: number)
                 }
                 try connection.reply(Message(body: bytes), to: number)
             default:
@@ -200,7 +202,11 @@ package final class ScriptedGateway: PeerEndpoint {
                 script.feed.drop { change in since.map { change.sequence.description != $0 } ?? false }
             }
             // The one named by `since` is the last that the peer has.
-            let new = Array(since == nil ? changes : changes.dropFirst())
+            var new = Array(since == nil ? changes : changes.dropFirst())
+            if let listed = try? JSONElement(parsing: subscription.body)["docIDs"] {
+                let ids = listed.items.compactMap(\.string)
+                new.removeAll { !ids.contains($0.id) }
+            }
             let entries: [JSONValue] = new.map { change in
                 var entry: [JSONValue] = [change.sequence, .string(change.id), .string(change.revision)]
                 if change.flags != 0 { entry.append(JSONValue(change.flags)) }
@@ -221,7 +227,14 @@ package final class ScriptedGateway: PeerEndpoint {
         private func judge(_ message: Message, _ number: UInt64) throws {
             let entries = (try? JSONElement(parsing: message.body).items.map { $0 }) ?? []
             let verdicts = gateway.edit { script in
-                entries.map { script.verdicts[$0[0]?.string ?? ""] ?? 0 }
+                entries.map { entry -> JSONValue in
+                    let verdict = script.verdicts[entry[0]?.string ?? ""] ?? 0
+                    // What goes on top of the current revision is taken.
+                    guard let current = verdict["rev"]?.string, entry[2]?.string == current else {
+                        return verdict
+                    }
+                    return 0
+                }
             }
             let properties = gateway.edit { $0.answers }
             try connection.reply(

@@ -9,7 +9,7 @@ final class SimulatedConnection {
         var pushes = true
         var pulls = true
         var isContinuous = false
-        var resets = false
+        var reset = ActivePlan.Reset.none
         var latency = 1...5
         var storeDelay = 0...0
         var tuning = ReplicationTuning()
@@ -25,6 +25,8 @@ final class SimulatedConnection {
         var pushFilter: Int?
         var pullFilter: Int?
         var documentIDs: [String]?
+        /// The documents that this connection pulls for another one.
+        var fetch: FetchNotice?
     }
 
     /// One side.
@@ -53,6 +55,10 @@ final class SimulatedConnection {
     let active: End
     let passive: End
     private(set) var isOpen = true
+    /// It ended by itself, and not because the link broke or a side died.
+    private(set) var endedWell = false
+    /// Makes a connection that pulls documents by their IDs, and says whether it ended well.
+    var onFetch: ((FetchNotice, @escaping (Bool) -> Void) -> Void)?
     private let clock: VirtualClock
     private var generator: SeededGenerator
     private var frames = 0
@@ -76,7 +82,9 @@ final class SimulatedConnection {
         self.trace = trace
         self.onEnd = onEnd
         generator = SeededGenerator(seed: seed)
-        let ids = source.collections.indices.map { source.checkpointID($0, with: target, plan) }
+        let ids = source.collections.indices.map {
+            source.checkpointID($0, with: target, plan) + (plan.fetch == nil ? "" : "/fetch")
+        }
         let remote = try source.store.write { try $0.remoteNumber("peer-\(target.index)") }
         let bindings = zip(source.collections, ids).map { collection, id in
             var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
@@ -92,7 +100,14 @@ final class SimulatedConnection {
             pulls: plan.pulls,
             isContinuous: plan.isContinuous
         )
-        activePlan.resets = plan.resets
+        activePlan.reset = plan.reset
+        if let fetch = plan.fetch {
+            activePlan.isFetch = true
+            for index in activePlan.collections.indices {
+                activePlan.collections[index].documentIDs =
+                    index == fetch.collection ? fetch.documentIDs : ["nothing"]
+            }
+        }
         activePlan.usesDeltas = plan.activeDeltas
         let now = { Int64(1_700_000_000_000 + clock.now) }
         let activeStore = StoreReplica(
@@ -193,6 +208,11 @@ final class SimulatedConnection {
             case .cancelTimer(let timer):
                 if let old = end.timers.removeValue(forKey: timer) { clock.cancel(old) }
             case .resolve(let notice): resolve(notice, end)
+            case .fetch(let notice):
+                onFetch?(notice) { [weak self, weak end] isComplete in
+                    guard let self, let end, isOpen else { return }
+                    run(end) { $0.fetched(notice, isComplete: isComplete) }
+                }
             case .report(.activity(let isBusy, let progress)):
                 (end.isBusy, end.progress) = (isBusy, progress)
             case .report(.failure(let error)): end.failure = end.failure ?? error
@@ -267,6 +287,7 @@ final class SimulatedConnection {
         clock.schedule(after: max(0, end.lastArrival - clock.now) + 1) { [weak self] in
             guard let self, isOpen else { return }
             isOpen = false
+            endedWell = end.failure == nil
             perform(other.peer.disconnected(), of: other)
             leave(active)
             leave(passive)

@@ -13,6 +13,8 @@ final class SimulatedPeer {
     private let privateUUID: [UInt8]
     /// It once pulled into an empty collection, which leaves tombstones of documents it never had out (replication.md §6).
     var mayLackTombstones = false
+    /// What has reached the disk, and what the oracle held this peer to know then; nil for a peer that never loses power.
+    private(set) var durable: (store: StoreSnapshot, knowledge: EditOracle.Knowledge)?
     /// Connections that want to hear of changes here.
     var listeners: [ObjectIdentifier: (Int) -> Void] = [:]
     private(set) var order: [ObjectIdentifier] = []
@@ -49,6 +51,20 @@ final class SimulatedPeer {
     func unlisten(_ connection: AnyObject) {
         listeners[ObjectIdentifier(connection)] = nil
         order.removeAll { $0 == ObjectIdentifier(connection) }
+    }
+
+    // MARK: Power
+
+    /// Everything committed reaches the disk.
+    func sync(_ oracle: EditOracle) throws {
+        durable = (try store.snapshot(), oracle.knowledge(of: index))
+    }
+
+    /// Every commit since the last ``sync(_:)`` is gone.
+    func losePower(_ oracle: EditOracle) throws {
+        guard let durable else { return }
+        try store.restore(durable.store)
+        oracle.forgot(index, allBut: durable.knowledge)
     }
 
     func changed(_ collection: Int) { for key in order { listeners[key]?(collection) } }

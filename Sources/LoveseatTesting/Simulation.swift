@@ -20,6 +20,8 @@ public struct Simulation: Sendable {
     /// How many hubs there are beside: foreign passive peers with one line of revisions, which take only what descends from
     /// their current one, and are edited behind everybody's back.
     public var hubs = 0
+    /// Whether peers lose power, and with it every commit that has not reached the disk.
+    public var losesPower = true
     /// Prints every event.
     public var isVerbose = false
 
@@ -56,6 +58,8 @@ final class SimulationRun {
     private var peers: [SimulatedPeer] = []
     private var edges: [(source: Int, target: Int)] = []
     private var connections: [SimulatedConnection] = []
+    /// Who waits for the end of connections that fetch documents.
+    private var fetches: [ObjectIdentifier: (Bool) -> Void] = [:]
     private var report = Simulation.Report()
     private let folder: String
     private var hasPurged = false
@@ -168,8 +172,53 @@ final class SimulationRun {
             clock.schedule(after: generator.int(0...20_000)) { [unowned self] in crash() }
             clock.schedule(after: generator.int(0...20_000)) { [unowned self] in partition() }
         }
+        schedulePowerLosses()
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in for connection in connections { connection.cut() } }
+    }
+
+    /// Commits reach the disk now and then, and some peers lose those that have not.
+    private func schedulePowerLosses() {
+        var power = SeededGenerator(seed: simulation.seed ^ 0x706F_7765_72)
+        guard simulation.losesPower, power.chance(0.5) else { return }
+        // Not hubs and others in one history: a hub that forgot a copy, and a maker who forgot that it is one, make the
+        // original a copy of its copy, which revision trees refuse.
+        let losesHubs = hubs > 0 && power.chance(0.5)
+        let losers = peers.filter { $0.isHub == losesHubs }
+        for peer in losers {
+            sync(peer)
+            for _ in 0..<power.int(0...3) {
+                clock.schedule(after: power.int(0...20_000)) { [unowned self] in sync(peer) }
+            }
+        }
+        for _ in 0..<power.int(1...4) {
+            let number = power.int(0...1_000)
+            clock.schedule(after: power.int(0...22_000)) { [unowned self] in
+                // Most of what can go wrong goes wrong in the middle of a session.
+                let busy = connections.flatMap { [$0.passive.owner, $0.active.owner] }
+                    .filter { $0.isHub == losesHubs }
+                losePower(busy.isEmpty ? losers[number % losers.count] : busy[number % busy.count])
+            }
+        }
+    }
+
+    private func sync(_ peer: SimulatedPeer) {
+        trace("sync \(peer.index)")
+        do { try peer.sync(oracle) } catch { report.problems.append("a sync failed: \(error)") }
+    }
+
+    private func losePower(_ peer: SimulatedPeer) {
+        trace("power loss \(peer.index)")
+        crash(peer)
+        do { try peer.losePower(oracle) } catch { report.problems.append("a restart failed: \(error)") }
+        for (key, editor) in soleEditors {
+            guard let entry = editor, entry.peer == peer.index, let number = Int(key.prefix(1)) else {
+                continue
+            }
+            let current = peer.tree(String(key.dropFirst(2)), in: number)?.current
+            let isKept = entry.body == nil ? current?.isDeleted == true : current?.body == entry.body
+            if !isKept { soleEditors[key] = .some(nil) }
+        }
     }
 
     private func randomTuning() -> ReplicationTuning {
@@ -202,7 +251,7 @@ final class SimulationRun {
         plan.tuning = randomTuning()
         plan.cutAfter = generator.chance(0.4) ? generator.int(1...120) : nil
         plan.resolverFailures = generator.pick([0, 0, 0.3])
-        plan.resets = generator.chance(0.05)
+        plan.reset = generator.chance(0.05) ? .checkpoint : .none
         plan.activeDeltas = generator.chance(0.6)
         plan.passiveDeltas = generator.chance(0.6)
         if generator.chance(0.15) { plan.pushFilter = generator.int(0...2) }
@@ -212,6 +261,20 @@ final class SimulationRun {
             plan.documentIDs = (0..<5).map { _ in "doc\(generator.int(0...40))" }
         }
         open(edge, plan)
+    }
+
+    private func fetch(
+        _ notice: FetchNotice,
+        _ edge: (source: Int, target: Int),
+        _ done: @escaping (Bool) -> Void
+    ) {
+        var plan = SimulatedConnection.Plan()
+        plan.pushes = false
+        plan.fetch = notice
+        open(edge, plan)
+        // A connection may be over before anybody could wait for its end.
+        guard let connection = connections.last, connection.plan.fetch == notice else { return done(false) }
+        fetches[ObjectIdentifier(connection)] = done
     }
 
     private func open(_ edge: (source: Int, target: Int), _ plan: SimulatedConnection.Plan) {
@@ -244,6 +307,9 @@ final class SimulationRun {
                     print(clock.now, text.replacing("LoveseatReplication.", with: ""))
                 }
             }
+            connection.onFetch = { [unowned self] notice, done in
+                clock.schedule(after: 0) { [unowned self] in fetch(notice, edge, done) }
+            }
             report.connections += 1
             connections.append(connection)
             connection.open()
@@ -252,6 +318,7 @@ final class SimulationRun {
 
     private func ended(_ connection: SimulatedConnection) {
         connections.removeAll { $0 === connection }
+        fetches.removeValue(forKey: ObjectIdentifier(connection))?(connection.endedWell)
         report.revisionsSent += connection.active.peer.revisionsSent + connection.passive.peer.revisionsSent
         if let failure = connection.active.failure ?? connection.passive.failure, simulation.fault == nil {
             report.problems.append("a session failed: \(failure)")
@@ -261,6 +328,10 @@ final class SimulationRun {
     private func crash() {
         let peer = generator.pick(peers)
         trace("crash \(peer.index)")
+        crash(peer)
+    }
+
+    private func crash(_ peer: SimulatedPeer) {
         for connection in connections
         where connection.active.owner === peer || connection.passive.owner === peer {
             connection.crash(peer)
@@ -382,7 +453,7 @@ final class SimulationRun {
             // Not in step: among several hubs a fixed order can repeat itself for ever.
             for edge in hubs == 0 ? edges : edges.shuffled(using: &extras) {
                 var plan = SimulatedConnection.Plan()
-                plan.resets = rounds == 0 && hasPurged
+                plan.reset = rounds == 0 && hasPurged ? .checkpointAndMarks : .none
                 plan.latency = 0...1
                 (plan.activeDeltas, plan.passiveDeltas) = (rounds % 2 == 0, true)
                 open(edge, plan)

@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: PlantedFault.allCases) func `a planted fault is caught`(fault: PlantedFault) throws {
-        for seed in UInt64(1)...150 {
+        for seed in UInt64(1)...400 {
             var simulation = Simulation(seed: seed)
             simulation.edits = 60
             simulation.hubs = fault.needsHub ? 1 : 0
@@ -61,6 +61,6 @@ import Testing
             simulation.fault = fault
             if !(try simulation.run().problems.isEmpty) { return }
         }
-        Issue.record("\(fault.rawValue) was not caught in 150 histories")
+        Issue.record("\(fault.rawValue) was not caught in 400 histories")
     }
 }

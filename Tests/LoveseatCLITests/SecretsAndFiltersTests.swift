@@ -61,9 +61,13 @@ struct SecretsAndFiltersTests {
         try folder.run("create", "a")
         try folder.write("{\"*\":{\"*\":{\"access\":\"read\",\"if\":\"public = true\"}}}", to: "access.json")
         let environment = ["LOVESEAT_PASSWORD": "s3cret"]
+        // The peer is known by its address.
+        var port = "0"
         func pull() throws -> CommandLineFolder.Outcome {
             let server = try folder.serve(
                 "b",
+                "--port",
+                port,
                 "--user",
                 "bob",
                 "--password-file",
@@ -72,6 +76,7 @@ struct SecretsAndFiltersTests {
                 "access.json"
             )
             defer { _ = server.interrupt() }
+            port = server.port
             return try folder.run(
                 ["pull", "a", server.url, "--user", "bob", "--filter", "n >= 6", "--json"],
                 environment: environment

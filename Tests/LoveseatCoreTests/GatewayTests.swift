@@ -101,6 +101,137 @@ import Testing
         #expect(try here.document(id: "a")?["n"] == 3)
     }
 
+    /// `d` was never pushed, `e` was edited since the pull, `f` is as the peer has it.
+    private func takeAway(_ flags: Int = 2, _ change: (inout ReplicatorConfiguration) -> Void = { _ in })
+        async throws -> Outcome
+    {
+        try await take(["e", "f"])
+        try here.save(Document(id: "d", ["n": 1]))
+        var edited = try #require(try here.document(id: "e"))
+        edited["n"] = 2
+        try here.save(&edited)
+        gateway.edit { script in
+            for (number, id) in ["d", "e", "f"].enumerated() {
+                script.feed.append(.init(JSONValue(number + 3), id, "2-bb", flags: flags))
+            }
+        }
+        var configuration = configuration()
+        change(&configuration)
+        return await run(configuration)
+    }
+
+    @Test(arguments: [2, 4, 7]) func `a peer takes away what it had, and neither more nor newer edits`(
+        _ flags: Int
+    )
+        async throws
+    {
+        let outcome = try await takeAway(flags)
+        #expect(try here.document(id: "d")?["n"] == 1 && here.document(id: "e")?["n"] == 2)
+        #expect(try here.document(id: "f") == nil)
+        #expect(outcome.events["d"]?.error?.code == .remoteError)
+        #expect(outcome.events["e"]?.error?.code == .conflict)
+        #expect(outcome.code("f") == nil && outcome.flags("f") == .accessRemoved)
+    }
+
+    @Test func `edits that the peer has not got go with their document if the app says so`() async throws {
+        let outcome = try await takeAway { $0.purgesUnpushedEdits = true }
+        #expect(try here.document(id: "d")?["n"] == 1 && here.document(id: "e") == nil)
+        #expect(outcome.code("e") == nil && outcome.flags("e") == .accessRemoved)
+    }
+
+    @Test func `two thousand documents that a peer never had survive its taking them away`() async throws {
+        for number in 0..<2_000 { try here.save(Document(id: "d\(number)")) }
+        gateway.edit { script in
+            script.feed = (0..<2_000).map { .init(JSONValue($0 + 1), "d\($0)", "1-bb", flags: 4) }
+        }
+        await run(configuration())
+        #expect(here.count == 2_000)
+    }
+
+    /// The user's own edit moves a document out of reach: the peer says so before it has answered the push.
+    @Test func `a removal that names the revision here is of what the peer has`() async throws {
+        try here.save(Document(id: "mine", ["n": 1]))
+        let revision = try #require(try here.document(id: "mine")?.revisionID)
+        gateway.edit { $0.feed = [.init(1, "mine", revision.text, flags: 4)] }
+        let outcome = await run(configuration())
+        #expect(outcome.code("mine") == nil && outcome.flags("mine") == .accessRemoved)
+        #expect(here.count == 0)
+    }
+
+    @Test func `a proposal that waits is done with when its document is taken away`() async throws {
+        try await take(["a"])
+        // The peer lost its checkpoint, so that everything is offered again; what it has is not here.
+        gateway.edit { script in
+            script.checkpoints = [:]
+            script.verdicts["a"] = ["status": 409, "rev": "5-ff"]
+            script.feed = [.init(2, "a", "5-ff", flags: 2)]
+        }
+        let outcome = await run(configuration(.pushAndPull))
+        #expect(gateway.heard("proposeChanges").count == 1)
+        #expect(outcome.code("a") == nil && outcome.flags("a") == .accessRemoved)
+        #expect(here.count == 0)
+    }
+
+    /// Under a new address nothing is known of what the peer has: each proposal is refused once.
+    @Test func `three thousand edits under a new address are offered again in full lists`() async throws {
+        try await take((0..<3_000).map { "d\($0)" })
+        for number in 0..<3_000 { try here.save(Document(id: "d\(number)", ["n": 2])) }
+        let moved = ScriptedGateway("moved")
+        moved.edit { script in
+            for number in 0..<3_000 { script.verdicts["d\(number)"] = ["status": 409, "rev": "1-aa"] }
+        }
+        var tests = self
+        tests.gateway = moved
+        #expect(await tests.run(tests.configuration(.push)).events.values.allSatisfy { $0.error == nil })
+        #expect(moved.heard("rev").count == 3_000)
+        #expect(moved.heard("proposeChanges").count <= 2 * 3_000 / 200 + 5)
+    }
+
+    @Test func `another user pulls from the beginning, and pushes nobody else's changes unasked`()
+        async throws
+    {
+        func since() -> String? { gateway.heard("subChanges").last?.properties["since"] }
+        func configuration(_ user: String, adopts: Bool = false) -> ReplicatorConfiguration {
+            var configuration = self.configuration(.pushAndPull)
+            configuration.authenticator = BasicAuthenticator(username: user, password: "s3cret")
+            configuration.adoptsOtherUsersChanges = adopts
+            return configuration
+        }
+        gateway.edit { $0.feed = [.init(1, "a", "1-aa")] }
+        await run(configuration("ana"))
+        try here.save(Document(id: "hers"))
+        // As another user nothing goes out, and the message says how much would.
+        let refused = Replicator(configuration("bob"))
+        refused.start()
+        let error = try #require(await refused.waitUntilStopped().error)
+        #expect(error.code == .invalidParameter && error.message.contains("1 document changed"))
+        #expect(error.message.contains("\"ana\"") && error.message.contains("\"bob\""))
+        #expect(gateway.heard("proposeChanges").isEmpty)
+        #expect(await run(configuration("bob", adopts: true)).status == nil)
+        #expect(since() == nil && gateway.heard("rev").count == 1)
+        #expect(await run(configuration("bob")).status == nil)
+        #expect(since() == "1")
+        #expect(await run(configuration("ana")).status == nil)
+        #expect(since() == nil && gateway.heard("rev").count == 1)
+    }
+
+    @Test func `another user may pull beside changes that are not that user's`() async throws {
+        func configuration(_ user: String, _ type: ReplicatorType) -> ReplicatorConfiguration {
+            var configuration = self.configuration(type)
+            configuration.authenticator = BasicAuthenticator(username: user, password: "s3cret")
+            return configuration
+        }
+        gateway.edit { $0.feed = [.init(1, "a", "1-aa")] }
+        await run(configuration("ana", .pushAndPull))
+        try here.save(Document(id: "hers"))
+        #expect(await run(configuration("bob", .pull)).status == nil)
+        #expect(gateway.heard("subChanges").last?.properties["since"] == nil)
+        #expect(await run(configuration("bob", .pull)).status == nil)
+        #expect(gateway.heard("subChanges").last?.properties["since"] == "1")
+        #expect(await run(configuration("bob", .push)).status == .invalidParameter)
+        #expect(gateway.heard("rev").isEmpty)
+    }
+
     @Test func `a deletion that ends access too is a deletion`() async throws {
         try await take(["a"])
         gateway.edit { $0.feed.append(.init(2, "a", "2-bb", flags: 5)) }
@@ -230,9 +361,88 @@ import Testing
         #expect(outcome.status == nil && here.count == 16)
         #expect(outcome.code("d4") == 10_404 && outcome.code("d6") == 10_400)
         #expect(outcome.code("d8") == 4 && outcome.code("d10") == 10_502)
+        #expect(try standing("d1") == .notPushed)
+        for id in ["d4", "d6", "d8", "d10"] {
+            guard case .notPulled = try standing(id) else { Issue.record("\(id)"); continue }
+        }
+        // They do not keep the checkpoint back, and are asked for again by their IDs, over a connection of its own.
         gateway.edit { $0.feed[3].body = "{}" }
-        // They are not asked for again until they change.
+        let again = await run(configuration())
+        let asked = Array(gateway.heard("subChanges").suffix(2))
+        try #require(asked.count == 2)
+        #expect(asked[0].properties["since"] == "20" && asked[1].properties["since"] == nil)
+        #expect(String(decoding: asked[1].body, as: UTF8.self).contains(#"["d10","d4","d6","d8"]"#))
+        #expect(again.events.keys.sorted() == ["d10", "d4", "d6", "d8"] && again.code("d4") == nil)
+        #expect(again.code("d6") == 10_400 && here.count == 17)
+        gateway.edit { script in
+            (script.feed[5].body, script.feed[7].properties, script.feed[9].properties) = ("{}", [:], [:])
+        }
+        #expect(await run(configuration()).events.values.allSatisfy { $0.error == nil })
+        #expect(here.count == 20)
+        let count = gateway.heard("subChanges").count
         #expect(await run(configuration()).events == [:])
+        #expect(gateway.heard("subChanges").count == count + 1)
+        #expect(try standing("d6") == .notPushed)
+    }
+
+    private func standing(_ id: String) throws -> DocumentStanding {
+        try Replicator(configuration()).standing(of: id, collection: here)
+    }
+
+    @Test func `a blob that the peer refuses makes one failed document, and the checkpoint goes on`()
+        async throws
+    {
+        gateway.edit { script in
+            script.feed = (1...5).map { .init(JSONValue($0), "d\($0)", "1-aa") }
+            script.feed[0].body =
+                #"{"b":{"@type":"blob","digest":"sha1-qvTGHdzF6KLavt4PO0gs2a6pQ00=","length":5}}"#
+            script.blobError = ReplyError("HTTP", 403, "not being synced")
+        }
+        let outcome = await run(configuration())
+        #expect(outcome.code("d1") == 10_403 && here.count == 4)
+        #expect(try standing("d1") == .notPulled(try #require(outcome.events["d1"]?.error)))
+        // What the peer had meanwhile is not asked for again.
+        gateway.edit { $0.blobs["sha1-qvTGHdzF6KLavt4PO0gs2a6pQ00="] = Array("hello".utf8) }
+        #expect(await run(configuration()).events.keys.sorted() == ["d1"])
+        #expect(gateway.heard("subChanges").map { $0.properties["since"] } == [nil, "5", nil])
+        #expect(here.count == 5)
+    }
+
+    // MARK: Documents that the feed has passed
+
+    @Test(arguments: [false, true]) func `a document that was purged and made anew here meets the peer's`(
+        _ isContinuous: Bool
+    ) async throws {
+        try await take(["a", "b"])
+        try here.purge(id: "a")
+        var anew = Document(id: "a", ["n": 6])
+        try here.save(&anew)
+        anew["n"] = 7
+        try here.save(&anew)
+        gateway.edit { $0.verdicts["a"] = ["status": 409, "rev": "1-aa"] }
+        var configuration = configuration(.pushAndPull)
+        configuration.continuous = isContinuous
+        let replicator = Replicator(configuration)
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { replicator.stop() }
+        // On top of the peer's revision it is taken.
+        let revision = try #require(gateway.heard("rev").last)
+        let history = try #require(revision.properties["history"])
+        #expect(history.hasPrefix("1-aa"))
+        #expect(try here.document(id: "a")?["n"] == 7)
+        #expect(try replicator.pendingDocumentIds(collection: here) == [])
+    }
+
+    @Test func `a document that the peer has and does not show is said to be out of this user's sight`()
+        async throws
+    {
+        try here.save(Document(id: "a", ["n": 7]))
+        gateway.edit { $0.verdicts["a"] = ["status": 409, "rev": "1-aa"] }
+        let outcome = await run(configuration(.pushAndPull))
+        let error = try #require(outcome.events["a"]?.error)
+        #expect(error.code == .httpConflict)
+        #expect(error.message.contains("the peer has a document of this name that this user may not see"))
+        #expect(gateway.heard("subChanges").count == 2 && gateway.heard("proposeChanges").count == 1)
     }
 
     @Test(arguments: [false, true]) func `a peer that says nothing does not keep a replicator from stopping`(

@@ -205,6 +205,9 @@ final class ReplayedPeer {
                     actions.append(
                         contentsOf: peer.resolved(notice.collection, documentID: notice.documentID, error)
                     )
+                case .fetch(let notice):
+                    // The recordings know one connection.
+                    actions.append(contentsOf: peer.fetched(notice, isComplete: false))
                 case .report(.failure(let error)): failure = error
                 case .report: break
                 case .close: isClosed = true

@@ -130,6 +130,7 @@ extension DocumentStanding {
         case .notListed: "not-listed"
         case .filtered: "filtered"
         case .refused: "refused"
+        case .notPulled: "not-pulled"
         case .notPushed: "not-pushed"
         case .expired: "expired"
         case .passedOver: "passed-over"
@@ -149,6 +150,8 @@ extension DocumentStanding {
             "the peer refused the current revision: \(error.message); it is sent again when it changes, or with --reset"
         case .refused(let error):
             "the last attempt to push it failed: \(error.message); `push` or `sync` tries again"
+        case .notPulled(let error):
+            "the peer's revision could not be stored: \(error.message); the next `pull` or `sync` asks for it again"
         case .notPushed: "only pulling was asked for"
         case .expired: "its time is up, and it is about to be purged"
         case .passedOver: "it was looked at before and not pushed; change it, or use --reset"

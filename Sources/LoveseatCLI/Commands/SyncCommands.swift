@@ -32,8 +32,10 @@ struct SyncOptions: ParsableArguments {
     @OptionGroup var peer: PeerOptions
     @Flag(help: "Go on with every change on either side.")
     var continuous = false
-    @Flag(help: "Look at every document again, whatever was replicated before.")
+    @Flag(help: "Look at every document again; send nothing that the peer is known to have.")
     var reset = false
+    @Flag(help: "Look at every document again and offer it anew, whatever the peer is known to have.")
+    var resetMarks = false
     @Option(help: "Attempts to connect in all. By default 1, with --continuous no end.")
     var maxAttempts: UInt?
     @Option(help: "The longest wait between two attempts, in seconds.")
@@ -42,6 +44,10 @@ struct SyncOptions: ParsableArguments {
     var heartbeat = ReplicatorConfiguration.defaultHeartbeat
     @Flag(help: "Keep documents that the peer takes away.")
     var noAutoPurge = false
+    @Flag(help: "Push as this user also what was changed here while the peer was used as another one.")
+    var asThisUser = false
+    @Flag(help: "Purge documents that the peer takes away even if they were edited here since.")
+    var purgeUnpushedEdits = false
     @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
     var delta = false
     @OptionGroup var logging: LogOptions
@@ -59,6 +65,8 @@ struct SyncOptions: ParsableArguments {
         configuration.heartbeat = heartbeat
         configuration.maxAttemptWaitTime = maxWait
         configuration.enableAutoPurge = !noAutoPurge
+        configuration.adoptsOtherUsersChanges = asThisUser
+        configuration.purgesUnpushedEdits = purgeUnpushedEdits
         configuration.enableDeltaSync = delta
         // Who types a command wants to hear at once that the peer is not there.
         configuration.maxAttempts = maxAttempts ?? (continuous ? 0 : 1)
@@ -68,7 +76,7 @@ struct SyncOptions: ParsableArguments {
         let failures = replicator.documentReplications
         let counting = Task { await Self.report(failures) }
         var bar = ProgressBar()
-        replicator.start(reset: reset)
+        replicator.start(reset: reset, resetMarks: resetMarks)
         // A signal that came before there was something to stop.
         if Signals.interruption != nil { replicator.stop() }
         for await status in replicator.statuses { bar.show(status) }
@@ -87,6 +95,9 @@ struct SyncOptions: ParsableArguments {
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
     private func advised(_ error: LoveseatError) -> LoveseatError {
+        if error.code == .invalidParameter, !asThisUser, error.message.hasSuffix("or allow it") {
+            return LoveseatError(error.code, "\(error.message) with --as-this-user")
+        }
         guard continuous, !peer.docIds.isEmpty, error.code == .init(10400) else { return error }
         return LoveseatError(
             .invalidParameter,

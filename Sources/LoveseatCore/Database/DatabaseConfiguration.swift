@@ -14,8 +14,11 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// By default `Loveseat` in the user's application support folder; on Linux that is `$XDG_DATA_HOME` or
     /// `~/.local/share`.
     public var directory: String
-    /// Whether a save reaches the disk before it returns. Without, saves survive a crash of the process, but the last
-    /// ones may not survive a power cut.
+    /// Whether a save reaches the disk before it returns, and a pushed document before the peer hears that it is stored.
+    ///
+    /// Without it, saves survive a crash of the process, but a power loss may take the last seconds: the database opens whole,
+    /// as it was before. The next replication makes up for documents that a peer still has, or believes to be here
+    /// (docs/decisions/0006-lost-commits.md). With it, each save or batch waits for a disk flush.
     public var fullSync: Bool
     /// Whether only to read, which goes on while another process has the database open. Saves throw `notWriteable`, and
     /// feeds tell nothing of what the other process does.

@@ -1,5 +1,6 @@
 package import LoveseatModel
 package import LoveseatReplication
+import LoveseatStorage
 
 /// Where a replicator finds its peer: a URL, another database of this process, or a transport of the app's.
 public protocol Endpoint: Sendable {}
@@ -9,7 +10,10 @@ public protocol Endpoint: Sendable {}
 public protocol Authenticator: Sendable {}
 
 /// An authenticator that a replicator knows how to use.
-package protocol PeerAuthenticator: Authenticator {}
+package protocol PeerAuthenticator: Authenticator {
+    /// Whom it proves to be.
+    var user: RemoteUser { get }
+}
 
 /// A user name and a password. Without TLS both can be read on the way.
 public struct BasicAuthenticator: PeerAuthenticator {
@@ -17,6 +21,8 @@ public struct BasicAuthenticator: PeerAuthenticator {
     public let username: String
     /// The password.
     public let password: String
+
+    package var user: RemoteUser { RemoteUser(kind: .name, name: username) }
 
     /// Makes one of its parts.
     public init(username: String, password: String) {
@@ -34,6 +40,10 @@ public struct SessionAuthenticator: PeerAuthenticator {
     public let sessionID: String
     /// The name of the cookie that carries it.
     public let cookieName: String
+
+    package var user: RemoteUser {
+        RemoteUser(kind: .session, name: Base64.encode(Hashing.sha256(Array(sessionID.utf8))))
+    }
 
     /// Makes one of an ID.
     public init(sessionID: String, cookieName: String? = nil) {

@@ -11,6 +11,8 @@ package struct CollectionRules: Sendable {
     package var documentIDs: Set<String>?
     package var pushFilter: Filter?
     package var pullFilter: Filter?
+    /// Whether a document that the peer takes away goes with an edit that the peer has not got.
+    package var purgesUnpushedEdits = false
     /// The app decides between two versions of a document, not the rule.
     package var asksResolver = false
 

@@ -13,14 +13,14 @@ extension StoreReplica {
         var through = query.since
         var scanned = 0
         let now = nowMilliseconds()
-        let trusted = query.isForPush && query.trustsMarks ? remote : nil
+        let left = query.isForPush && leavesOutMarked(index) ? remote : nil
         let rule = query.isForPush ? rule(index) : nil
         var isAtEnd = false
         try store.read { transaction in
-            try transaction.changes(in: collection, since: query.since, notSyncedWith: trusted) { record in
+            try transaction.changes(in: collection, since: query.since, notSyncedWith: left) { record in
                 through = record.sequence
                 scanned += 1
-                if let change = try change(of: record, query, trusted: trusted, rule: rule, now: now) {
+                if let change = try change(of: record, query, in: index, rule: rule, now: now) {
                     candidates.append((change, record))
                 }
                 return candidates.count < query.limit && scanned < Self.rowsScanned
@@ -51,7 +51,7 @@ extension StoreReplica {
     private func change(
         of record: DocumentRecord,
         _ query: ChangeQuery,
-        trusted: Int?,
+        in index: Int,
         rule: CollectionRules?,
         now: Int64
     ) throws -> LocalChange? {
@@ -60,7 +60,7 @@ extension StoreReplica {
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
         let knowledge = query.tellsTrees ? record.knowledgeDigest : nil
-        let ancestor = try trusted.flatMap { try record.remoteAncestor($0) }
+        let ancestor = query.isForPush ? try remoteAncestor(of: record, in: index) : nil
         if ancestor == record.revision, knowledge == nil { return nil }
         var change = LocalChange(
             sequence: record.sequence,
@@ -83,32 +83,56 @@ extension StoreReplica {
     /// What the app wants of a collection; nil if it said nothing.
     func rule(_ index: Int) -> CollectionRules? { rules.indices.contains(index) ? rules[index] : nil }
 
-    func removeAccess(_ ids: [String], in index: Int) throws -> StoreAnswer {
+    func removeAccess(_ removals: [AccessRemoval], in index: Int) throws -> StoreAnswer {
+        let collection = collections[index]
         let revisions = try store.readRows { view in
-            try ids.map { try view.record($0, in: collections[index])?.revision }
+            try removals.map { try view.record($0.documentID, in: collection)?.revision }
         }
-        let verdicts = zip(ids, revisions).map { id, revision in
+        let admitted = zip(removals, revisions).map { removal, revision in
             let candidate = FilterCandidate(
-                documentID: id,
+                documentID: removal.documentID,
                 revision: revision ?? RevisionID(generation: 1, digest: []),
                 isDeleted: false,
                 body: .emptyObject
             )
             return admits(candidate, isAccessRemoved: true, in: index)
         }
-        try store.write { transaction in
-            for (id, isAdmitted) in zip(ids, verdicts) where isAdmitted {
-                _ = try transaction.purge(id, in: collections[index])
+        try forgetFailures(removals.map(\.documentID), in: index)
+        return .accessRemoved(
+            try store.write { transaction in
+                try zip(removals, admitted).map { removal, isAdmitted in
+                    guard isAdmitted else { return .filtered }
+                    guard let record = try transaction.record(removal.documentID, in: collection) else {
+                        return .removed
+                    }
+                    let verdict = try verdict(on: record, removal, in: index)
+                    if verdict == .removed || verdict == .removedWithEdit {
+                        _ = try transaction.purge(record.id, in: collection)
+                    }
+                    return verdict
+                }
             }
-        }
-        return .admitted(verdicts)
+        )
     }
 
-    func judge(
-        _ changes: [AnnouncedChange],
-        from peer: RevisionTree.PeerKind,
-        in collection: CollectionHandle
-    ) throws -> StoreAnswer {
+    /// A peer takes away what it had, and not what it never had or has not got yet.
+    private func verdict(on record: DocumentRecord, _ removal: AccessRemoval, in index: Int) throws
+        -> RemovalVerdict
+    {
+        let tree = try record.tree()
+        let mark = remote.flatMap { tree.remotes[$0] }
+        // A revision that is here and that the peer names is there, whether or not its answer to our push has come.
+        let named = removal.revision.flatMap { tree.contains($0) || tree.copies[$0] != nil ? $0 : nil }
+        guard mark != nil || named != nil else { return .neverThere }
+        let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
+        if hasCurrent, !record.hasConflicts { return .removed }
+        return rule(index)?.purgesUnpushedEdits ?? false ? .removedWithEdit : .edited
+    }
+
+    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in index: Int) throws
+        -> StoreAnswer
+    {
+        let collection = collections[index]
         var marks: [(DocumentRevision, isHubs: Bool)] = []
         let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
@@ -140,23 +164,23 @@ extension StoreReplica {
             }
             return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
         }
-        try mark(marks, in: collection)
+        try mark(marks, in: index)
         return .changeVerdicts(verdicts)
     }
 
     /// Writes down what the active side's remote is known to have.
     ///
     /// `isHubs`: whether a hub announced it, and not we pushed it.
-    func mark(_ revisions: [(DocumentRevision, isHubs: Bool)], in collection: CollectionHandle) throws {
+    func mark(_ revisions: [(DocumentRevision, isHubs: Bool)], in index: Int) throws {
         guard let remote, !revisions.isEmpty else { return }
-        try store.write { transaction in
+        try marking(index) { transaction in
             for (entry, isHubs) in revisions {
                 try transaction.markSynced(
                     entry.documentID,
                     revision: entry.revision,
                     remote: remote,
                     isHubs: isHubs,
-                    in: collection
+                    in: collections[index]
                 )
             }
         }

@@ -142,7 +142,8 @@ extension StoreReplica {
         let collection = collections[index]
         let refusals = try refusals(of: revisions, in: collection)
         let asksResolver = rule(index)?.asksResolver ?? false
-        let results: [InsertResult] = try store.write { transaction in
+        let followed = followed(index)
+        let results: [InsertResult] = try marking(index) { transaction in
             try zip(revisions, refusals).map { revision, refusal in
                 if let refusal { return .failed(refusal) }
                 var incoming = IncomingRecord(
@@ -157,6 +158,7 @@ extension StoreReplica {
                 incoming.knowledge = revision.knowledge
                 incoming.asksResolver = asksResolver
                 incoming.isOutdated = revision.isOutdated
+                incoming.followed = followed
                 do {
                     let (outcome, preferred) = try transaction.insert(incoming, in: collection)
                     if remote == nil, revision.sender == .loveseat, let preferred,
@@ -176,6 +178,8 @@ extension StoreReplica {
                 }
             }
         }
+        let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
+        try forgetFailures(stored, in: index)
         return .inserted(withholding(results, of: revisions, in: index))
     }
 
@@ -212,7 +216,7 @@ extension StoreReplica {
     func hear(_ knowledge: TreeKnowledge, current: RevisionID, of id: String, in index: Int) throws -> Hearing
     {
         guard let remote else { return .agrees }
-        return try store.write { transaction in
+        return try marking(index) { transaction in
             do {
                 let hearing = try transaction.hear(
                     knowledge,
@@ -235,13 +239,14 @@ extension StoreReplica {
     }
 
     /// How to go on with a revision that a hub did not take.
-    func meet(_ change: LocalChange, _ state: HubState, in collection: CollectionHandle) throws -> Meeting {
-        guard let remote else { return .waits }
-        return try store.write { transaction in
+    func meet(_ change: LocalChange, _ state: HubState, in index: Int) throws -> Meeting {
+        guard let remote else { return .waits(isMarked: true) }
+        let collection = collections[index]
+        return try marking(index) { transaction in
             guard let record = try transaction.record(change.documentID, in: collection),
                 record.revision == change.revision
             else { return .isObsolete }
-            guard !record.hasConflicts else { return .waits }
+            guard !record.hasConflicts else { return .waits(isMarked: true) }
             let tree = try record.tree()
             var mark = tree.remotes[remote]
             switch state {
@@ -249,11 +254,13 @@ extension StoreReplica {
                 try transaction.forgetMark(record.id, remote: remote, in: collection)
                 return .offer(over: nil)
             case .has(let revision):
-                guard tree.contains(revision), !tree.awaitsBody(of: revision) else { return .waits }
+                guard tree.contains(revision), !tree.awaitsBody(of: revision) else {
+                    return .waits(isMarked: mark != nil)
+                }
                 try transaction.noteHub(revision, has: record.id, remote: remote, in: collection)
                 mark = revision
             case .unknown:
-                guard mark != change.remoteAncestor else { return .waits }
+                guard mark != change.remoteAncestor else { return .waits(isMarked: mark != nil) }
             }
             if let mark, let theirs = tree.node(mark), let current = tree.current {
                 if mark == current.id || RevisionTree.saysTheSame(theirs, current) { return .agrees }

@@ -10,11 +10,20 @@ package final class StoreReplica: ReplicaStore {
     /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
     let remote: Int?
     let rules: [CollectionRules]
+    /// How often the remote's user has changed.
+    private let userChanges: Int
     /// What the peer may do; nil if nobody restricts it.
     let access: PeerAccess?
     private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     var shared: SharedBlobs
     var read = RecentRecords()
+    /// Which marks count, by collection, and the last sequence of when that was said.
+    private var trust: [Int: (marks: MarkTrust, from: UInt64)] = [:]
+    /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
+    private var marksMade: [Int: Int] = [:]
+    private var marksCovered: [Int: Int] = [:]
+    /// The documents that could not be stored when they were pulled, by collection.
+    var failures: [Int: Set<String>] = [:]
     let nowMilliseconds: () -> Int64
 
     /// For the active side.
@@ -26,9 +35,11 @@ package final class StoreReplica: ReplicaStore {
         checkpointIDs: [String],
         remote: Int,
         rules: [CollectionRules] = [],
+        userChanges: Int = 0,
         nowMilliseconds: @escaping () -> Int64
     ) {
         self.rules = rules
+        self.userChanges = userChanges
         access = nil
         shared = SharedBlobs(ProvenBlobs(), peer: "")
         self.store = store
@@ -52,7 +63,7 @@ package final class StoreReplica: ReplicaStore {
         self.access = access
         shared = SharedBlobs(proven, peer: peer.recordName)
         self.nowMilliseconds = nowMilliseconds
-        (collections, checkpointIDs, remote, rules) = ([], [], nil, [])
+        (collections, checkpointIDs, remote, rules, userChanges) = ([], [], nil, [], 0)
     }
 
     package func perform(_ request: StoreRequest) -> StoreAnswer {
@@ -67,9 +78,15 @@ package final class StoreReplica: ReplicaStore {
     private func answer(_ request: StoreRequest) throws -> StoreAnswer {
         switch request {
         case .loadCheckpoint(let index):
-            return .checkpoint(try store.readRows { try $0.localCheckpoint(checkpointIDs[index]) })
-        case .saveCheckpoint(let index, let body):
-            try store.write { try $0.saveLocalCheckpoint(checkpointIDs[index], body) }
+            return try loadCheckpoint(index)
+        case .saveCheckpoint(let index, let body, let coversMarks):
+            try saveCheckpoint(index, body, coversMarks: coversMarks)
+            return .done
+        case .beginCheckpoint(let index):
+            marksCovered[index] = marksMade[index, default: 0]
+            return .done
+        case .believeMarks(let index, let trust):
+            self.trust[index] = (trust, store.lastSequence(collections[index]))
             return .done
         case .getPeerCheckpoint(let id):
             let found = try store.readRows { try $0.peerCheckpoint(id) }
@@ -81,14 +98,14 @@ package final class StoreReplica: ReplicaStore {
         case .bindCollections(let names, let ids): return try bind(names, ids)
         case .readChanges(let index, let query): return try readChanges(index, query)
         case .judgeChanges(let index, let changes, let peer):
-            return try judge(changes, from: peer, in: collections[index])
+            return try judge(changes, from: peer, in: index)
         case .judgeProposals(let index, let proposals, let peer):
             return try judge(proposals, from: peer, in: collections[index])
         case .meet(let index, let change, let state):
-            return .met(try meet(change, state, in: collections[index]))
+            return .met(try meet(change, state, in: index))
         case .adoptCopy(let index, let id, let copy, let parent):
             guard let remote else { return .done }
-            try store.write {
+            try marking(index) {
                 try $0.adoptCopy(copy, of: id, parent: parent, remote: remote, in: collections[index])
             }
             return .done
@@ -108,9 +125,13 @@ package final class StoreReplica: ReplicaStore {
         case .forgetGrants(let index, let ids):
             try forgetGrants(ids, in: collections[index])
             return .done
+        case .listFailures(let index): return .failures(try listFailures(index))
+        case .noteFailure(let index, let failed, let error):
+            try noteFailure(failed, error, in: index)
+            return .done
         case .insert(let index, let revisions): return try insert(revisions, in: index)
         case .markSynced(let index, let revisions):
-            try mark(revisions.map { ($0, false) }, in: collections[index])
+            try mark(revisions.map { ($0, false) }, in: index)
             return .done
         case .listConflicts(let index, let sequence):
             let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
@@ -158,6 +179,72 @@ package final class StoreReplica: ReplicaStore {
             }
             return .proof(try store.blobs.hash(digest, prefix: [UInt8(nonce.count)] + nonce))
         }
+    }
+
+    // MARK: Checkpoints and marks
+
+    private func loadCheckpoint(_ index: Int) throws -> StoreAnswer {
+        guard let remote else { return .checkpoint(nil, marks: .unknown) }
+        let id = checkpointIDs[index]
+        return try store.readRows { view in
+            let marks = try view.marks(of: remote, in: collections[index]).map { marks -> MarkState in
+                marks.checkpoint == id
+                    ? .ours(isCovered: marks.isCovered) : .others(isCovered: marks.isCovered)
+            }
+            let found = try view.localCheckpointAndUser(id)
+            return .checkpoint(
+                found?.userChanges == userChanges ? found?.body : found.map { Self.withoutPulls($0.body) },
+                marks: marks ?? .unknown
+            )
+        }
+    }
+
+    /// What another user pulled is not what this one may have.
+    private static func withoutPulls(_ checkpoint: JSONText) -> JSONText {
+        var value = JSONElement(checkpoint).value
+        value["remote"] = nil
+        return JSONText(canonical: value)
+    }
+
+    private func saveCheckpoint(_ index: Int, _ body: JSONText, coversMarks: Bool) throws {
+        guard let remote else { return }
+        let id = checkpointIDs[index]
+        try store.write { transaction in
+            try transaction.saveLocalCheckpoint(id, body, userChanges: userChanges)
+            guard coversMarks, marksCovered[index] == marksMade[index, default: 0] else { return }
+            try transaction.coverMarks(of: remote, in: collections[index], by: id)
+        }
+    }
+
+    /// Whether what the remote is marked to have of documents that were here when the session began need not be offered.
+    func leavesOutMarked(_ index: Int) -> Bool { trust[index]?.marks.leavesOutMarked ?? true }
+
+    /// The revision that the remote has, as far as that counts for a push.
+    func remoteAncestor(of record: DocumentRecord, in index: Int) throws -> RevisionID? {
+        guard let remote else { return nil }
+        if let trust = trust[index], !trust.marks.leavesOutMarked, record.sequence <= trust.from {
+            return nil
+        }
+        return try record.remoteAncestor(remote)
+    }
+
+    /// The local sequences of the documents whose marks count when the remote says something else; nil for all.
+    func followed(_ index: Int) -> SequenceSet? {
+        guard let trust = trust[index], var followed = trust.marks.followed else { return nil }
+        if trust.from < .max { followed.insert(trust.from + 1 ... .max) }
+        return followed
+    }
+
+    /// Writes what marks documents as known to the remote, and that no checkpoint covers that yet.
+    func marking<T>(_ index: Int, _ body: (WriteTransaction) throws -> T) throws -> T {
+        let result = try store.write { transaction in
+            if let remote {
+                try transaction.noteMarks(of: remote, in: collections[index], by: checkpointIDs[index])
+            }
+            return try body(transaction)
+        }
+        marksMade[index, default: 0] += 1
+        return result
     }
 
     private func begin(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws -> BlobStart {

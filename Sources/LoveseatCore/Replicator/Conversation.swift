@@ -21,6 +21,7 @@ package final class Conversation: Sendable {
         channel: any MessageChannel,
         compressionLevel: Int,
         resolve: @escaping @Sendable (ConflictNotice) async -> LoveseatError?,
+        fetch: @escaping @Sendable (FetchNotice) async -> Bool = { _ in false },
         report: @escaping @Sendable (ReplicationReport) -> Void
     ) {
         self.store = store
@@ -35,6 +36,7 @@ package final class Conversation: Sendable {
             spill: SpillFile(folder: store.blobs.folder),
             hooks: ReplicationDriver.Hooks(
                 resolve: resolve,
+                fetch: fetch,
                 report: { event in
                     deltas.note(event)
                     report(event)

@@ -10,7 +10,14 @@ struct ReplicationSetup {
     let checkpointIDs: [String]
     /// The number under which marks of what the peer has are kept.
     let remote: Int
-    private let config: ReplicatorConfiguration
+    /// What was known of the peer before.
+    let known: KnownRemote?
+    /// As whom the peer is used now.
+    let user: RemoteUser
+    /// How often that has changed, this time included. What a user pulled is not what another one may have, so that
+    /// checkpoints of other users count for pushes only.
+    let userChanges: Int
+    let config: ReplicatorConfiguration
     /// A number that no peer has.
     private static let noRemote = -1
 
@@ -28,13 +35,23 @@ struct ReplicationSetup {
             try store.read { (try $0.knownRemote(remoteName), try $0.info("private_uuid") ?? "") }
         }
         let remote = try DocumentStore.wrapping {
-            try known ?? (registersPeer ? store.write { try $0.remoteNumber(remoteName) } : Self.noRemote)
+            try known?.number
+                ?? (registersPeer ? store.write { try $0.remoteNumber(remoteName) } : Self.noRemote)
         }
         self.config = config
         self.store = store
         self.remote = remote
+        self.known = known
+        let user = (config.authenticator as? any PeerAuthenticator)?.user ?? .nobody
+        self.user = user
+        let isChange = known?.user.map { $0 != user.text } ?? false
+        userChanges = (known?.userChanges ?? 0) + (isChange ? 1 : 0)
         handles = config.collections.map(\.collection.handle)
-        rules = config.collections.map(\.rules)
+        rules = config.collections.map { entry in
+            var rules = entry.rules
+            rules.purgesUnpushedEdits = config.purgesUnpushedEdits
+            return rules
+        }
         checkpointIDs = config.collections.map { entry in
             var id = CheckpointID(
                 privateUUID: Array(uuid.utf8),
@@ -81,6 +98,7 @@ struct ReplicationSetup {
             checkpointIDs: checkpointIDs,
             remote: remote,
             rules: rules,
+            userChanges: userChanges,
             nowMilliseconds: { ExpirationTimer.now }
         )
     }

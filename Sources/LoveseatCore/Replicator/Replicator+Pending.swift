@@ -79,9 +79,11 @@ struct PendingDocuments {
         return try setup.store.read { view in
             let done = try completed(view)
             var refused: [String: LoveseatError] = [:]
-            let notes = try view.localCheckpoints(prefix: Refusal.key("", in: handle, remote: setup.remote))
+            let notes = try view.localCheckpoints(
+                prefix: DocumentFailure.prefix(.push, in: handle, remote: setup.remote)
+            )
             for (id, json) in notes {
-                guard let refusal = Refusal(json), refusal.error.code == .httpForbidden, isListed(id),
+                guard let refusal = DocumentFailure(json), refusal.error.code == .httpForbidden, isListed(id),
                     let record = try view.record(id, in: handle), record.revision == refusal.revision,
                     done.contains(record.sequence), try !isAtPeer(record)
                 else { continue }
@@ -116,10 +118,7 @@ struct PendingDocuments {
     /// Whether the peer is known to have the current revision, or the same content under another one.
     func isAtPeer(_ record: DocumentRecord) throws -> Bool {
         guard let mark = try record.remoteAncestor(setup.remote) else { return false }
-        if mark == record.revision { return true }
-        let tree = try record.tree()
-        guard let theirs = tree.node(mark), let ours = tree.current else { return false }
-        return !tree.isAncestor(mark, of: ours.id) && RevisionTree.saysTheSame(theirs, ours)
+        return try mark == record.revision || record.tree().isCurrent(mark)
     }
 
     /// The app's code runs outside transactions, since it may use the database.

@@ -6,9 +6,9 @@ import Synchronization
 
 extension Replicator {
     /// Runs from a start to the stop that follows it.
-    func run(reset: Bool) async {
-        LogDomain.replicator.log(.info, "\(self): starting\(reset ? " anew" : "")")
-        let error = await attempts(reset: reset)
+    func run(_ reset: ActivePlan.Reset) async {
+        LogDomain.replicator.log(.info, "\(self): starting\(reset != .none ? " anew" : "")")
+        let error = await attempts(reset)
         if let error {
             LogDomain.replicator.log(.error, "\(self): stopped: \(error.message) (\(error.code))")
         } else {
@@ -33,7 +33,7 @@ extension Replicator {
     private var isSuspended: Bool { state.withLock { $0.isSuspended } }
 
     /// Connects until a connection ends well, an error is final, or somebody stops it.
-    private func attempts(reset: Bool) async -> LoveseatError? {
+    private func attempts(_ reset: ActivePlan.Reset) async -> LoveseatError? {
         do throws(LoveseatError) {
             try config.validate()
             try config.collections.first?.collection.database.adopt(self)
@@ -45,7 +45,7 @@ extension Replicator {
                 ? nil : UInt(min(config.maxAttemptWaitTime, 1e9).rounded(.up)),
             reconnectsAfterGoingAway: config.reconnectsAfterGoingAway
         )
-        var resets = reset
+        var reset = reset
         while !isStopping {
             guard !isSuspended else {
                 setStatus(.offline)
@@ -53,10 +53,10 @@ extension Replicator {
                 continue
             }
             setStatus(.connecting)
-            let (failure, wasConnected) = await attempt(resets)
+            let (failure, wasConnected) = await attempt(reset)
             if wasConnected {
                 retry.connected()
-                resets = false
+                reset = .none
             }
             if isStopping { return nil }
             if isSuspended { continue }
@@ -92,7 +92,7 @@ extension Replicator {
     }
 
     /// Makes one connection and replicates over it.
-    private func attempt(_ resets: Bool) async -> (failure: LoveseatError?, wasConnected: Bool) {
+    private func attempt(_ reset: ActivePlan.Reset) async -> (failure: LoveseatError?, wasConnected: Bool) {
         guard let endpoint = config.target as? any PeerEndpoint else {
             return (LoveseatError(.invalidParameter, "a replicator cannot use this endpoint"), false)
         }
@@ -105,7 +105,7 @@ extension Replicator {
         }
         do throws(LoveseatError) {
             let events = DocumentEvents { [weak self] in self?.deliver($0) }
-            let conversation = try makeConversation(connection.channel, events, resets: resets)
+            let conversation = try makeConversation(connection.channel, events, reset)
             let mustStop = state.withLock { state in
                 state.conversation = conversation
                 return state.isStopping || state.isSuspended
@@ -134,7 +134,7 @@ extension Replicator {
         return try await task.value
     }
 
-    private func connectionOptions() throws(LoveseatError) -> ConnectionOptions {
+    func connectionOptions() throws(LoveseatError) -> ConnectionOptions {
         var options = ConnectionOptions()
         options.authenticator = config.authenticator
         options.headers = config.headers ?? [:]
@@ -156,11 +156,12 @@ extension Replicator {
     private func makeConversation(
         _ channel: any LoveseatReplication.MessageChannel,
         _ events: DocumentEvents,
-        resets: Bool
+        _ reset: ActivePlan.Reset
     ) throws(LoveseatError) -> Conversation {
         let setup = try ReplicationSetup(config)
+        try setup.recordUser()
         var plan = setup.plan
-        plan.resets = resets
+        plan.reset = reset
         let worker = ConflictWorker(store: setup.store, config: config)
         return Conversation(
             session: ReplicationSession(active: plan),
@@ -171,11 +172,12 @@ extension Replicator {
             // Within a process nothing is saved by it.
             compressionLevel: config.target is DatabaseEndpoint ? 0 : config.compressionLevel,
             resolve: { await worker.resolve($0) },
+            fetch: { [weak self] in await self?.fetch($0, setup, worker, events) ?? false },
             report: { [weak self] in self?.heard($0, events, setup) }
         )
     }
 
-    private func heard(
+    func heard(
         _ report: ReplicationReport,
         _ events: DocumentEvents,
         _ setup: ReplicationSetup
@@ -186,7 +188,7 @@ extension Replicator {
             setStatus(isBusy ? .busy : .idle, Progress(progress))
         case .document(let event):
             if let error = event.error, event.isPush {
-                Refusal.note(error, of: event.documentID, event.collection, setup)
+                DocumentFailure.notePush(error, of: event.documentID, event.collection, setup)
             }
             let name = config.collections[event.collection].collection.handle.name
             log(event, name)

@@ -18,6 +18,8 @@ public enum DocumentStanding: Hashable, Sendable {
     case filtered
     /// The peer refused the current revision, or a resolver failed.
     case refused(LoveseatError)
+    /// The peer has a revision that could not be stored here. The replicator asks for it again by its ID when it runs.
+    case notPulled(LoveseatError)
     /// The replicator only pulls.
     case notPushed
     /// Its time is up; it is about to be purged.
@@ -33,14 +35,20 @@ extension Replicator {
     public func standing(of documentID: String, collection: Collection) throws(LoveseatError)
         -> DocumentStanding
     {
+        if config.replicatorType != .push, let error = try pullFailure(of: documentID, collection) {
+            return .notPulled(error)
+        }
         guard config.replicatorType != .pull else { return .notPushed }
         let pending = try PendingDocuments(config, collection)
         return try DocumentStore.wrapping {
             let store = pending.setup.store
             let handle = pending.setup.handles[pending.index]
-            let key = Refusal.key(documentID, in: handle, remote: pending.setup.remote)
+            let key = DocumentFailure.key(.push, documentID, in: handle, remote: pending.setup.remote)
             let (record, refusal) = try store.read {
-                (try $0.record(documentID, in: handle), try $0.localCheckpoint(key).flatMap { Refusal($0) })
+                (
+                    try $0.record(documentID, in: handle),
+                    try $0.localCheckpoint(key).flatMap { DocumentFailure($0) }
+                )
             }
             guard let record else { return .notHere }
             if try pending.isAtPeer(record) { return .upToDate }
@@ -52,41 +60,15 @@ extension Replicator {
             return try pending.contains(documentID) ? .pending : .passedOver
         }
     }
-}
 
-/// The last error that a revision met, kept beside the checkpoints.
-struct Refusal {
-    let revision: RevisionID
-    let error: LoveseatError
-
-    static func key(_ id: String, in collection: CollectionHandle, remote: Int) -> String {
-        "refused/\(remote)/\(collection.number)/\(id)"
-    }
-
-    init?(_ json: JSONText) {
-        let element = JSONElement(json)
-        guard let revision = element["revision"]?.string.flatMap({ RevisionID($0) }),
-            let code = element["code"]?.int, let message = element["message"]?.string
-        else { return nil }
-        let domain = element["domain"]?.string.flatMap { LoveseatError.Domain(rawValue: $0) }
-        self.revision = revision
-        error = LoveseatError(.init(code, domain: domain ?? .couchbaseLite), message)
-    }
-
-    /// Keeps the error of a document's current revision.
-    static func note(_ error: LoveseatError, of id: String, _ index: Int, _ setup: ReplicationSetup) {
-        let handle = setup.handles[index]
-        // Only for people to read: that it cannot be kept changes nothing.
-        try? setup.store.write { transaction in
-            guard let record = try transaction.record(id, in: handle) else { return }
-            let json: JSONValue = [
-                "revision": .string(record.revision.text), "code": JSONValue(error.code.value),
-                "domain": .string(error.code.domain.rawValue), "message": .string(error.message),
-            ]
-            try transaction.saveLocalCheckpoint(
-                key(id, in: handle, remote: setup.remote),
-                JSONText(canonical: json)
-            )
+    /// Why a document could not be pulled; nil if it could, or nobody tried.
+    private func pullFailure(of id: String, _ collection: Collection) throws(LoveseatError) -> LoveseatError?
+    {
+        guard config.collections.contains(where: { $0.collection == collection }) else { return nil }
+        let setup = try ReplicationSetup(config, registersPeer: false)
+        let key = DocumentFailure.key(.pull, id, in: collection.handle, remote: setup.remote)
+        return try DocumentStore.wrapping {
+            try setup.store.readRows { try $0.localCheckpoint(key) }.flatMap { DocumentFailure($0)?.error }
         }
     }
 }

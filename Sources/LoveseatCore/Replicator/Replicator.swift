@@ -1,4 +1,5 @@
 public import LoveseatModel
+import LoveseatReplication
 import Synchronization
 
 /// The active peer: replicates collections of a database with a peer, in one pass or continuously.
@@ -104,8 +105,12 @@ public final class Replicator: Sendable {
 
     /// Starts, unless it is running. Problems come as a ``Status`` with an error.
     ///
-    /// `reset`: forget what was replicated before, and look at every document again.
-    public func start(reset: Bool = false) {
+    /// - Parameters:
+    ///   - reset: Whether to look at every document again, as after a purge that shall be undone. Documents that the peer is
+    ///     known to have are not sent again.
+    ///   - resetMarks: Whether to forget as well what the peer is known to have, and to offer it every document again. This
+    ///     brings back documents that were purged at the peer. Implies `reset`.
+    public func start(reset: Bool = false, resetMarks: Bool = false) {
         state.withLock { state in
             guard state.task == nil else { return }
             state.wasStarted = true
@@ -113,7 +118,8 @@ public final class Replicator: Sendable {
             gate.close()
             state.status = Status(activity: .connecting, progress: .none, error: nil)
             for feed in state.statusFeeds.values { feed.push(state.status) }
-            state.task = Task.detached { [self] in await run(reset: reset) }
+            let kind: ActivePlan.Reset = resetMarks ? .checkpointAndMarks : reset ? .checkpoint : .none
+            state.task = Task.detached { [self] in await run(kind) }
         }
     }
 

@@ -29,6 +29,10 @@ public struct ReplicatorConfiguration: Sendable {
     /// True.
     public static let defaultEnableAutoPurge = true
     /// False.
+    public static let defaultPurgesUnpushedEdits = false
+    /// False.
+    public static let defaultAdoptsOtherUsersChanges = false
+    /// False.
     public static let defaultAcceptParentCookies = false
     /// False: servers need a certificate of an authority that is trusted.
     public static let defaultSelfSignedCertificateOnly = false
@@ -80,6 +84,17 @@ public struct ReplicatorConfiguration: Sendable {
     public var reconnectsAfterGoingAway = defaultReconnectsAfterGoingAway
     /// Whether documents that the peer takes away from us are purged here. Events tell of them in either case.
     public var enableAutoPurge = defaultEnableAutoPurge
+    /// Whether a document that the peer takes away is also purged if it has an edit that the peer has not got. False: such a
+    /// document stays, and its event has an error. Couchbase Lite purges it. Documents that the peer is not known to have had
+    /// stay in either case.
+    public var purgesUnpushedEdits = defaultPurgesUnpushedEdits
+    /// Whether documents that were saved while the peer was used under another name, and that were not pushed, are pushed under
+    /// this one. False: the replicator stops with `invalidParameter`, and its message has their number.
+    ///
+    /// The user is known by the ``authenticator``: the name of a password, the certificate's fingerprint, or a digest of the
+    /// session's ID. Another user starts pulling from the beginning. A session does not say whose it is, so that documents saved
+    /// while sessions were used are pushed without this; so are documents that go out without any authenticator.
+    public var adoptsOtherUsersChanges = defaultAdoptsOtherUsersChanges
     /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how.
     public var enableDeltaSync = defaultEnableDeltaSync
     /// Seconds after which a conflict resolver is given up; its conflict stays for the next start. 0 for the default.

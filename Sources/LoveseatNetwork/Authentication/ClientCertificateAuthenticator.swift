@@ -6,6 +6,10 @@ public struct ClientCertificateAuthenticator: PeerAuthenticator {
     /// The client's key and certificates.
     public let identity: TLSIdentity
 
+    package var user: RemoteUser {
+        RemoteUser(kind: .certificate, name: identity.certs.first?.fingerprint ?? "")
+    }
+
     /// Makes one of an identity.
     public init(identity: TLSIdentity) { self.identity = identity }
 }

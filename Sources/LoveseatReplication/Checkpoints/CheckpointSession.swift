@@ -6,7 +6,7 @@ import LoveseatModel
 /// Saving goes to the peer first, then to the database: a cut in between can only repeat work.
 struct CheckpointSession: Sendable {
     private enum Saving: Hashable {
-        case no, remotely, refetching, locally
+        case no, beginning, remotely, refetching, locally
     }
 
     let collection: Int
@@ -14,30 +14,40 @@ struct CheckpointSession: Sendable {
     /// The position to send in the `collection` property; nil in the form of `CBMobile_2`.
     var wireIndex: Int?
     private(set) var start = Checkpoint()
-    private(set) var agreesWithPeer = true
-    private(set) var hasLocal = false
+    /// Which marks of what the peer has count in this session.
+    private(set) var trust = MarkTrust()
+    private var hasLocal = false
+    private var marks = MarkState.unknown
+    /// What the peer was marked to have before is either known to be there, or offered again by this session.
+    private var coversMarks: Bool { pushes || trust.leavesOutMarked || (marks == .unknown && !hasLocal) }
     private var peerRevision = ""
     private var saved: Checkpoint?
     private var saving = Saving.no
     private var beingSaved: Checkpoint?
     private var timerIsSet = false
-    /// The peer refused the last save; trying again at every opportunity would never end.
-    private var gaveUp = false
+    /// No checkpoint is kept, or the peer refused the last save; trying again at every opportunity would never end.
+    private var gaveUp: Bool
     /// How often this save may still be tried under the revision that the peer has.
     private var repairsLeft = 0
 
     private let repairs: Int
+    private let pushes: Bool
+    private let reset: ActivePlan.Reset
 
     /// `repairs`: see ``ReplicationTuning/checkpointRepairs``.
-    init(collection: Int, id: String, repairs: Int) {
+    init(collection: Int, id: String, repairs: Int, _ plan: ActivePlan) {
         self.collection = collection
         self.id = id
         self.repairs = repairs
+        pushes = plan.pushes
+        reset = plan.reset
+        gaveUp = plan.isFetch
     }
 
     var isSaving: Bool { saving != .no }
 
-    mutating func loaded(_ local: JSONText?) {
+    mutating func loaded(_ local: JSONText?, _ marks: MarkState) {
+        self.marks = marks
         guard let local else { return }
         hasLocal = true
         start = Checkpoint(JSONElement(local))
@@ -46,10 +56,28 @@ struct CheckpointSession: Sendable {
     /// The peer's copy, or that it has none.
     mutating func peerAnswered(_ json: JSONElement?, revision: String?) {
         peerRevision = revision ?? ""
-        guard hasLocal else { return }
         let peer = json.map { Checkpoint($0) } ?? Checkpoint()
-        agreesWithPeer = start.intersect(peer)
-        saved = agreesWithPeer ? start : nil
+        let agrees = hasLocal && start.intersect(peer)
+        saved = agrees ? start : nil
+        trust = markTrust(agreesWithPeer: agrees)
+        guard reset != .none else { return }
+        (start, saved) = (Checkpoint(), nil)
+    }
+
+    /// A peer that loses power loses its last commits, and with them what it is marked here to have. What a checkpoint that
+    /// both sides still have covers is there for certain (docs/decisions/0006-lost-commits.md).
+    private func markTrust(agreesWithPeer agrees: Bool) -> MarkTrust {
+        var trust = MarkTrust()
+        trust.leavesOutMarked = agrees && marks == .ours(isCovered: true) && reset != .checkpointAndMarks
+        let isCertain =
+            switch marks {
+            case .unknown, .ours(isCovered: true): true
+            // What a session that only pulls is marked to have came from the peer, which may well take it back.
+            case .ours(isCovered: false): !pushes
+            case .others(let isCovered): isCovered && !hasLocal
+            }
+        if !isCertain || (hasLocal && !agrees) { trust.followed = start.completed }
+        return trust
     }
 
     /// Notes progress: saves later, or now.
@@ -84,10 +112,22 @@ struct CheckpointSession: Sendable {
         timerIsSet = false
         beingSaved = checkpoint
         repairsLeft = repairs
-        send(checkpoint, time: time, &effects)
+        begin(&effects)
     }
 
-    private mutating func send(_ checkpoint: Checkpoint, time: Int64, _ effects: inout [ReplicationEffect]) {
+    private mutating func begin(_ effects: inout [ReplicationEffect]) {
+        saving = .beginning
+        effects.append(
+            .store(
+                .beginCheckpoint(collection: collection),
+                then: .checkpointBegun(collection: collection)
+            )
+        )
+    }
+
+    /// What is marked from now on is not covered by the checkpoint, which goes to the peer now.
+    mutating func begun(time: Int64, _ effects: inout [ReplicationEffect]) {
+        guard saving == .beginning, let checkpoint = beingSaved else { return }
         saving = .remotely
         var properties: MessageProperties = ["Profile": "setCheckpoint"]
         properties["collection"] = wireIndex.map(String.init)
@@ -109,7 +149,11 @@ struct CheckpointSession: Sendable {
             saving = .locally
             effects.append(
                 .store(
-                    .saveCheckpoint(collection: collection, beingSaved.json(time: time)),
+                    .saveCheckpoint(
+                        collection: collection,
+                        beingSaved.json(time: time),
+                        coversMarks: coversMarks
+                    ),
                     then: .checkpointSaved(collection: collection)
                 )
             )
@@ -133,17 +177,16 @@ struct CheckpointSession: Sendable {
 
     mutating func refetched(
         _ answer: Result<Message, ReplyError>,
-        time: Int64,
         _ effects: inout [ReplicationEffect]
     ) {
-        guard saving == .refetching, let beingSaved else { return }
+        guard saving == .refetching else { return }
         switch answer {
         case .success(let message): peerRevision = message.properties["rev"] ?? ""
         case .failure(let error) where error.code == 404: peerRevision = ""
         case .failure(let error):
             return giveUp(LoveseatError(reply: error, "asking for the checkpoint"), &effects)
         }
-        send(beingSaved, time: time, &effects)
+        begin(&effects)
     }
 
     mutating func savedLocally(_ answer: StoreAnswer, _ effects: inout [ReplicationEffect]) {

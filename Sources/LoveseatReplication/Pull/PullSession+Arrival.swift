@@ -217,27 +217,26 @@ extension PullSession {
         return true
     }
 
-    /// What cannot be read now cannot be read next time either: it is done with.
+    /// What cannot be read does not keep the checkpoint back: it is asked for by its ID next time.
     private mutating func refuse(
         _ arrival: Arrival,
         _ error: ReplyError,
         finishesSequence: Bool = true,
         _ effects: inout [ReplicationEffect]
     ) {
+        let reason = LoveseatError(
+            LoveseatError(reply: error, "").code,
+            "a received revision was refused: \(error.text)"
+        )
+        if finishesSequence, arrival.entry != nil, let revision = arrival.header.revisionID {
+            noteFailure(arrival.header.documentID, revision, reason, &effects)
+        }
         finish(arrival, finishesSequence: finishesSequence, &effects)
         promises.refuse(arrival.header.documentID)
         if let request = arrival.request {
             effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
         }
-        report(
-            arrival.header.documentID,
-            isDeleted: false,
-            LoveseatError(
-                LoveseatError(reply: error, "").code,
-                "a received revision was refused: \(error.text)"
-            ),
-            &effects
-        )
+        report(arrival.header.documentID, isDeleted: false, reason, &effects)
     }
 
     private mutating func finish(
@@ -266,7 +265,12 @@ extension PullSession {
             return refuse(arrival, error, finishesSequence: false, &effects)
         }
         drop(arrival, &effects)
-        if isActive { removeAccess([arrival.header.documentID], &effects) }
+        guard isActive else { return }
+        let removal = AccessRemoval(
+            documentID: arrival.header.documentID,
+            revision: arrival.header.revisionID
+        )
+        removeAccess([removal], &effects)
     }
 
     /// Is done with a revision that is not stored.
@@ -292,26 +296,57 @@ extension PullSession {
         if isComing { revoked.insert(id) }
     }
 
-    /// Documents that the peer took away: purged, if the app wants that (replication.md §14).
-    mutating func removeAccess(_ ids: [String], _ effects: inout [ReplicationEffect]) {
-        guard !ids.isEmpty else { return }
+    /// Documents that the peer takes away: purged, if the app wants that (replication.md §14).
+    mutating func removeAccess(_ removals: [AccessRemoval], _ effects: inout [ReplicationEffect]) {
+        guard !removals.isEmpty else { return }
         guard options.autoPurges else {
-            for id in ids { report(id, isDeleted: false, isAccessRemoved: true, nil, &effects) }
+            for removal in removals {
+                report(removal.documentID, isDeleted: false, isAccessRemoved: true, nil, &effects)
+            }
             return
         }
-        for id in ids { revoke(id, &effects) }
+        for removal in removals { revoke(removal.documentID, &effects) }
         effects.append(
             .store(
-                .removeAccess(collection: collection, ids),
-                then: .accessRemoved(collection: collection, documentIDs: ids)
+                .removeAccess(collection: collection, removals),
+                then: .accessRemoved(collection: collection, documentIDs: removals.map(\.documentID))
             )
         )
     }
 
-    func accessRemoved(_ ids: [String], _ verdicts: [Bool], _ effects: inout [ReplicationEffect]) {
-        for (id, isRemoved) in zip(ids, verdicts) {
-            let error = isRemoved ? nil : LoveseatError.rejectedByPullFilter
-            report(id, isDeleted: false, isAccessRemoved: true, error, &effects)
+    func accessRemoved(
+        _ ids: [String],
+        _ verdicts: [RemovalVerdict],
+        _ effects: inout [ReplicationEffect]
+    ) {
+        for (id, verdict) in zip(ids, verdicts) {
+            report(
+                id,
+                isDeleted: false,
+                isAccessRemoved: true,
+                LoveseatError(keeping: id, verdict),
+                &effects
+            )
+        }
+    }
+}
+
+extension LoveseatError {
+    /// Why a document stays that the peer takes away; nil if it does not.
+    fileprivate init?(keeping id: String, _ verdict: RemovalVerdict) {
+        switch verdict {
+        case .removed, .removedWithEdit: return nil
+        case .filtered: self = .rejectedByPullFilter
+        case .neverThere:
+            self.init(
+                .remoteError,
+                "the peer takes \"\(id)\" away, which it is not known to have had: it is kept"
+            )
+        case .edited:
+            self.init(
+                .conflict,
+                "the peer takes \"\(id)\" away, which was edited here since: it is kept; push the edit, purge the document, or let replicators purge unpushed edits"
+            )
         }
     }
 }

@@ -117,13 +117,8 @@ extension PullSession {
             }
             let isDenied = [.notFound, .httpNotFound, .httpForbidden].contains(error.code)
             if isDenied, takeAsListed(key, &effects) { return }
-            // A blob that the peer does not have will not be there next time; a damaged one may be whole then.
-            end(
-                key,
-                error,
-                finishesSequence: error.code == .notFound || error.code == .httpNotFound,
-                &effects
-            )
+            // One blob must not keep the checkpoint back, but a disk that is full or broken must.
+            end(key, error, finishesSequence: error.code.domain == .couchbaseLite, &effects)
         } else {
             entry.missing.removeFirst()
             incoming[key] = entry

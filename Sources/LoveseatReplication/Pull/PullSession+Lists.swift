@@ -124,7 +124,7 @@ extension PullSession {
         guard let list = lists.removeValue(forKey: number) else { return }
         listBytes -= list.bytes
         var said: [ChangeVerdict] = []
-        var removals: [String] = []
+        var removals: [AccessRemoval] = []
         for (change, verdict) in zip(list.changes, verdicts) {
             if verdict == .alreadyHere { outdated.remove(change.documentID) }
             if let defect = change.defect {
@@ -136,7 +136,9 @@ extension PullSession {
             }
             if isActive, change.isRemoval {
                 said.append(.alreadyHere)
-                removals.append(change.documentID)
+                removals.append(
+                    AccessRemoval(documentID: change.documentID, revision: change.revision)
+                )
                 sequences.finish(sequences.announce(change.sequence))
                 continue
             }

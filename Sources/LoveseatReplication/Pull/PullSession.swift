@@ -280,8 +280,7 @@ struct PullSession: Sendable {
                     LoveseatError(.badRevisionID, "the history of \"\(id)\" is not one of descent"),
                     &effects
                 )
-            case .failed(let error):
-                end(key, error, finishesSequence: false, &effects)
+            case .failed(let error): end(key, error, &effects)
             }
         }
         flushIfDue(&effects)
@@ -300,6 +299,9 @@ struct PullSession: Sendable {
         _ effects: inout [ReplicationEffect]
     ) {
         guard let entry = incoming.removeValue(forKey: key) else { return }
+        if let error, finishesSequence {
+            noteFailure(entry.revision.documentID, entry.revision.history[0], error, &effects)
+        }
         outdated.remove(entry.revision.documentID)
         bufferedBytes -= entry.bytes
         if !entry.held.isEmpty { effects.append(.store(.releaseBlobs(entry.held), then: .nothing)) }
@@ -323,6 +325,19 @@ struct PullSession: Sendable {
         progress.finish(entry.bodySize, isDocument: error == nil)
         progress.total = max(progress.total, progress.completed)
         if reports { report(entry.revision.documentID, isDeleted: entry.revision.isDeleted, error, &effects) }
+    }
+
+    /// Remembers a document that could not be stored, before its sequence counts as done with: the next session asks for it by
+    /// its ID.
+    func noteFailure(
+        _ id: String,
+        _ revision: RevisionID,
+        _ error: LoveseatError,
+        _ effects: inout [ReplicationEffect]
+    ) {
+        guard isActive, error != .rejectedByPullFilter else { return }
+        let failed = DocumentRevision(documentID: id, revision: revision)
+        effects.append(.store(.noteFailure(collection: collection, failed, error), then: .nothing))
     }
 
     func report(

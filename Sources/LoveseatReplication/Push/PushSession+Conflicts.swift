@@ -28,20 +28,32 @@ extension PushSession {
             if countDisagreement(change) {
                 var again = change
                 again.remoteAncestor = ancestor
-                offer([again], &effects)
+                waiting.append(again)
             } else {
                 fail(change, conflict(change), &effects)
             }
-        case .waits: wait(change, &effects)
+        case .waits(let isMarked):
+            if !isMarked { fetchable.insert(change.documentID) }
+            wait(change, &effects)
         }
         pump(&effects)
     }
 
     func conflict(_ change: LocalChange) -> LoveseatError {
-        LoveseatError(
+        let name = "document \"\(change.documentID)\""
+        return LoveseatError(
             .httpConflict,
-            "document \"\(change.documentID)\" conflicts with another revision at the peer"
+            unseen.contains(change.documentID)
+                ? "\(name) is not taken: the peer has a document of this name that this user may not see"
+                : "\(name) conflicts with another revision at the peer"
         )
+    }
+
+    /// A document was fetched by its ID. If that explains nothing, nothing will.
+    mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout [ReplicationEffect]) {
+        guard parked[id] != nil else { return }
+        if isComplete { unseen.insert(id) }
+        documentMoved(id, &effects)
     }
 
     /// The pull, or somebody who resolved a conflict, changed a document.
@@ -104,7 +116,9 @@ extension PushSession {
 
     /// Leaves a document to the pull, if there is one, to bring what the peer has.
     private mutating func wait(_ change: LocalChange, _ effects: inout [ReplicationEffect]) {
-        guard pulls else { return fail(change, conflict(change), &effects) }
+        guard pulls, !unseen.contains(change.documentID) else {
+            return fail(change, conflict(change), &effects)
+        }
         parked[change.documentID] = change
         release(change.documentID, succeeded: nil, &effects)
     }

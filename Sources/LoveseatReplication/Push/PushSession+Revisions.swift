@@ -228,6 +228,13 @@ extension PushSession {
         release(change.documentID, succeeded: synced, &effects)
     }
 
+    /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
+    mutating func documentRemoved(_ id: String, _ effects: inout [ReplicationEffect]) {
+        guard let change = parked.removeValue(forKey: id) else { return }
+        complete(change)
+        pump(&effects)
+    }
+
     mutating func complete(_ change: LocalChange) {
         completed.insert(change.sequence)
         progress.finish(change.bodySize, isDocument: false)
@@ -235,10 +242,11 @@ extension PushSession {
 
     /// A document is no longer under way: offers the newer revision that waited for it.
     mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect]) {
-        guard let entry = busy.removeValue(forKey: id), var waiting = entry else { return }
+        guard let entry = busy.removeValue(forKey: id), var next = entry else { return }
         if let older = parked.removeValue(forKey: id) { complete(older) }
-        if isProposing, let succeeded { waiting.remoteAncestor = succeeded }
-        offer([waiting], &effects)
+        if isProposing, let succeeded { next.remoteAncestor = succeeded }
+        busy[id] = .some(nil)
+        waiting.append(next)
     }
 
     // MARK: Marks and reports

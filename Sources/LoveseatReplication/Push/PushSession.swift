@@ -11,7 +11,7 @@ import LoveseatModel
 struct PushSession: Sendable {
     enum Mode: Hashable {
         /// With `proposeChanges` (replication.md §8). Without pull a conflict is final.
-        case proposing(pulls: Bool, trustsMarks: Bool)
+        case proposing(pulls: Bool)
         /// With `changes`, for a peer that subscribed (replication.md §7).
         case announcing(Subscription)
     }
@@ -37,6 +37,8 @@ struct PushSession: Sendable {
     var tombstonesSkipped: UInt64 = 0
     var lists: [Int: [LocalChange]] = [:]
     var nextList = 0
+    /// Changes to be offered once more, or for which an older revision of their document had to be through first.
+    var waiting: [LocalChange] = []
     var queue: [QueuedRevision] = []
     var inFlight: [Int: QueuedRevision] = [:]
     /// Revisions that the peer forbade once, until everything else is through.
@@ -49,6 +51,10 @@ struct PushSession: Sendable {
     var parked: [String: LocalChange] = [:]
     /// Proposals refused as conflicts, while the database is asked how to go on.
     var meeting: [Int: LocalChange] = [:]
+    /// Documents of which the peer is not known to have had any revision, though it has one.
+    var fetchable: Set<String> = []
+    /// Documents that the peer has and does not show: they were fetched by their IDs, and did not come.
+    var unseen: Set<String> = []
     /// Revisions that the peer took and outranked, while its reasons are taken in.
     var hearing: [Int: QueuedRevision] = [:]
     /// How often the peer did not agree to a document's revision.
@@ -98,7 +104,7 @@ struct PushSession: Sendable {
     private var hasAnswered = false
 
     /// Whether what the peer has comes here too.
-    var pulls: Bool { if case .proposing(let pulls, _) = mode { pulls } else { false } }
+    var pulls: Bool { if case .proposing(let pulls) = mode { pulls } else { false } }
 
     var isProposing: Bool { if case .proposing = mode { true } else { false } }
 
@@ -111,7 +117,8 @@ struct PushSession: Sendable {
 
     /// The same, but for what was forbidden once.
     private var isThrough: Bool {
-        !isReading && !hasMore && lists.isEmpty && queue.isEmpty && inFlight.isEmpty && meeting.isEmpty
+        !isReading && !hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && inFlight.isEmpty
+            && meeting.isEmpty
             && hearing.isEmpty
     }
 
@@ -124,14 +131,28 @@ struct PushSession: Sendable {
     }
 
     mutating func pump(_ effects: inout [ReplicationEffect]) {
+        offerWaiting(&effects)
         readMore(&effects)
         if !forbidden.isEmpty, isThrough { (queue, forbidden) = (forbidden, []) }
         sendMore(&effects)
     }
 
+    private var listLimit: Int { saidCaughtUp ? 1 : tuning.listsInFlight }
+
+    /// Offers what waits, in lists as full as they get and no more of them at once than of any others.
+    private mutating func offerWaiting(_ effects: inout [ReplicationEffect]) {
+        while !waiting.isEmpty, lists.count < listLimit,
+            meeting.isEmpty || waiting.count >= tuning.changesPerMessage
+        {
+            let list = Array(waiting.prefix(tuning.changesPerMessage))
+            waiting.removeFirst(list.count)
+            offer(list, &effects)
+        }
+    }
+
     mutating func readMore(_ effects: inout [ReplicationEffect]) {
-        let listLimit = saidCaughtUp ? 1 : tuning.listsInFlight
         guard hasMore, !isReading, lists.count < listLimit, queue.count < tuning.revisionsQueued,
+            waiting.count + meeting.count < tuning.revisionsQueued,
             isProposing || saidCaughtUp == backlogIsRead
         else { return }
         flushMarks(&effects)
@@ -140,9 +161,8 @@ struct PushSession: Sendable {
         if let subscription {
             query.tombstonesSkipped = tombstonesSkipped
             query.documentIDs = subscription.documentIDs
-        } else if case .proposing(_, let trustsMarks) = mode {
+        } else {
             query.isForPush = true
-            query.trustsMarks = trustsMarks
         }
         // Until it has answered once, the peer may be a Loveseat. Others ignore what they are told.
         query.tellsTrees = peer == .loveseat || (isProposing && !hasAnswered)
@@ -182,6 +202,7 @@ struct PushSession: Sendable {
                 if let waiting { complete(waiting) }
                 busy[change.documentID] = .some(change)
             } else {
+                busy[change.documentID] = .some(nil)
                 list.append(change)
             }
         }
@@ -218,8 +239,7 @@ struct PushSession: Sendable {
         return Message(properties, body: body, isUrgent: true, isCompressed: !isEmpty, noReply: isEmpty)
     }
 
-    mutating func offer(_ list: [LocalChange], _ effects: inout [ReplicationEffect]) {
-        for change in list { busy[change.documentID] = .some(nil) }
+    private mutating func offer(_ list: [LocalChange], _ effects: inout [ReplicationEffect]) {
         nextList += 1
         lists[nextList] = list
         if isProposing {

@@ -3,9 +3,16 @@ package import LoveseatModel
 
 /// Checkpoints: our own, and those that peers keep here (replication.md §5).
 extension ReadTransaction {
-    package func localCheckpoint(_ id: String) throws -> JSONText? {
-        try String.fetchOne(database, sql: "SELECT body FROM local_checkpoints WHERE id = ?", arguments: [id])
-            .map { JSONText(trusted: Array($0.utf8)) }
+    package func localCheckpoint(_ id: String) throws -> JSONText? { try localCheckpointAndUser(id)?.body }
+
+    /// A checkpoint, and how often the remote's user had changed when it was saved.
+    package func localCheckpointAndUser(_ id: String) throws -> (body: JSONText, userChanges: Int)? {
+        try Row.fetchOne(
+            database,
+            sql: "SELECT body, user_changes FROM local_checkpoints WHERE id = ?",
+            arguments: [id]
+        )
+        .map { (JSONText(trusted: Array(($0["body"] as String).utf8)), $0["user_changes"]) }
     }
 
     /// What is kept under IDs that begin with some text, by the rest of the ID.
@@ -25,13 +32,36 @@ extension ReadTransaction {
         ) { first, _ in first }
     }
 
-    /// The number under which marks for a remote database are kept; nil for an address not seen before.
-    package func knownRemote(_ address: String) throws -> Int? {
-        try Int.fetchOne(
+    /// The IDs that begin with a prefix, in their order.
+    package func localCheckpointIDs(prefix: String) throws -> [String] {
+        try String.fetchAll(
             database,
-            sql: "SELECT number FROM remotes WHERE address = ?",
+            sql:
+                "SELECT id FROM local_checkpoints WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1 ORDER BY id",
+            arguments: [prefix]
+        )
+    }
+
+    /// What is known of a remote database; nil for an address not seen before.
+    package func knownRemote(_ address: String) throws -> KnownRemote? {
+        try Row.fetchOne(
+            database,
+            sql: "SELECT number, user, user_changes FROM remotes WHERE address = ?",
             arguments: [address]
         )
+        .map { KnownRemote(number: $0["number"], user: $0["user"], userChanges: $0["user_changes"]) }
+    }
+
+    /// Who made the last marks of what a remote has, and whether a checkpoint covers them all; nil if nobody did.
+    package func marks(of remote: Int, in collection: CollectionHandle) throws -> (
+        checkpoint: String, isCovered: Bool
+    )? {
+        try Row.fetchOne(
+            database,
+            sql: "SELECT checkpoint, covered FROM marks WHERE remote = ? AND collection = ?",
+            arguments: [remote, collection.number]
+        )
+        .map { ($0["checkpoint"], $0["covered"]) }
     }
 
     package func peerCheckpoint(_ id: String) throws -> (revision: Int, body: JSONText)? {
@@ -57,10 +87,45 @@ extension WriteTransaction {
         )
     }
 
-    package func saveLocalCheckpoint(_ id: String, _ body: JSONText) throws {
+    /// `userChanges`: how often the remote's user had changed when the checkpoint was made.
+    package func saveLocalCheckpoint(_ id: String, _ body: JSONText, userChanges: Int = 0) throws {
         try database.execute(
-            sql: "INSERT OR REPLACE INTO local_checkpoints (id, body) VALUES (?, ?)",
-            arguments: [id, body.description]
+            sql: "INSERT OR REPLACE INTO local_checkpoints (id, body, user_changes) VALUES (?, ?, ?)",
+            arguments: [id, body.description, userChanges]
+        )
+    }
+
+    package func removeLocalCheckpoint(_ id: String) throws {
+        try database.execute(sql: "DELETE FROM local_checkpoints WHERE id = ?", arguments: [id])
+    }
+
+    /// Records as whom a remote is used from now on.
+    package func setUser(_ user: String, userChanges: Int, of remote: Int) throws {
+        try database.execute(
+            sql: "UPDATE remotes SET user = ?, user_changes = ? WHERE number = ?",
+            arguments: [user, userChanges, remote]
+        )
+    }
+
+    /// Records that documents are being marked as known to a remote by a session with this checkpoint ID.
+    package func noteMarks(of remote: Int, in collection: CollectionHandle, by checkpoint: String) throws {
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO marks (remote, collection, checkpoint, covered) VALUES (?1, ?2, ?3, 0)
+                ON CONFLICT DO UPDATE SET checkpoint = ?3, covered = 0 WHERE covered OR checkpoint <> ?3
+                """
+        )
+        .execute(arguments: [remote, collection.number, checkpoint])
+    }
+
+    /// Records that a checkpoint which both sides have covers the marks, unless another session made some of them.
+    package func coverMarks(of remote: Int, in collection: CollectionHandle, by checkpoint: String) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO marks (remote, collection, checkpoint, covered) VALUES (?1, ?2, ?3, 1)
+                ON CONFLICT DO UPDATE SET checkpoint = ?3, covered = 1 WHERE covered OR checkpoint = ?3
+                """,
+            arguments: [remote, collection.number, checkpoint]
         )
     }
 
@@ -92,8 +157,18 @@ extension WriteTransaction {
 
     /// The number under which marks for a remote database are kept; a new one for a new address.
     package func remoteNumber(_ address: String) throws -> Int {
-        if let number = try knownRemote(address) { return number }
+        if let known = try knownRemote(address) { return known.number }
         try database.execute(sql: "INSERT INTO remotes (address) VALUES (?)", arguments: [address])
         return Int(database.lastInsertedRowID)
     }
+}
+
+/// A remote database as this one knows it.
+package struct KnownRemote: Hashable, Sendable {
+    /// The number under which marks of what it has are kept.
+    package let number: Int
+    /// As whom it was used last; nil if nobody recorded that.
+    package let user: String?
+    /// How often the user has changed.
+    package let userChanges: Int
 }

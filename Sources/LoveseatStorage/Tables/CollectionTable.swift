@@ -69,7 +69,9 @@ enum CollectionTable {
             arguments: [max(last, retired)]
         )
         try db.execute(sql: "DROP TABLE \"\(handle.table)\"")
-        try db.execute(sql: "DELETE FROM grants WHERE collection = ?", arguments: [handle.number])
+        for table in ["grants", "marks"] {
+            try db.execute(sql: "DELETE FROM \(table) WHERE collection = ?", arguments: [handle.number])
+        }
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
     }
 }

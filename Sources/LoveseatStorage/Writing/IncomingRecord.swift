@@ -18,6 +18,8 @@ package struct IncomingRecord: Sendable {
     package var asksResolver = false
     /// The sender has taken a newer revision from here since it announced this one.
     package var isOutdated = false
+    /// The local sequences of the documents of which it counts what the remote had before; nil for all.
+    package var followed: SequenceSet?
 
     package init(
         documentID: String,

@@ -31,6 +31,9 @@ extension WriteTransaction {
         }
         let record = try record(incoming.documentID, in: collection)
         var tree = try record.map { try self.tree(of: $0) } ?? newTree
+        if let remote = incoming.remote, let record, incoming.followed?.contains(record.sequence) == false {
+            tree.forgetRemote(remote)
+        }
         let before = tree
         var arrival = RevisionTree.Arrival(
             history: incoming.history,

@@ -10,7 +10,7 @@ final class GatewayLink {
         var pushes = true
         var pulls = true
         var isContinuous = false
-        var resets = false
+        var reset = ActivePlan.Reset.none
         var autoPurges = true
         var latency = 1...5
         /// How many bytes go over the link in a millisecond, each way.
@@ -69,7 +69,7 @@ final class GatewayLink {
             pulls: plan.pulls,
             isContinuous: plan.isContinuous
         )
-        active.resets = plan.resets
+        active.reset = plan.reset
         active.autoPurges = plan.autoPurges
         peer = ReplicationPeer(session: ReplicationSession(active: active, tuning: plan.tuning))
         var rules = CollectionRules()
@@ -140,6 +140,9 @@ final class GatewayLink {
                 }
             case .cancelTimer(let timer): if let old = timers.removeValue(forKey: timer) { clock.cancel(old) }
             case .resolve(let notice): resolve(notice)
+            case .fetch(let notice):
+                // A client of this simulation has one connection at a time.
+                actions.append(contentsOf: peer.fetched(notice, isComplete: false))
             case .report(.activity): break
             case .report(.failure(let error)): failure = failure ?? error
             case .report(.checkpointNotSaved): break

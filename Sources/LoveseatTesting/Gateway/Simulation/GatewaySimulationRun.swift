@@ -182,7 +182,7 @@ final class GatewaySimulationRun {
         plan.tuning = randomTuning()
         plan.cutAfter = generator.chance(0.3) ? generator.int(1...80) : nil
         plan.resolverFailures = generator.pick([0, 0, 0.3])
-        plan.resets = generator.chance(0.05)
+        plan.reset = generator.chance(0.05) ? .checkpoint : .none
         if generator.chance(0.1) {
             plan.isContinuous = false
             plan.documentIDs = (0..<3).map { _ in randomID() }

@@ -1,0 +1,101 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// Documents that could not be stored when they were pulled. They are kept beside the checkpoints, until they come.
+extension StoreReplica {
+    /// A peer with more documents than this that cannot be stored is not a peer to pull from.
+    private static let failuresKept = 10_000
+
+    func listFailures(_ index: Int) throws -> [String] {
+        guard let remote else { return [] }
+        let prefix = DocumentFailure.prefix(.pull, in: collections[index], remote: remote)
+        let ids = try store.readRows { try $0.localCheckpointIDs(prefix: prefix) }
+            .map { String($0.dropFirst(prefix.count)) }
+        failures[index] = Set(ids)
+        return ids
+    }
+
+    func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in index: Int) throws {
+        guard let remote else { return }
+        failures[index, default: []].insert(failed.documentID)
+        guard failures[index, default: []].count <= Self.failuresKept else {
+            throw LoveseatError(
+                .remoteError,
+                "\(Self.failuresKept) documents of the peer could not be stored, the last one because: \(error.message)"
+            )
+        }
+        let failure = DocumentFailure(revision: failed.revision, error: error)
+        let key = DocumentFailure.key(.pull, failed.documentID, in: collections[index], remote: remote)
+        try store.write { try $0.saveLocalCheckpoint(key, failure.json) }
+    }
+
+    /// Documents that have come after all, or are not the peer's to give any more.
+    func forgetFailures(_ ids: some Sequence<String>, in index: Int) throws {
+        guard let remote, let failed = failures[index], !failed.isEmpty else { return }
+        let settled = ids.filter(failed.contains)
+        guard !settled.isEmpty else { return }
+        try store.write { transaction in
+            for id in settled {
+                let key = DocumentFailure.key(.pull, id, in: collections[index], remote: remote)
+                try transaction.removeLocalCheckpoint(key)
+            }
+        }
+        failures[index]?.subtract(settled)
+    }
+}
+
+/// The last error that a revision met, kept beside the checkpoints.
+struct DocumentFailure {
+    enum Direction: String {
+        /// The names are those of the stored keys.
+        case push = "refused"
+        case pull = "unpulled"
+    }
+
+    let revision: RevisionID
+    let error: LoveseatError
+
+    init(revision: RevisionID, error: LoveseatError) { (self.revision, self.error) = (revision, error) }
+
+    static func prefix(_ direction: Direction, in collection: CollectionHandle, remote: Int) -> String {
+        "\(direction.rawValue)/\(remote)/\(collection.number)/"
+    }
+
+    static func key(_ direction: Direction, _ id: String, in collection: CollectionHandle, remote: Int)
+        -> String
+    {
+        prefix(direction, in: collection, remote: remote) + id
+    }
+
+    init?(_ json: JSONText) {
+        let element = JSONElement(json)
+        guard let revision = element["revision"]?.string.flatMap({ RevisionID($0) }),
+            let code = element["code"]?.int, let message = element["message"]?.string
+        else { return nil }
+        let domain = element["domain"]?.string.flatMap { LoveseatError.Domain(rawValue: $0) }
+        self.revision = revision
+        error = LoveseatError(.init(code, domain: domain ?? .couchbaseLite), message)
+    }
+
+    var json: JSONText {
+        let json: JSONValue = [
+            "revision": .string(revision.text), "code": JSONValue(error.code.value),
+            "domain": .string(error.code.domain.rawValue), "message": .string(error.message),
+        ]
+        return JSONText(canonical: json)
+    }
+
+    /// Keeps the error of a document's current revision that could not be pushed.
+    static func notePush(_ error: LoveseatError, of id: String, _ index: Int, _ setup: ReplicationSetup) {
+        let handle = setup.handles[index]
+        // Only for people to read: that it cannot be kept changes nothing.
+        try? setup.store.write { transaction in
+            guard let record = try transaction.record(id, in: handle) else { return }
+            try transaction.saveLocalCheckpoint(
+                key(.push, id, in: handle, remote: setup.remote),
+                DocumentFailure(revision: record.revision, error: error).json
+            )
+        }
+    }
+}

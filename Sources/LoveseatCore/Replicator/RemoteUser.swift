@@ -1,0 +1,79 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// As whom a remote database is used.
+package struct RemoteUser: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable {
+        case nobody, name, certificate
+        /// A session does not say whose it is.
+        case session
+    }
+
+    package let kind: Kind
+    /// The user's name, or a digest of what stands for it.
+    package let name: String
+
+    package init(kind: Kind, name: String) { (self.kind, self.name) = (kind, name) }
+
+    static let nobody = RemoteUser(kind: .nobody, name: "")
+
+    init?(_ text: String) {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let kind = Kind(rawValue: String(parts[0])) else { return nil }
+        self.init(kind: kind, name: String(parts[1]))
+    }
+
+    var text: String { "\(kind.rawValue):\(name)" }
+
+    /// For people.
+    var description: String {
+        switch kind {
+        case .nobody: "nobody"
+        case .name: "\"\(name)\""
+        case .certificate: "the certificate \(name.prefix(8))…"
+        case .session: "a session"
+        }
+    }
+
+    /// Whether what was saved under this user's name may go out under another one's without anybody being asked.
+    var hasNoName: Bool { kind == .nobody || kind == .session }
+}
+
+extension ReplicationSetup {
+    /// Records as whom the remote is used.
+    ///
+    /// - Throws: `invalidParameter` if documents were saved while it was used under another name, were not pushed, and the
+    ///   configuration does not say that they are to be pushed under this one.
+    func recordUser() throws(LoveseatError) {
+        guard known?.user != user.text else { return }
+        // What goes out under no name goes out under nobody else's.
+        if let other = known?.user.flatMap({ RemoteUser($0) }), !other.hasNoName, user.kind != .nobody,
+            !config.adoptsOtherUsersChanges
+        {
+            let count = try unpushed()
+            // A session that only pulls leaves them to the next that pushes.
+            guard count == 0 || config.replicatorType != .pull else { return }
+            guard count == 0 else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "\(count) document\(count == 1 ? "" : "s") changed while this database was used as \(other.description) would be pushed as \(user.description): push as \(other.description) first, or allow it"
+                )
+            }
+        }
+        try DocumentStore.wrapping {
+            try store.write { try $0.setUser(user.text, userChanges: userChanges, of: remote) }
+        }
+    }
+
+    private func unpushed() throws(LoveseatError) -> Int {
+        var pushing = config
+        if pushing.replicatorType == .pull { pushing.replicatorType = .push }
+        var count = 0
+        for entry in config.collections {
+            let pending = try PendingDocuments(pushing, entry.collection)
+            count += try DocumentStore.wrapping { try pending.all().count }
+        }
+        return count
+    }
+}

@@ -1,0 +1,105 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+import Synchronization
+
+extension Replicator {
+    /// Pulls documents by their IDs over a connection of its own, since a peer serves one subscription on each (gateway.md 31).
+    ///
+    /// - Returns: whether the peer was asked for all of them.
+    func fetch(
+        _ notice: FetchNotice,
+        _ setup: ReplicationSetup,
+        _ worker: ConflictWorker,
+        _ events: DocumentEvents
+    ) async -> Bool {
+        guard let endpoint = config.target as? any PeerEndpoint,
+            let options = try? connectionOptions(),
+            let connection = try? await endpoint.connect(options)
+        else { return false }
+        let index = notice.collection
+        let failed = Mutex<Set<String>>([])
+        let replica = setup.fetchingReplica(index)
+        let conversation = Conversation(
+            session: ReplicationSession(active: setup.fetchingPlan(notice)),
+            replica: replica,
+            store: setup.store,
+            collections: [],
+            channel: connection.channel,
+            compressionLevel: config.compressionLevel,
+            resolve: {
+                await worker.resolve(
+                    ConflictNotice(collection: index, documentID: $0.documentID, peer: $0.peer)
+                )
+            },
+            report: { [weak self] report in
+                guard case .document(let event) = report else { return }
+                if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
+                self?.heard(.document(event.moved(to: index)), events, setup)
+            }
+        )
+        let failure = await withTaskCancellationHandler {
+            await conversation.run(connection.negotiated)
+        } onCancel: {
+            Task { await conversation.stop() }
+        }
+        guard failure == nil, !Task.isCancelled else { return false }
+        // What the peer does not show any more did not fail.
+        let settled = failed.withLock { failed in notice.documentIDs.filter { !failed.contains($0) } }
+        setup.forgetPullFailures(settled, index)
+        return true
+    }
+}
+
+extension ReplicationSetup {
+    /// Marks made by a fetch are not covered by the checkpoint of the session that it serves.
+    private func fetchID(_ index: Int) -> String { checkpointIDs[index] + "/fetch" }
+
+    fileprivate func fetchingPlan(_ notice: FetchNotice) -> ActivePlan {
+        var binding = ActivePlan.Binding(
+            name: handles[notice.collection].name,
+            checkpointID: fetchID(notice.collection)
+        )
+        binding.documentIDs = notice.documentIDs
+        binding.filtersPull = config.collections[notice.collection].pullFilter != nil
+        var plan = ActivePlan(collections: [binding], pushes: false, pulls: true, isContinuous: false)
+        plan.isFetch = true
+        plan.autoPurges = config.enableAutoPurge
+        return plan
+    }
+
+    fileprivate func fetchingReplica(_ index: Int) -> sending StoreReplica {
+        StoreReplica(
+            store: store,
+            collections: [handles[index]],
+            checkpointIDs: [fetchID(index)],
+            remote: remote,
+            rules: [rules[index]],
+            nowMilliseconds: { ExpirationTimer.now }
+        )
+    }
+
+    /// Whoever looks again finds what is left; that this fails changes nothing.
+    fileprivate func forgetPullFailures(_ ids: [String], _ index: Int) {
+        try? store.write { transaction in
+            for id in ids {
+                let key = DocumentFailure.key(.pull, id, in: handles[index], remote: remote)
+                try transaction.removeLocalCheckpoint(key)
+            }
+        }
+    }
+}
+
+extension DocumentEvent {
+    /// The same in another collection of the session.
+    fileprivate func moved(to collection: Int) -> DocumentEvent {
+        DocumentEvent(
+            collection: collection,
+            documentID: documentID,
+            isPush: isPush,
+            isDeleted: isDeleted,
+            isAccessRemoved: isAccessRemoved,
+            error: error
+        )
+    }
+}

@@ -1,0 +1,117 @@
+import LoveseatCore
+import LoveseatModel
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// What becomes of marks when a peer loses its last commits (docs/decisions/0006-lost-commits.md).
+@Suite struct PowerLossTests {
+    private let scratch: Scratch
+    private let near: Database
+    private let far: Database
+    private let here: Collection
+    private let there: Collection
+
+    init() throws {
+        scratch = try Scratch()
+        near = try scratch.database("near")
+        far = try scratch.database("far")
+        here = try near.defaultCollection()
+        there = try far.defaultCollection()
+    }
+
+    @discardableResult
+    private func run(
+        _ type: ReplicatorType = .pushAndPull,
+        documentIDs: [String]? = nil,
+        reset: Bool = false,
+        resetMarks: Bool = false
+    ) async -> Replicator.Status {
+        var entry = CollectionConfiguration(collection: here)
+        entry.documentIDs = documentIDs
+        var configuration = ReplicatorConfiguration(
+            collections: [entry],
+            target: DatabaseEndpoint(database: far)
+        )
+        configuration.replicatorType = type
+        let replicator = Replicator(configuration)
+        replicator.start(reset: reset, resetMarks: resetMarks)
+        return await replicator.waitUntilStopped()
+    }
+
+    /// The peer goes back to what it held before a closure ran.
+    private func losingPower(_ body: () async throws -> Void) async throws {
+        let durable = try far.store.snapshot()
+        try await body()
+        try far.store.restore(durable)
+    }
+
+    @Test func `a document that the peer lost with its last commits is pushed again`() async throws {
+        try here.save(Document(id: "first"))
+        #expect(await run().error == nil)
+        try await losingPower {
+            try here.save(Document(id: "second"))
+            #expect(await run().progress.documents == 1)
+        }
+        #expect(try there.document(id: "second") == nil)
+        #expect(await run().error == nil)
+        #expect(try there.document(id: "second") != nil)
+    }
+
+    @Test func `what another configuration pushed and the peer lost is pushed again`() async throws {
+        try here.save(Document(id: "first"))
+        #expect(await run().error == nil)
+        try await losingPower {
+            try here.save(Document(id: "second"))
+            #expect(await run(.push, documentIDs: ["second"]).progress.documents == 1)
+        }
+        // The checkpoint of this configuration is the same on both sides, and says nothing of the other's push.
+        #expect(await run().error == nil)
+        #expect(try there.document(id: "second") != nil)
+    }
+
+    @Test func `what was pulled and the peer lost is given back`() async throws {
+        try there.save(Document(id: "first"))
+        #expect(await run().error == nil)
+        try await losingPower {
+            try there.save(Document(id: "second"))
+            #expect(await run(documentIDs: ["second"]).progress.documents == 1)
+        }
+        #expect(await run().error == nil)
+        #expect(try there.document(id: "second") != nil)
+    }
+
+    /// Both sides edited the same document; the peer's own edit came after it had lost ours.
+    @Test func `an edit that the peer lost is not given up for what the peer made instead`() async throws {
+        var mine = Document(id: "d", ["n": 1])
+        try here.save(&mine)
+        #expect(await run().error == nil)
+        try await losingPower {
+            for number in 2...4 {
+                mine["n"] = JSONValue(number)
+                try here.save(&mine)
+            }
+            #expect(await run(.push, documentIDs: ["d"]).progress.documents == 1)
+        }
+        var theirs = try #require(try there.document(id: "d"))
+        theirs["n"] = 20
+        try there.save(&theirs)
+        #expect(await run().error == nil)
+        // Three edits stand against one.
+        #expect(try here.document(id: "d")?["n"] == 4 && there.document(id: "d")?["n"] == 4)
+    }
+
+    // MARK: Reset
+
+    @Test func `a reset sends nothing that the peer is known to have; a reset of the marks does`()
+        async throws
+    {
+        for number in 0..<10 { try here.save(Document(id: "d\(number)")) }
+        #expect(await run().progress.documents == 10)
+        try there.purge(id: "d3")
+        #expect(await run(.push, reset: true).progress.documents == 0)
+        #expect(try there.document(id: "d3") == nil)
+        #expect(await run(.push, resetMarks: true).progress.documents == 1)
+        #expect(try there.document(id: "d3") != nil)
+    }
+}
