@@ -112,21 +112,6 @@ private func rev(_ text: String) -> RevisionID {
         #expect(tree.current?.id == rev("3-ee"))
     }
 
-    @Test func `what was made anew over a hub's tombstone stands, also when its answer is lost`() throws {
-        var tree = RevisionTree()
-        tree.insertLocal(rev("1-cc"), parent: nil, flags: [], body: body("new"))
-        _ = try tree.insert(arrival(["2-bb", "1-aa"], from: .hub, flags: .deleted, remote: 1))
-        #expect(tree.current?.id == rev("1-cc"))
-        tree.announceCopy(rev("3-dd"))
-        var lost = tree
-        tree.adoptCopy(rev("3-dd"), parent: rev("2-bb"), remote: 1)
-        #expect(tree.current?.id == rev("3-dd"))
-        var arrived = arrival(["3-dd", "2-bb", "1-aa"], from: .hub, remote: 1)
-        arrived.body = body("new")
-        _ = try lost.insert(arrived)
-        #expect(lost.current?.id == rev("3-dd"))
-    }
-
     @Test func `a client's revision must descend from the current one`() throws {
         var tree = try tree([["2-bb", "1-aa"]])
         for history in [["2-cc", "1-aa"], ["1-cc"]] {

@@ -79,7 +79,6 @@ extension RevisionTree {
             body: arrival.body
         )
         if let knowledge = arrival.knowledge { try merge(knowledge) }
-        if isNew, arrival.sender == .hub { giveUpTombstone(below: id) }
         if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id, arrival) {
             closed.insert(original(before.id))
             if arrival.sender == .hub, !arrival.flags.contains(.deleted) { closed.remove(original(id)) }
@@ -244,20 +243,10 @@ extension RevisionTree {
                 flags: like.flags.subtracting(.pending),
                 body: like.body
             )
-            giveUpTombstone(below: copy)
             releasePending()
         }
         note(remote, has: copy)
         prune(depth: depth)
-    }
-
-    /// A live copy over a tombstone makes the document anew, as a hub understands it. The copy has the tombstone's origin from
-    /// then on, so that the deletion would stand again, and nobody ordered it.
-    private mutating func giveUpTombstone(below copy: RevisionID) {
-        guard let node = nodes[copy], !node.isDeleted, copies[copy] != nil,
-            let below = node.parent.flatMap({ nodes[$0] }), below.isDeleted
-        else { return }
-        closed.insert(original(below.id))
     }
 
     // MARK: Verdicts
