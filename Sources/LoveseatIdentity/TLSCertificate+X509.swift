@@ -77,13 +77,7 @@ extension TLSCertificate {
 
     /// SHA-256 of the bytes in hexadecimal, as `openssl x509 -fingerprint -sha256` shows it but without colons. Two
     /// people can compare it to be sure of a pin.
-    public var fingerprint: String {
-        SHA256.hash(data: derBytes).map { byte in
-            let text = String(byte, radix: 16)
-            return text.count == 1 ? "0" + text : text
-        }
-        .joined()
-    }
+    public var fingerprint: String { SHA256.hash(data: derBytes).hexadecimalText }
 }
 
 extension TLSCertificate: CustomStringConvertible {

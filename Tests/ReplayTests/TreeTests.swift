@@ -80,10 +80,8 @@ struct TreeTests {
         #expect(json["lines"]?.items.map { $0[0]?.string } == ["2-bb", "2-aa"])
         // The digest of what both know now: docs/extensions.md has the text that it is taken of.
         let text = "2-aa,2-bb;2-bb;"
-        let digest = Hashing.sha1(Array(text.utf8)).map {
-            String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
-        }
-        let same = digest.joined().prefix(16)
+        let digest = Hashing.sha1(Array(text.utf8)).hexadecimalText
+        let same = digest.prefix(16)
         #expect(try propose("2-aa", known: #"{"0":"\#(same)"}"#).body == Array("[304]".utf8))
         for other in [#"{"0":"0123456789abcdef"}"#, "{}", "[]", "nonsense", #"{"7":"\#(same)","x":1}"#] {
             #expect(try propose("2-aa", known: other).body == Array("[]".utf8), "\(other)")

@@ -25,12 +25,7 @@ public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
     package var bytes: [UInt8] { Base64.decode(text.dropFirst(5)) ?? [] }
 
     /// The digest in hexadecimal, which is also the name of the blob's file.
-    package var hexadecimalText: String {
-        String(
-            decoding: bytes.flatMap { [hexadecimal[Int($0 >> 4)], hexadecimal[Int($0 & 15)]] },
-            as: UTF8.self
-        )
-    }
+    package var hexadecimalText: String { bytes.hexadecimalText }
 
     /// The text.
     public var description: String { text }

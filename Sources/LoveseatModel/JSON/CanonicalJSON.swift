@@ -159,9 +159,6 @@ struct CanonicalJSONWriter {
     }
 }
 
-/// Lower-case hexadecimal digits.
-let hexadecimal = Array("0123456789abcdef".utf8)
-
 extension JSONText {
     /// The canonical text of a value. Numbers that JSON cannot hold, and values nested more than 512 deep, become `null`.
     public init(canonical value: JSONValue) {

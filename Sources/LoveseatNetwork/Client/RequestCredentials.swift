@@ -1,6 +1,7 @@
 import Crypto
 import LoveseatCore
 import LoveseatIdentity
+import LoveseatModel
 
 /// The credentials of a request for a WebSocket, as far as cookies depend on them (replication.md §18.5).
 struct RequestCredentials {
@@ -33,8 +34,7 @@ struct RequestCredentials {
         name =
             parts.isEmpty
             ? nil
-            : SHA256.hash(data: Array(parts.joined(separator: "\n").utf8)).prefix(16)
-                .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+            : SHA256.hash(data: Array(parts.joined(separator: "\n").utf8)).prefix(16).hexadecimalText
     }
 
     /// The cookies of a request, each name once: those that the app gives take the place of kept ones.

@@ -48,7 +48,7 @@ package struct PairingHeader {
     }
 
     mutating func set(_ name: String, _ bytes: [UInt8]) {
-        parameters[name] = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        parameters[name] = bytes.hexadecimalText
     }
 
     var text: String {

@@ -150,7 +150,7 @@ package final class GatewayTwin {
     /// `lifetime`: in seconds; a day unless said.
     package func makeSession(of user: String, in database: String, lifetime: Int = 86_400) -> String? {
         guard let principal = databases[database]?.users[user], !principal.isDeleted else { return nil }
-        let id = generator.bytes(20).map { format(byte: $0) }.joined()
+        let id = generator.bytes(20).hexadecimalText
         logins[id] = Login(
             database: database,
             user: user,
@@ -159,11 +159,6 @@ package final class GatewayTwin {
             password: principal.password
         )
         return id
-    }
-
-    private func format(byte: UInt8) -> String {
-        let text = String(byte, radix: 16)
-        return text.count < 2 ? "0" + text : text
     }
 
     /// Ends a session, as a logout does.
