@@ -46,7 +46,7 @@ extension RevisionTree.Node {
     /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
     package var isDamaged: Bool {
         guard flags.contains(.verified), let body else { return false }
-        // Without its parent a revision cannot be checked any more.
+        // A revision whose parent was pruned cannot be checked any more.
         guard id.generation - 1 == parent?.generation ?? 0 else { return false }
         return !BodyDigest.matches(id, parent: parent, isDeleted: isDeleted, body: body)
     }
@@ -55,12 +55,8 @@ extension RevisionTree.Node {
 extension DocumentRecord {
     /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
     ///
-    /// `parent`: of the current revision; nil if it has none or is not known.
-    package func isDamaged(parent: RevisionID?) -> Bool {
-        // A revision whose parent was pruned cannot be checked any more.
-        guard flags.contains(.verified), revision.generation - 1 == parent?.generation ?? 0 else {
-            return false
-        }
-        return !BodyDigest.matches(revision, parent: parent, isDeleted: isDeleted, body: body)
+    /// `tree`: nil if there is no more of it than the row.
+    package func isDamaged(in tree: RevisionTree?) -> Bool {
+        (tree?.node(revision) ?? node).isDamaged
     }
 }

@@ -37,7 +37,6 @@ package struct DocumentRecord: Sendable {
             }
             tree = decoded
         } else {
-            let node = RevisionTree.Node(id: revision, parent: nil, flags: flags.treeFlags, body: body)
             tree = RevisionTree(nodes: [node], remotes: [:])
         }
         if flags.contains(.verified) { tree.noteVerified(revision) }
@@ -45,12 +44,19 @@ package struct DocumentRecord: Sendable {
         return tree
     }
 
+    /// The row's own revision, for which no parent is known.
+    var node: RevisionTree.Node {
+        var known = flags.treeFlags
+        if flags.contains(.verified) { known.insert(.verified) }
+        return RevisionTree.Node(id: revision, parent: nil, flags: known, body: body)
+    }
+
     /// The digest by which another Loveseat sees whether it knows the same (docs/extensions.md); nil for a single line.
     package var knowledgeDigest: String? {
         guard flags.contains(.branched), let digest = encodedTree?.suffix(Self.digestLength),
             digest.contains(where: { $0 != 0 })
         else { return nil }
-        return digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return digest.hexadecimalText
     }
 
     /// Of the digest that stands behind a stored tree of more than one line, in bytes.

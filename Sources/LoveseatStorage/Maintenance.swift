@@ -71,7 +71,7 @@ extension DocumentStore {
         var problems: [String] = []
         do throws(LoveseatError) {
             let tree = try record.tree()
-            if record.isDamaged(parent: tree.node(record.revision)?.parent) {
+            if record.isDamaged(in: tree) {
                 problems.append("the body is not the one that revision \(record.revision) was made of")
             }
             for node in tree.nodes.values.sorted(by: { $0.id > $1.id })

@@ -28,4 +28,10 @@ extension FilterCandidate {
             body: record.body
         )
     }
+
+    /// A revision whose body may not be here; nil then.
+    init?(_ node: RevisionTree.Node, of id: String) {
+        guard let body = node.body else { return nil }
+        self.init(documentID: id, revision: node.id, isDeleted: node.isDeleted, body: body)
+    }
 }

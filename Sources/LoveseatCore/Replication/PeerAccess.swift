@@ -54,14 +54,10 @@ extension StoreReplica {
     /// What a policy is asked about: a tombstone is judged by the revision that it deletes.
     private func judged(_ record: DocumentRecord) throws -> FilterCandidate {
         guard record.isDeleted, record.encodedTree != nil,
-            let deleted = try record.tree().deleted(by: record.revision), let body = deleted.body
+            let deleted = try record.tree().deleted(by: record.revision),
+            let candidate = FilterCandidate(deleted, of: record.id)
         else { return FilterCandidate(record) }
-        return FilterCandidate(
-            documentID: record.id,
-            revision: deleted.id,
-            isDeleted: false,
-            body: body
-        )
+        return candidate
     }
 
     /// What may go out of what was read; it is remembered that the peer has it.

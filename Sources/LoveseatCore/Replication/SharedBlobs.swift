@@ -128,16 +128,10 @@ extension StoreReplica {
         -> JSONText?
     {
         guard let record = try store.readRows({ try $0.record(id, in: collection) }),
-            let node = try record.tree().node(revision), let body = node.body, !node.isDamaged,
-            try mayRead(record, in: collection)
+            let node = try record.tree().node(revision), let candidate = FilterCandidate(node, of: id),
+            !node.isDamaged, try mayRead(record, in: collection)
         else { return nil }
-        guard let access, revision != record.revision else { return body }
-        let candidate = FilterCandidate(
-            documentID: id,
-            revision: revision,
-            isDeleted: node.isDeleted,
-            body: body
-        )
-        return access.access(to: candidate, in: collection.name) >= .read ? body : nil
+        guard let access, revision != record.revision else { return candidate.body }
+        return access.access(to: candidate, in: collection.name) >= .read ? candidate.body : nil
     }
 }

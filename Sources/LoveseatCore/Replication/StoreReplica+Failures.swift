@@ -10,8 +10,7 @@ extension StoreReplica {
     func listFailures(_ index: Int) throws -> [String] {
         guard let remote else { return [] }
         let prefix = DocumentFailure.prefix(.pull, in: collections[index], remote: remote)
-        let ids = try store.readRows { try $0.localCheckpointIDs(prefix: prefix) }
-            .map { String($0.dropFirst(prefix.count)) }
+        let ids = try store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys.sorted()
         failures[index] = Set(ids)
         return ids
     }
@@ -35,12 +34,7 @@ extension StoreReplica {
         guard let remote, let failed = failures[index], !failed.isEmpty else { return }
         let settled = ids.filter(failed.contains)
         guard !settled.isEmpty else { return }
-        try store.write { transaction in
-            for id in settled {
-                let key = DocumentFailure.key(.pull, id, in: collections[index], remote: remote)
-                try transaction.removeLocalCheckpoint(key)
-            }
-        }
+        try DocumentFailure.forgetPulls(settled, in: collections[index], remote: remote, store)
         failures[index]?.subtract(settled)
     }
 }
@@ -84,6 +78,20 @@ struct DocumentFailure {
             "domain": .string(error.code.domain.rawValue), "message": .string(error.message),
         ]
         return JSONText(canonical: json)
+    }
+
+    /// Forgets why documents could not be pulled.
+    static func forgetPulls(
+        _ ids: [String],
+        in collection: CollectionHandle,
+        remote: Int,
+        _ store: DocumentStore
+    ) throws {
+        try store.write { transaction in
+            for id in ids {
+                try transaction.removeLocalCheckpoint(key(.pull, id, in: collection, remote: remote))
+            }
+        }
     }
 
     /// Keeps the error of a document's current revision that could not be pushed.

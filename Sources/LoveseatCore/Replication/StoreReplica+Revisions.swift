@@ -15,7 +15,7 @@ extension StoreReplica {
         }
         guard record.revision == request.revision else { return .obsolete(current: record.revision) }
         let tree = try record.encodedTree.map { _ in try record.tree() }
-        guard !record.isDamaged(parent: tree?.node(record.revision)?.parent) else {
+        guard !record.isDamaged(in: tree) else {
             LogDomain.replicator.log(
                 .error,
                 "\(collection.name)/\(record.id) is damaged and is not sent: run a check"
@@ -72,15 +72,9 @@ extension StoreReplica {
         let filter = rule(index)?.pushFilter
         guard access != nil || filter != nil else { return true }
         return knowledge.nodes.allSatisfy { node in
-            guard let body = node.body else { return true }
-            let revision = FilterCandidate(
-                documentID: id,
-                revision: node.id,
-                isDeleted: node.isDeleted,
-                body: body
-            )
+            guard let revision = FilterCandidate(node, of: id) else { return true }
             // That a line was deleted tells nothing.
-            let isEmpty = node.isDeleted && body == .emptyObject
+            let isEmpty = node.isDeleted && node.body == .emptyObject
             if let access, !isEmpty, access.access(to: revision, in: collections[index].name) < .read {
                 return false
             }
@@ -200,13 +194,7 @@ extension StoreReplica {
     {
         let takesContent = takesContent && rule(index)?.asksResolver != true
         let isAdmitted = knowledge.nodes.allSatisfy { node in
-            guard let body = node.body else { return true }
-            let candidate = FilterCandidate(
-                documentID: id,
-                revision: node.id,
-                isDeleted: node.isDeleted,
-                body: body
-            )
+            guard let candidate = FilterCandidate(node, of: id) else { return true }
             return takesContent && admits(candidate, isAccessRemoved: false, in: index)
         }
         return isAdmitted ? knowledge : knowledge.keepingBody(of: nil)
@@ -225,9 +213,8 @@ extension StoreReplica {
                     remote: remote,
                     in: collections[index]
                 )
-                guard let agrees = hearing else { return .agrees }
+                guard hearing == false else { return .agrees }
                 let record = try transaction.record(id, in: collections[index])
-                if agrees { return .agrees }
                 return try record?.remoteAncestor(remote) == current ? .disagrees : .lacksContent
             } catch is RevisionTree.Refusal {
                 throw LoveseatError(

@@ -46,7 +46,8 @@ extension Replicator {
         guard failure == nil, !Task.isCancelled else { return false }
         // What the peer does not show any more did not fail.
         let settled = failed.withLock { failed in notice.documentIDs.filter { !failed.contains($0) } }
-        setup.forgetPullFailures(settled, index)
+        // Whoever looks again finds what is left; that this fails changes nothing.
+        try? DocumentFailure.forgetPulls(settled, in: setup.handles[index], remote: setup.remote, setup.store)
         return true
     }
 }
@@ -77,16 +78,6 @@ extension ReplicationSetup {
             rules: [rules[index]],
             nowMilliseconds: { ExpirationTimer.now }
         )
-    }
-
-    /// Whoever looks again finds what is left; that this fails changes nothing.
-    fileprivate func forgetPullFailures(_ ids: [String], _ index: Int) {
-        try? store.write { transaction in
-            for id in ids {
-                let key = DocumentFailure.key(.pull, id, in: handles[index], remote: remote)
-                try transaction.removeLocalCheckpoint(key)
-            }
-        }
     }
 }
 

@@ -32,6 +32,14 @@ extension RevisionTree {
             ?? highest
     }
 
+    /// Whether a revision is the current one, or has the same content without being an ancestor of it.
+    package func isCurrent(_ id: RevisionID) -> Bool {
+        guard let current else { return false }
+        if id == current.id || original(id) == original(current.id) { return true }
+        guard let node = node(id) else { return false }
+        return !isAncestor(id, of: current.id) && Self.saysTheSame(node, current)
+    }
+
     private var highest: Node? { nodes.values.max { $0.id < $1.id } }
 
     /// Whether the rule names a revision whose body has not come.

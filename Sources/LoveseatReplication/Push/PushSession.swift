@@ -242,19 +242,16 @@ struct PushSession: Sendable {
     private mutating func offer(_ list: [LocalChange], _ effects: inout [ReplicationEffect]) {
         nextList += 1
         lists[nextList] = list
-        if isProposing {
-            var message = listMessage(
-                "proposeChanges",
-                body: ProposeChangesMessage.body(list),
-                isEmpty: false
+        let (profile, body, answer): (String, [UInt8], ReplyContinuation) =
+            isProposing
+            ? (
+                "proposeChanges", ProposeChangesMessage.body(list),
+                .proposals(collection: collection, list: nextList)
             )
-            message.properties[ChangesMessage.knowledgeProperty] = ChangesMessage.knowledge(list)
-            effects.append(.send(message, then: .proposals(collection: collection, list: nextList)))
-        } else {
-            var message = listMessage("changes", body: ChangesMessage.body(list), isEmpty: false)
-            message.properties[ChangesMessage.knowledgeProperty] = ChangesMessage.knowledge(list)
-            effects.append(.send(message, then: .changes(collection: collection, list: nextList)))
-        }
+            : ("changes", ChangesMessage.body(list), .changes(collection: collection, list: nextList))
+        var message = listMessage(profile, body: body, isEmpty: false)
+        message.properties[ChangesMessage.knowledgeProperty] = ChangesMessage.knowledge(list)
+        effects.append(.send(message, then: answer))
     }
 
     // MARK: Answers to lists

@@ -19,8 +19,8 @@ extension ReadTransaction {
     package func localCheckpoints(prefix: String) throws -> [String: JSONText] {
         let rows = try Row.fetchAll(
             database,
-            sql: "SELECT id, body FROM local_checkpoints WHERE id >= ? AND id < ?",
-            arguments: [prefix, prefix + "\u{10FFFF}"]
+            sql: "SELECT id, body FROM local_checkpoints WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1",
+            arguments: [prefix]
         )
         return Dictionary(
             rows.map {
@@ -30,16 +30,6 @@ extension ReadTransaction {
                 )
             }
         ) { first, _ in first }
-    }
-
-    /// The IDs that begin with a prefix, in their order.
-    package func localCheckpointIDs(prefix: String) throws -> [String] {
-        try String.fetchAll(
-            database,
-            sql:
-                "SELECT id FROM local_checkpoints WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1 ORDER BY id",
-            arguments: [prefix]
-        )
     }
 
     /// What is known of a remote database; nil for an address not seen before.
