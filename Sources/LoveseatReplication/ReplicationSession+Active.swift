@@ -292,23 +292,11 @@ extension ReplicationSession {
         }
     }
 
-    /// Documents fetched by their IDs at once.
-    private static let fetchedAtOnce = 500
-
-    /// Fetches documents that the feed of changes has passed: those that could not be stored, and those that keep a push from
-    /// being taken. Each once a session.
+    /// Fetches documents that the feed of changes has passed.
     mutating func fetchMissed(_ index: Int) {
-        guard let plan, plan.pulls, !plan.isFetch else { return }
-        let push = collections[index].push
-        let parked = push?.parked.keys.filter { push?.fetchable.contains($0) ?? false }.sorted() ?? []
-        let missed = (parked + collections[index].failedBefore).filter {
-            !collections[index].fetched.contains($0)
-        }
+        let missed = collections[index].takeMissed()
         guard !missed.isEmpty else { return }
-        let ids = Array(missed.prefix(Self.fetchedAtOnce))
-        collections[index].fetching = Set(ids)
-        collections[index].fetched.formUnion(ids)
-        effects.append(.fetch(FetchNotice(collection: index, documentIDs: ids)))
+        effects.append(.fetch(FetchNotice(collection: index, documentIDs: missed)))
     }
 
     /// Has the app resolve what earlier runs left, as many at a time as one answer holds.

@@ -75,48 +75,6 @@ package enum ReplicationProtocol: String, Hashable, Sendable, CaseIterable {
 /// Reads no clock, opens no socket, touches no database: events arrive as method calls, and each answers with what
 /// the driver must do. A session makes one connection and is never used again; trying again is a new session.
 package struct ReplicationSession: Sendable {
-    /// One collection's parts.
-    struct CollectionSession: Sendable {
-        let name: CollectionName
-        var checkpoint: CheckpointSession?
-        var push: PushSession?
-        var pull: PullSession
-        var resolving: Set<String> = []
-        /// After which sequence there are conflicts that are not being resolved yet; nil if there are none.
-        var unlistedConflicts: UInt64?
-        var isListingConflicts = false
-        /// The pull may have changed something that a push of one pass has already gone by.
-        var mayHaveMoreToPush = false
-        /// Documents that could not be stored when they were pulled before.
-        var failedBefore: [String] = []
-        /// Documents that are being fetched by their IDs, and those that were.
-        var fetching: Set<String> = []
-        var fetched: Set<String> = []
-
-        // These run after every event. A method looks at a collection where it is; anything else copies all of it.
-
-        /// How far both directions are.
-        func progress(pulls: Bool) -> Checkpoint {
-            let start = checkpoint?.start ?? Checkpoint()
-            return Checkpoint(
-                completed: push?.completed ?? start.completed,
-                remote: pulls ? pull.remoteSequence : start.remote
-            )
-        }
-
-        func add(to progress: inout ReplicationProgress) {
-            progress.add(pull.progress)
-            guard let pushed = push?.progress else { return }
-            progress.documentsPushed += pushed.documents
-            progress.add(pushed)
-        }
-
-        /// The peer took a revision, and so will announce it.
-        mutating func pushed(_ key: Int) {
-            if let id = push?.inFlight[key]?.documentID { pull.pushed(id) }
-        }
-    }
-
     enum Phase: Hashable {
         case connecting
         case loadingCheckpoints(missing: Int)
@@ -451,7 +409,9 @@ package struct ReplicationSession: Sendable {
             collections[index].mayHaveMoreToPush = false
             collections[index].push?.localChange(&effects)
         }
-        if phase == .running { for index in collections.indices where !isBusy(index) { fetchMissed(index) } }
+        if phase == .running, let plan, plan.pulls, !plan.isFetch {
+            for index in collections.indices where !isBusy(index) { fetchMissed(index) }
+        }
         let busy = collections.indices.contains { isBusy($0) }
         if let plan {
             let isEnding = phase == .stopping || (!busy && !plan.isContinuous)

@@ -238,22 +238,8 @@ final class SimulatedConnection {
         let fails = generator.chance(plan.resolverFailures)
         clock.schedule(after: generator.int(0...20)) { [weak self, weak end] in
             guard let self, let end, isOpen else { return }
-            var failure: LoveseatError?
-            if fails {
-                failure = LoveseatError(.conflict, "the resolver threw")
-            } else {
-                let resolution = ConflictResolution(
-                    store: end.owner.store,
-                    collection: end.owner.collections[collection],
-                    documentID: id,
-                    peer: notice.peer
-                )
-                let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
-                do { try resolution.runNow(resolver) } catch {
-                    failure = LoveseatError(storage: error)
-                }
-                end.owner.changed(collection)
-            }
+            let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
+            let failure = end.owner.settle(notice, fails: fails, by: resolver)
             trace("\(end.owner.index) resolved \(id)")
             run(end) { $0.resolved(collection, documentID: id, failure) }
         }

@@ -88,6 +88,26 @@ final class SimulatedPeer {
             )
     }
 
+    /// Settles a conflict as an app's resolver would; returns why it could not.
+    func settle(
+        _ notice: ConflictNotice,
+        fails: Bool,
+        by resolver: (ConflictCase) -> Resolution = DefaultConflictResolver.resolve
+    ) -> LoveseatError? {
+        guard !fails else { return LoveseatError(.conflict, "the resolver threw") }
+        defer { changed(notice.collection) }
+        let resolution = ConflictResolution(
+            store: store,
+            collection: collections[notice.collection],
+            documentID: notice.documentID,
+            peer: notice.peer
+        )
+        do {
+            try resolution.runNow(resolver)
+            return nil
+        } catch { return LoveseatError(storage: error) }
+    }
+
     // MARK: State
 
     /// A document's tree; nil if there is none.

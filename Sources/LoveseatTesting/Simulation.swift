@@ -52,29 +52,29 @@ public struct Simulation: Sendable {
 
 /// One run.
 final class SimulationRun {
-    private let simulation: Simulation
-    private var generator: SeededGenerator
-    private let clock = VirtualClock()
-    private var peers: [SimulatedPeer] = []
-    private var edges: [(source: Int, target: Int)] = []
-    private var connections: [SimulatedConnection] = []
+    let simulation: Simulation
+    var generator: SeededGenerator
+    let clock = VirtualClock()
+    var peers: [SimulatedPeer] = []
+    var edges: [(source: Int, target: Int)] = []
+    var connections: [SimulatedConnection] = []
     /// Who waits for the end of connections that fetch documents.
     private var fetches: [ObjectIdentifier: (Bool) -> Void] = [:]
-    private var report = Simulation.Report()
+    var report = Simulation.Report()
     private let folder: String
-    private var hasPurged = false
+    var hasPurged = false
     /// Whether all peers merge conflicts.
-    private var merges = false
-    private var isQuiescing = false
-    private let oracle = EditOracle()
+    var merges = false
+    var isQuiescing = false
+    let oracle = EditOracle()
     /// For what came later, so that a seed goes on to give the same history.
-    private var extras: SeededGenerator
+    var extras: SeededGenerator
     /// The only editor of each document, and what it wrote last; nil once there were several, or a purge.
-    private var soleEditors: [String: (peer: Int, body: JSONText?)?] = [:]
-    private var blobContents: [BlobDigest: [UInt8]] = [:]
+    var soleEditors: [String: (peer: Int, body: JSONText?)?] = [:]
+    var blobContents: [BlobDigest: [UInt8]] = [:]
 
     /// Some mistakes show only where there is a hub.
-    private var hubs: Int { max(simulation.hubs, simulation.fault?.needsHub == true ? 1 : 0) }
+    var hubs: Int { max(simulation.hubs, simulation.fault?.needsHub == true ? 1 : 0) }
 
     init(_ simulation: Simulation) throws {
         self.simulation = simulation
@@ -277,7 +277,7 @@ final class SimulationRun {
         fetches[ObjectIdentifier(connection)] = done
     }
 
-    private func open(_ edge: (source: Int, target: Int), _ plan: SimulatedConnection.Plan) {
+    func open(_ edge: (source: Int, target: Int), _ plan: SimulatedConnection.Plan) {
         trace("connect \(edge.source)>\(edge.target)")
         var plan = plan
         plan.merges = merges
@@ -429,134 +429,5 @@ final class SimulationRun {
             value["blob"] = BlobReference(digest: digest, length: length, contentType: type).json
         }
         return JSONText(canonical: value)
-    }
-
-    // MARK: The end
-
-    private func runUntilQuiet(limit: Int) throws {
-        let start = clock.steps
-        while clock.step() {
-            guard clock.steps - start < limit else {
-                report.problems.append("the history does not end: \(limit) events and more to come")
-                return
-            }
-        }
-    }
-
-    /// Everybody syncs with everybody reachable, over good links, until a whole round changes nothing.
-    private func quiesce() throws {
-        isQuiescing = true
-        for connection in connections { connection.cut() }
-        var rounds = 0
-        while report.problems.isEmpty {
-            let before = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
-            // Not in step: among several hubs a fixed order can repeat itself for ever.
-            for edge in hubs == 0 ? edges : edges.shuffled(using: &extras) {
-                var plan = SimulatedConnection.Plan()
-                plan.reset = rounds == 0 && hasPurged ? .checkpointAndMarks : .none
-                plan.latency = 0...1
-                (plan.activeDeltas, plan.passiveDeltas) = (rounds % 2 == 0, true)
-                open(edge, plan)
-                let connection = connections.last
-                try runUntilQuiet(limit: 1_000_000)
-                if let connection { judge(connection) }
-            }
-            rounds += 1
-            let after = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
-            if before == after, rounds > 1 { break }
-            if rounds > 3 * peers.count + 5 {
-                report.problems.append("no rest after \(rounds) rounds")
-                break
-            }
-        }
-        if report.problems.isEmpty || simulation.fault != nil { try compare() }
-    }
-
-    private func judge(_ connection: SimulatedConnection) {
-        let name = "\(connection.active.owner.index)>\(connection.passive.owner.index)"
-        if connection.isOpen { report.problems.append("session \(name) does not end") }
-        let progress = connection.active.progress
-        if progress.completed != progress.total {
-            report.problems.append("session \(name) ended at \(progress.completed) of \(progress.total)")
-        }
-    }
-
-    private func compare() throws {
-        for collection in peers[0].collections.indices {
-            let first = try peers[0].state(of: collection)
-            report.documents += first.count
-            judgeLosses(collection)
-            for peer in peers.dropFirst() {
-                let other = try peer.state(of: collection)
-                for id in Set(first.keys).union(other.keys).sorted() where !agree(first[id], other[id]) {
-                    // Who lacks a tombstone cannot pass it on either.
-                    let isTombstone = (first[id] ?? other[id])?.isDeleted == true
-                    if first[id] == nil || other[id] == nil, isTombstone,
-                        peers.contains(where: \.mayLackTombstones)
-                    {
-                        continue
-                    }
-                    report.problems.append(
-                        "\(collection)/\(id): peer 0 has \(first[id].map(\.description) ?? "nothing"), peer \(peer.index) has \(other[id].map(\.description) ?? "nothing")"
-                    )
-                }
-            }
-            for (id, state) in first.sorted(by: { $0.key < $1.key }) {
-                if state.hasConflict {
-                    report.problems.append("\(collection)/\(id): the conflict is not resolved")
-                }
-                checkSoleEditor("\(collection)/\(id)", state)
-            }
-            for (key, entry) in soleEditors.sorted(by: { $0.key < $1.key })
-            where key.hasPrefix("\(collection)/") {
-                if entry?.body != nil, first[String(key.dropFirst(2))] == nil {
-                    report.problems.append("\(key): lost everywhere")
-                }
-            }
-        }
-        for peer in peers {
-            report.problems += try peer.store.check().map { "peer \(peer.index): \($0)" }
-            for (digest, content) in blobContents where peer.store.blobs.contains(digest) {
-                if try peer.store.blobs.read(digest, from: 0, count: content.count + 1) != content {
-                    report.problems.append("peer \(peer.index): blob \(digest) has other content")
-                }
-            }
-        }
-    }
-
-    /// A hub may hold the same under another revision.
-    private func agree(_ one: SimulatedPeer.DocumentState?, _ other: SimulatedPeer.DocumentState?) -> Bool {
-        guard hubs > 0 else { return one == other }
-        guard one?.isDeleted ?? true || other?.isDeleted ?? true else { return one?.body == other?.body }
-        return one?.isDeleted ?? true && other?.isDeleted ?? true
-    }
-
-    /// Asks the oracle. Where an app merges, what is left is nobody's edit.
-    private func judgeLosses(_ collection: Int) {
-        guard !merges else { return }
-        for number in 0...40 {
-            let id = "doc\(number)"
-            // A peer that lacks a tombstone must not hide what the others show.
-            let others = peers.lazy.compactMap { $0.tree(id, in: collection)?.current }
-            let left = others.first
-            let finding = oracle.judge(
-                "\(collection)/\(id)",
-                isDeleted: left?.isDeleted ?? true,
-                body: left?.body
-            )
-            if let finding { report.problems.append(finding) }
-        }
-    }
-
-    /// Where only one peer ever edited a document, what it wrote last is what everybody has.
-    private func checkSoleEditor(_ key: String, _ state: SimulatedPeer.DocumentState) {
-        guard let entry = soleEditors[key] ?? nil else { return }
-        if let body = entry.body {
-            if state.isDeleted || state.body != body {
-                report.problems.append("\(key): the last edit of peer \(entry.peer) is lost")
-            }
-        } else if !state.isDeleted {
-            report.problems.append("\(key): the deletion by peer \(entry.peer) is lost")
-        }
     }
 }

@@ -164,21 +164,7 @@ final class GatewayLink {
         let fails = generator.chance(plan.resolverFailures)
         clock.schedule(after: generator.int(0...20)) { [weak self] in
             guard let self, isOpen else { return }
-            var failure: LoveseatError?
-            if fails {
-                failure = LoveseatError(.conflict, "the resolver threw")
-            } else {
-                let resolution = ConflictResolution(
-                    store: client.peer.store,
-                    collection: client.peer.collections[collection],
-                    documentID: id,
-                    peer: notice.peer
-                )
-                do { try resolution.runNow(DefaultConflictResolver.resolve) } catch {
-                    failure = LoveseatError(storage: error)
-                }
-                client.peer.changed(collection)
-            }
+            let failure = client.peer.settle(notice, fails: fails)
             trace("\(client.peer.index) resolved \(id)")
             run { $0.resolved(collection, documentID: id, failure) }
         }

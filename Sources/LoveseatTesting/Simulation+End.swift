@@ -1,0 +1,134 @@
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// How a history ends: everybody syncs until nothing changes, and then all is compared.
+extension SimulationRun {
+    func runUntilQuiet(limit: Int) throws {
+        let start = clock.steps
+        while clock.step() {
+            guard clock.steps - start < limit else {
+                report.problems.append("the history does not end: \(limit) events and more to come")
+                return
+            }
+        }
+    }
+
+    /// Everybody syncs with everybody reachable, over good links, until a whole round changes nothing.
+    func quiesce() throws {
+        isQuiescing = true
+        for connection in connections { connection.cut() }
+        var rounds = 0
+        while report.problems.isEmpty {
+            let before = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
+            // Not in step: among several hubs a fixed order can repeat itself for ever.
+            for edge in hubs == 0 ? edges : edges.shuffled(using: &extras) {
+                var plan = SimulatedConnection.Plan()
+                plan.reset = rounds == 0 && hasPurged ? .checkpointAndMarks : .none
+                plan.latency = 0...1
+                (plan.activeDeltas, plan.passiveDeltas) = (rounds % 2 == 0, true)
+                open(edge, plan)
+                let connection = connections.last
+                try runUntilQuiet(limit: 1_000_000)
+                if let connection { judge(connection) }
+            }
+            rounds += 1
+            let after = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
+            if before == after, rounds > 1 { break }
+            if rounds > 3 * peers.count + 5 {
+                report.problems.append("no rest after \(rounds) rounds")
+                break
+            }
+        }
+        if report.problems.isEmpty || simulation.fault != nil { try compare() }
+    }
+
+    private func judge(_ connection: SimulatedConnection) {
+        let name = "\(connection.active.owner.index)>\(connection.passive.owner.index)"
+        if connection.isOpen { report.problems.append("session \(name) does not end") }
+        let progress = connection.active.progress
+        if progress.completed != progress.total {
+            report.problems.append("session \(name) ended at \(progress.completed) of \(progress.total)")
+        }
+    }
+
+    private func compare() throws {
+        for collection in peers[0].collections.indices {
+            let first = try peers[0].state(of: collection)
+            report.documents += first.count
+            judgeLosses(collection)
+            for peer in peers.dropFirst() {
+                let other = try peer.state(of: collection)
+                for id in Set(first.keys).union(other.keys).sorted() where !agree(first[id], other[id]) {
+                    // Who lacks a tombstone cannot pass it on either.
+                    let isTombstone = (first[id] ?? other[id])?.isDeleted == true
+                    if first[id] == nil || other[id] == nil, isTombstone,
+                        peers.contains(where: \.mayLackTombstones)
+                    {
+                        continue
+                    }
+                    report.problems.append(
+                        "\(collection)/\(id): peer 0 has \(first[id].map(\.description) ?? "nothing"), peer \(peer.index) has \(other[id].map(\.description) ?? "nothing")"
+                    )
+                }
+            }
+            for (id, state) in first.sorted(by: { $0.key < $1.key }) {
+                if state.hasConflict {
+                    report.problems.append("\(collection)/\(id): the conflict is not resolved")
+                }
+                checkSoleEditor("\(collection)/\(id)", state)
+            }
+            for (key, entry) in soleEditors.sorted(by: { $0.key < $1.key })
+            where key.hasPrefix("\(collection)/") {
+                if entry?.body != nil, first[String(key.dropFirst(2))] == nil {
+                    report.problems.append("\(key): lost everywhere")
+                }
+            }
+        }
+        for peer in peers {
+            report.problems += try peer.store.check().map { "peer \(peer.index): \($0)" }
+            for (digest, content) in blobContents where peer.store.blobs.contains(digest) {
+                if try peer.store.blobs.read(digest, from: 0, count: content.count + 1) != content {
+                    report.problems.append("peer \(peer.index): blob \(digest) has other content")
+                }
+            }
+        }
+    }
+
+    /// A hub may hold the same under another revision.
+    private func agree(_ one: SimulatedPeer.DocumentState?, _ other: SimulatedPeer.DocumentState?) -> Bool {
+        guard hubs > 0 else { return one == other }
+        guard one?.isDeleted ?? true || other?.isDeleted ?? true else { return one?.body == other?.body }
+        return one?.isDeleted ?? true && other?.isDeleted ?? true
+    }
+
+    /// Asks the oracle. Where an app merges, what is left is nobody's edit.
+    private func judgeLosses(_ collection: Int) {
+        guard !merges else { return }
+        for number in 0...40 {
+            let id = "doc\(number)"
+            // A peer that lacks a tombstone must not hide what the others show.
+            let others = peers.lazy.compactMap { $0.tree(id, in: collection)?.current }
+            let left = others.first
+            let finding = oracle.judge(
+                "\(collection)/\(id)",
+                isDeleted: left?.isDeleted ?? true,
+                body: left?.body
+            )
+            if let finding { report.problems.append(finding) }
+        }
+    }
+
+    /// Where only one peer ever edited a document, what it wrote last is what everybody has.
+    private func checkSoleEditor(_ key: String, _ state: SimulatedPeer.DocumentState) {
+        guard let entry = soleEditors[key] ?? nil else { return }
+        if let body = entry.body {
+            if state.isDeleted || state.body != body {
+                report.problems.append("\(key): the last edit of peer \(entry.peer) is lost")
+            }
+        } else if !state.isDeleted {
+            report.problems.append("\(key): the deletion by peer \(entry.peer) is lost")
+        }
+    }
+}
