@@ -53,6 +53,23 @@ struct SignalTests {
         #expect(text.contains("\"interrupted\":false"))
     }
 
+    @Test func `a sync ends well though nobody reads what it says of its progress`() throws {
+        try folder.run("create", "other")
+        let process = Process()
+        process.executableURL = try CommandLineFolder.program
+        process.arguments = ["sync", "db", "--local-db", "other"]
+        process.currentDirectoryURL = URL(filePath: folder.path)
+        let errors = Pipe()
+        process.standardError = errors
+        process.standardOutput = FileHandle.nullDevice
+        try errors.fileHandleForReading.close()
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == 0)
+        #expect(try folder.run("get", "other", "d").status == 0)
+    }
+
     @Test func `a second interrupt ends a process that is stuck`() throws {
         let lines = (0..<5_000).map { "{\"_id\":\"document \($0) of this database\"}" }
         try folder.write(lines.joined(separator: "\n"), to: "in.jsonl")
@@ -61,7 +78,7 @@ struct SignalTests {
         let (process, output, _) = try folder.start(["changes", "db", "--follow"])
         var byte: UInt8 = 0
         try #require(read(output.fileHandleForReading.fileDescriptor, &byte, 1) == 1)
-        // Two signals that come together count as one.
+        // Two signals that come together count as one, so each comes a millisecond after the last, until the process is gone.
         while process.isRunning {
             kill(process.processIdentifier, SIGINT)
             usleep(1_000)

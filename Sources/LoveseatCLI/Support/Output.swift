@@ -52,11 +52,11 @@ final class Output: Sendable {
 
     func flush() throws { try buffer.withLock { try Self.write(&$0) } }
 
-    private static func write(_ buffer: inout [UInt8]) throws {
+    private static func write(_ buffer: inout [UInt8], to descriptor: Int32 = 1) throws {
         var written = 0
         while written < buffer.count {
             let count = buffer.withUnsafeBytes {
-                Foundation.write(1, $0.baseAddress.map { $0 + written }, $0.count - written)
+                Foundation.write(descriptor, $0.baseAddress.map { $0 + written }, $0.count - written)
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
@@ -70,8 +70,12 @@ final class Output: Sendable {
     }
 
     /// Writes a remark to standard error.
-    static func remark(_ text: String) {
-        FileHandle.standardError.write(Data((text.printable + "\n").utf8))
+    static func remark(_ text: String) { remark(raw: text.printable + "\n") }
+
+    /// Writes text to standard error as it is. Where nobody reads that any more, the work goes on.
+    static func remark(raw text: String) {
+        var bytes = Array(text.utf8)
+        try? write(&bytes, to: 2)
     }
 }
 

@@ -15,14 +15,14 @@ struct ProgressBar {
         lastShown = now
         lastActivity = status.activity
         if isTerminal {
-            FileHandle.standardError.write(Data("\r\u{1B}[K\(bar(status).printable)".utf8))
+            Output.remark(raw: "\r\u{1B}[K\(bar(status).printable)")
         } else if isNews || status.activity == .busy {
             Output.remark(text(status))
         }
     }
 
     /// Leaves the bar's line.
-    func end() { if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) } }
+    func end() { if isTerminal { Output.remark(raw: "\r\u{1B}[K") } }
 
     var seconds: Double {
         let elapsed = (ContinuousClock.now - start).components
