@@ -129,6 +129,14 @@ package struct Message: Hashable, Sendable {
     package var profile: String { properties["Profile"] ?? "" }
 }
 
+extension Message: CustomStringConvertible {
+    /// Its properties and the beginning of its body, for a person.
+    package var description: String {
+        let words = properties.pairs.map { "\($0.name)=\($0.value)" }
+        return (words + [String(decoding: body.prefix(2_000), as: UTF8.self)]).joined(separator: " ")
+    }
+}
+
 /// An error reply (blip.md §10).
 package struct ReplyError: Error, Hashable, Sendable, CustomStringConvertible {
     package let domain: String

@@ -62,12 +62,29 @@ package struct DocumentRecord: Sendable {
     /// Of the digest that stands behind a stored tree of more than one line, in bytes.
     static let digestLength = 8
 
+    private static func digest(_ summary: String) -> some Sequence<UInt8> {
+        Hashing.sha1(Array(summary.utf8)).prefix(digestLength)
+    }
+
+    /// Whether another Loveseat that has the same current revision and told this digest, or none for a single line, knows the
+    /// same.
+    package func knowsTheSame(as digest: String?) -> Bool {
+        let mine = knowledgeDigest
+        return mine == digest || (mine ?? lineDigest) == (digest ?? lineDigest)
+    }
+
+    private var lineDigest: String {
+        Array(Self.digest(RevisionTree.summary(ofLine: revision))).hexadecimalText
+    }
+
+    /// What others must have who know the same.
+    package var comparableDigest: String { knowledgeDigest ?? lineDigest }
+
     /// A tree as its row holds it, with the digest of what is known; nil for no tree.
     static func encode(_ tree: RevisionTree, current: RevisionTree.Node) -> [UInt8]? {
         let bytes = tree.encoded(current: current)
-        guard let bytes, !tree.isLine else { return bytes }
-        let digest = tree.summary.map { Hashing.sha1(Array($0.utf8)).prefix(digestLength) }
-        return bytes + (digest ?? Array(repeating: 0, count: digestLength)[...])
+        guard let bytes, tree.isTold else { return bytes }
+        return bytes + digest(tree.summary ?? RevisionTree.summary(ofLine: current.id))
     }
 
     /// The revision that a remote is known to have as its current one.

@@ -50,7 +50,7 @@ package final class DocumentStore: Sendable {
     /// 0, or the thread that is inside a write transaction.
     private let writingThread = Atomic<UInt>(0)
     private let writing = Mutex<UncheckedBox<WriteTransaction?>>(UncheckedBox(nil))
-    private let catalog = Mutex(Catalog())
+    let catalog = Mutex(Catalog())
 
     /// Sequences and collections as the last commit left them.
     package struct Catalog: Sendable {

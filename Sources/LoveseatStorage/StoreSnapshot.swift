@@ -1,4 +1,5 @@
 import GRDB
+import Synchronization
 
 /// What a store held at one moment, without its blobs.
 package final class StoreSnapshot: Sendable {
@@ -17,8 +18,16 @@ extension DocumentStore {
     }
 
     /// Goes back to what was stored at an earlier moment, as a power loss does. Nobody else may use the store meanwhile.
+    ///
+    /// No sequence is given a second time: what was reserved had reached the disk.
     package func restore(_ snapshot: StoreSnapshot) throws {
+        let used = catalog.withLock { $0.lastSequence }
         try maintain { database in try snapshot.rows.read { try $0.backup(to: database) } }
         try reloadCatalog()
+        catalog.withLock { catalog in
+            for (number, last) in used where catalog.lastSequence[number] != nil {
+                catalog.lastSequence[number] = max(last, catalog.lastSequence[number] ?? 0)
+            }
+        }
     }
 }

@@ -96,14 +96,22 @@ final class EditOracle {
     func knowledge(of peer: Int) -> Knowledge { histories.compactMapValues { $0.known[peer] } }
 
     /// A peer went back to what it knew before. What nobody else had heard of is lost, and nobody promised otherwise.
-    func forgot(_ peer: Int, allBut left: Knowledge) {
+    ///
+    /// `isHeld`: whether some peer has the body of an edit. That of a candidate with blobs goes nowhere before it is current.
+    func forgot(_ peer: Int, allBut left: Knowledge, isHeld: (_ key: String, JSONText) -> Bool) {
         for key in histories.keys {
             guard var history = histories[key] else { continue }
             let before = history.known[peer] ?? []
             history.known[peer] = left[key]
             let known = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
-            for number in before.subtracting(known) { history.edits[number].isGone = true }
-            for number in left[key] ?? [] { history.edits[number].isGone = false }
+            for number in before {
+                let edit = history.edits[number]
+                let isLost = !known.contains(number) || !edit.isDeleted && !isHeld(key, edit.body)
+                if isLost { history.edits[number].isGone = true }
+            }
+            for number in left[key] ?? [] where isHeld(key, history.edits[number].body) {
+                history.edits[number].isGone = false
+            }
             histories[key] = history
         }
     }

@@ -61,10 +61,10 @@ final class SimulatedPeer {
     }
 
     /// Every commit since the last ``sync(_:)`` is gone.
-    func losePower(_ oracle: EditOracle) throws {
+    func losePower(_ oracle: EditOracle, isHeld: (String, JSONText) -> Bool) throws {
         guard let durable else { return }
         try store.restore(durable.store)
-        oracle.forgot(index, allBut: durable.knowledge)
+        oracle.forgot(index, allBut: durable.knowledge, isHeld: isHeld)
     }
 
     func changed(_ collection: Int) { for key in order { listeners[key]?(collection) } }
@@ -122,10 +122,10 @@ final class SimulatedPeer {
         let body: JSONText
         let hasConflict: Bool
         /// The digest of what else is known of it.
-        let knowledge: String?
+        let knowledge: String
 
         var description: String {
-            "\(revision)\(isDeleted ? " deleted" : "")\(hasConflict ? " CONFLICT" : "") \(knowledge ?? "") \(body.description.prefix(80))"
+            "\(revision)\(isDeleted ? " deleted" : "")\(hasConflict ? " CONFLICT" : "") \(knowledge) \(body.description.prefix(80))"
         }
     }
 
@@ -138,7 +138,7 @@ final class SimulatedPeer {
                     isDeleted: record.isDeleted,
                     body: record.body,
                     hasConflict: record.hasConflicts,
-                    knowledge: record.knowledgeDigest
+                    knowledge: record.comparableDigest
                 )
                 return true
             }

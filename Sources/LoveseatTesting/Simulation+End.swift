@@ -68,6 +68,13 @@ extension SimulationRun {
                     {
                         continue
                     }
+                    if simulation.isVerbose {
+                        print("peer 0 knows", peers[0].tree(id, in: collection)?.summary ?? "one line")
+                        print(
+                            "peer \(peer.index) knows",
+                            peer.tree(id, in: collection)?.summary ?? "one line"
+                        )
+                    }
                     report.problems.append(
                         "\(collection)/\(id): peer 0 has \(first[id].map(\.description) ?? "nothing"), peer \(peer.index) has \(other[id].map(\.description) ?? "nothing")"
                     )

@@ -210,7 +210,9 @@ final class SimulationRun {
     private func losePower(_ peer: SimulatedPeer) {
         trace("power loss \(peer.index)")
         crash(peer)
-        do { try peer.losePower(oracle) } catch { report.problems.append("a restart failed: \(error)") }
+        do { try peer.losePower(oracle, isHeld: isHeld) } catch {
+            report.problems.append("a restart failed: \(error)")
+        }
         for (key, editor) in soleEditors {
             guard let entry = editor, entry.peer == peer.index, let number = Int(key.prefix(1)) else {
                 continue
@@ -218,6 +220,15 @@ final class SimulationRun {
             let current = peer.tree(String(key.dropFirst(2)), in: number)?.current
             let isKept = entry.body == nil ? current?.isDeleted == true : current?.body == entry.body
             if !isKept { soleEditors[key] = .some(nil) }
+        }
+    }
+
+    /// Whether some peer has a body of a document.
+    private func isHeld(_ key: String, _ body: JSONText) -> Bool {
+        guard let collection = Int(key.prefix(1)) else { return false }
+        return peers.contains { peer in
+            peer.tree(String(key.dropFirst(2)), in: collection)?.nodes.values.contains { $0.body == body }
+                == true
         }
     }
 

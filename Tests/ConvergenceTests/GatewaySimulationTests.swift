@@ -2,15 +2,14 @@ import LoveseatTesting
 import Testing
 
 @Suite struct GatewaySimulationTests {
-    /// What these histories found in the replicator, and what is to be mended: tombstones that nobody's deletion stands behind
-    /// (58, 134), an author's own device that loses a document made anew over a tombstone (71), and a client that keeps a
-    /// descendant of what another one uploads again after a purge (187). Nothing else may come, and no more than this.
+    /// What is left: after a purge at the gateway a client keeps a descendant of what another one uploads again (187), or
+    /// uploads a deletion of what was purged (330). Nothing else may come, and no more than this.
     @Test func `after five hundred histories clients hold what their users may see`() throws {
         var found: [UInt64] = []
         for seed in UInt64(1)...500 {
             let problems = try GatewaySimulation(seed: seed).run().problems
             let known = problems.filter { problem in
-                ["INVENTED", "LACKS", "DIFFERS"].contains { problem.contains($0) }
+                ["INVENTED", "DIFFERS"].contains { problem.contains($0) }
             }
             if !known.isEmpty { found.append(seed) }
             #expect(
@@ -18,7 +17,7 @@ import Testing
                 "replay: simulate --gateway --seeds \(seed) --edits 60: \(problems)"
             )
         }
-        #expect(found.count <= 51, "\(found)")
+        #expect(found.count <= 3, "\(found)")
     }
 
     @Test func `a seed gives the same history of a gateway twice`() throws {

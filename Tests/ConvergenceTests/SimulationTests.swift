@@ -45,6 +45,19 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
+    /// Peers that lost power twice gave sequences again that others had heard of; marks outlived doubts about them; and those who
+    /// had forgotten the middle of a line took a part of it for another branch.
+    @Test(arguments: [
+        1_000_742, 1_002_728, 1_003_381, 1_005_796, 1_006_996, 1_007_956, 1_008_857, 1_009_097, 1_009_144,
+        1_009_464,
+        2_000_203, 2_000_239, 2_004_976, 2_008_111, 2_009_588, 2_009_837, 2_010_456, 3_002_203, 4_000_479,
+    ])
+    func `histories with lost commits and short memories that once diverged agree`(_ seed: Int) throws {
+        var simulation = Simulation(seed: UInt64(seed))
+        simulation.edits = 60
+        #expect(try simulation.run().problems == [])
+    }
+
     @Test func `a seed gives the same history twice`() throws {
         for seed in UInt64(1)...20 {
             #expect(try Simulation(seed: seed).run() == Simulation(seed: seed).run())

@@ -112,6 +112,61 @@ private func rev(_ text: String) -> RevisionID {
         #expect(tree.current?.id == rev("3-ee"))
     }
 
+    @Test func `what was made anew over a hub's tombstone stands, also when the hub's answer is lost`() throws
+    {
+        var tree = RevisionTree()
+        tree.insertLocal(rev("1-cc"), parent: nil, flags: [], body: body("new"))
+        _ = try tree.insert(arrival(["2-bb", "1-aa"], from: .hub, flags: .deleted, remote: 1))
+        #expect(tree.current?.id == rev("1-cc"))
+        tree.announceCopy(rev("3-dd"))
+        var lost = tree
+        tree.adoptCopy(rev("3-dd"), parent: rev("2-bb"), remote: 1)
+        #expect(tree.current?.id == rev("3-dd"))
+        var arrived = arrival(["3-dd", "2-bb", "1-aa"], from: .hub, remote: 1)
+        arrived.body = body("new")
+        _ = try lost.insert(arrived)
+        #expect(lost.current?.id == rev("3-dd"))
+        // Whoever deletes what the hub shows deletes both.
+        tree.insertLocal(rev("4-ee"), parent: rev("3-dd"), flags: .deleted, body: .emptyObject)
+        #expect(tree.current?.id == rev("4-ee"))
+    }
+
+    @Test
+    func `a database that forgot the middle of a line does not forget what another one took for its end`()
+        throws
+    {
+        func line(_ generations: ClosedRange<Int>) -> [String] {
+            generations.reversed().map { "\($0)-\($0 + 10)" }
+        }
+        var short = RevisionTree()
+        short.depth = 4
+        // It hears of a tombstone deep in the line from somebody who knows no more, and what came after it from another.
+        _ = try short.insert(arrival(["12-22"] + line(1...11)))
+        _ = try short.insert(arrival(line(1...3), flags: .deleted))
+        #expect(short.current?.id == rev("3-13"))
+        _ = try short.insert(arrival(line(1...12)))
+        #expect(short.current?.id == rev("12-22") && short.isLine && short.isTold)
+        // Whoever has it as a leaf hears so.
+        var behind = RevisionTree()
+        behind.depth = 4
+        _ = try behind.insert(arrival(line(1...3), flags: .deleted))
+        try behind.merge(short.knowledge)
+        #expect(behind.current?.id == rev("12-22") && behind.isLine)
+    }
+
+    @Test func `two databases that both lack the body of the best candidate show the same`() throws {
+        var one = try tree([["3-cc", "2-bb", "1-aa"]])
+        var knowledge = TreeKnowledge()
+        knowledge.nodes = [
+            RevisionTree.Node(id: rev("1-ff"), parent: nil, flags: [], body: nil),
+            RevisionTree.Node(id: rev("2-dd"), parent: rev("1-dd"), flags: .deleted, body: .emptyObject),
+            RevisionTree.Node(id: rev("1-dd"), parent: nil, flags: [], body: nil),
+        ]
+        knowledge.closed = [rev("3-cc")]
+        let agrees = try one.hear(knowledge, current: rev("2-dd"), remote: 1)
+        #expect(agrees && one.current?.id == rev("2-dd") && one.closed == [rev("3-cc")])
+    }
+
     @Test func `a client's revision must descend from the current one`() throws {
         var tree = try tree([["2-bb", "1-aa"]])
         for history in [["2-cc", "1-aa"], ["1-cc"]] {

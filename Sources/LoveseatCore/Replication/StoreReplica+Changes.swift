@@ -143,9 +143,10 @@ extension StoreReplica {
             // What the peer may not read is not there for it; to write it is refused when it comes.
             guard let record, try mayRead(record, in: collection) else { return .wanted(ancestors: []) }
             let tree = record.revision == change.revision ? nil : try record.tree()
+            // It may also have an older one for reasons of its own.
             let tellsMore =
-                peer == .loveseat && change.knowledge != nil && tree == nil
-                && record.knowledgeDigest != change.knowledge
+                peer == .loveseat && change.knowledge != nil
+                && (tree.map { $0.contains(change.revision) } ?? !record.knowsTheSame(as: change.knowledge))
             if !tellsMore,
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
             {
@@ -199,7 +200,7 @@ extension StoreReplica {
                 guard let record, try mayRead(record, in: collection) else { return .wanted }
                 if record.revision == proposal.revision {
                     // Where one side knows more, each hears what the other knows.
-                    let isKnown = peer != .loveseat || record.knowledgeDigest == proposal.knowledge
+                    let isKnown = peer != .loveseat || record.knowsTheSame(as: proposal.knowledge)
                     return isKnown ? .alreadyHere : .wanted
                 }
                 // It brings its reasons, and is answered with ours.

@@ -49,7 +49,7 @@ extension StoreReplica {
             if let origin = line.last, origin != record.revision, !content.history.contains(origin) {
                 content.origin = origin
             }
-            if !tree.isLine { content.knowledge = tree.knowledge }
+            if tree.isTold { content.knowledge = tree.knowledge }
         }
         return .found(content)
     }

@@ -211,9 +211,18 @@ package final class StoreReplica: ReplicaStore {
         let id = checkpointIDs[index]
         try store.write { transaction in
             try transaction.saveLocalCheckpoint(id, body, userChanges: userChanges)
-            guard coversMarks, marksCovered[index] == marksMade[index, default: 0] else { return }
+            guard coversMarks, hasOfferedDoubted(index, body) else {
+                return try transaction.doubtMarks(of: remote, in: collections[index])
+            }
+            guard marksCovered[index] == marksMade[index, default: 0] else { return }
             try transaction.coverMarks(of: remote, in: collections[index], by: id)
         }
+    }
+
+    /// Whether all that was in doubt when the session began has been offered anew by now.
+    private func hasOfferedDoubted(_ index: Int, _ checkpoint: JSONText) -> Bool {
+        guard let trust = trust[index], !trust.marks.leavesOutMarked else { return true }
+        return Checkpoint(JSONElement(checkpoint)).completed.completeUpTo ?? 0 >= trust.from
     }
 
     /// Whether what the remote is marked to have of documents that were here when the session began need not be offered.

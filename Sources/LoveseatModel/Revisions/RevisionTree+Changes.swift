@@ -101,7 +101,8 @@ extension RevisionTree {
         let known = self
         try merge(knowledge)
         guard contains(theirs) else { throw .badHistory }
-        guard !lacksCurrentBody else {
+        // The body may be lost everywhere; then both show the best of those that are left.
+        guard !lacksCurrentBody || current?.id == theirs else {
             self = known
             return false
         }

@@ -120,7 +120,7 @@ extension RevisionTree {
         if omissions.contains(.origin) { return [candidates] }
         var documents: [(origins: Set<RevisionID>, members: [Candidate])] = []
         for candidate in candidates {
-            var mine = (origins: origins(of: candidate.node.id), members: [candidate])
+            var mine = (origins: origins(of: candidate), members: [candidate])
             documents = documents.filter { other in
                 guard !other.origins.isDisjoint(with: mine.origins) else { return true }
                 mine.origins.formUnion(other.origins)
@@ -130,6 +130,13 @@ extension RevisionTree {
             documents.append(mine)
         }
         return documents.map(\.members)
+    }
+
+    /// The first revisions of what a candidate says. What one of its copies was put on top of is another document.
+    private func origins(of candidate: Candidate) -> Set<RevisionID> {
+        if contains(candidate.original) { return origins(of: candidate.original) }
+        let sources = copies[candidate.node.id]?.filter { $0.original == candidate.original } ?? []
+        return sources.isEmpty ? origins(of: candidate.node.id) : Set(sources.map { root(of: $0.origin) })
     }
 
     /// The first revisions of what a revision says: that of its line, and those of the lines that were put on top of it.

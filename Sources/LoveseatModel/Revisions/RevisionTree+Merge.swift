@@ -66,12 +66,16 @@ extension RevisionTree {
             : TreeKnowledge.summary(nodes.values.filter { !$0.flags.contains(.pending) }, closed, copies)
     }
 
+    /// The same for a single line, which is told where a part of it was a leaf somewhere.
+    package static func summary(ofLine head: RevisionID) -> String { "\(head.text);;" }
+
     /// Whether who said this knows the same; nil for a single line.
     package func agrees(with knowledge: TreeKnowledge?) -> Bool {
         guard !isLine, let knowledge else { return summary == knowledge?.summary }
         // Most often all of it is equal, which is seen without making texts.
         if closed == knowledge.closed, copies == knowledge.copies, pending.isEmpty,
-            nodes.count == knowledge.nodes.count, knowledge.nodes.allSatisfy({ nodes[$0.id] != nil })
+            nodes.count == knowledge.nodes.count,
+            knowledge.nodes.allSatisfy({ nodes[$0.id].map(\.parent) == .some($0.parent) })
         {
             return true
         }
@@ -80,15 +84,18 @@ extension RevisionTree {
 
     /// Whether more, or something else, is known than in another tree of the same document.
     package func tells(moreThan other: RevisionTree) -> Bool {
-        guard !isLine, nodes.keys != other.nodes.keys || closed != other.closed || copies != other.copies
+        guard isTold,
+            nodes.count != other.nodes.count || closed != other.closed || copies != other.copies
+                || nodes.contains(where: { other.nodes[$0.key].map(\.parent) != .some($0.value.parent) })
         else {
             return false
         }
-        return summary.map { $0 != other.summary } ?? false
+        return summary != other.summary
     }
 
     /// Adds what another database knows. Commutative, associative and idempotent, but for pruning.
     package mutating func merge(_ other: TreeKnowledge) throws(Refusal) {
+        noteLeaves(other)
         for node in other.nodes { add(node) }
         // No honest tree comes near this; a made-up one shall not hold the writer.
         var steps = 200_000
@@ -101,16 +108,24 @@ extension RevisionTree {
         for (id, sources) in other.copies { copies[id, default: []].formUnion(sources) }
     }
 
+    /// Remembers what either side has as a leaf until the next pruning, which must not forget what followed it.
+    private mutating func noteLeaves(_ other: TreeKnowledge) {
+        guard nodes.count + other.nodes.count > depth else { return }
+        let inner = Set(other.nodes.compactMap(\.parent))
+        formerLeaves.value.formUnion(other.nodes.map(\.id).filter { !inner.contains($0) })
+        formerLeaves.value.formUnion(leaves.map(\.id))
+    }
+
     /// Adds a revision without its parent, or the body of one that has none here.
     private mutating func add(_ node: Node) {
         if nodes[node.id] != nil {
-            nodes[node.id]?.flags.formUnion(node.flags.subtracting(.pending))
+            nodes[node.id]?.flags.formUnion(node.flags.subtracting(.ownAffairs))
             if nodes[node.id]?.body == nil { nodes[node.id]?.body = node.body }
         } else {
             nodes[node.id] = Node(
                 id: node.id,
                 parent: nil,
-                flags: node.flags.subtracting(.pending),
+                flags: node.flags.subtracting(.ownAffairs),
                 body: node.body
             )
         }

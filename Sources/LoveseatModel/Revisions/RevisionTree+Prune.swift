@@ -3,12 +3,14 @@ extension RevisionTree {
     static let closedLinesKept = 32
     /// Candidates beyond this number are given up, the lowest first. Every database that holds them gives up the same ones.
     static let openCandidatesKept = 64
+    /// How many revisions are kept in the middle of lines because somebody took them for leaves.
+    static let jointsKept = 16
     /// How many copies are remembered that no hub is known to have taken.
     static let announcedCopiesKept = 64
 
     /// Forgets revisions deeper than `depth` below every leaf, and bodies that nobody needs. Changes no current revision.
     ///
-    /// What stays: candidates, the origin of every line, and the revision that a remote database is known to have, with its
+    /// What stays: candidates, the origin of every line, what somebody took for a leaf, and the revision that a remote database is known to have, with its
     /// body: a merge, a delta or a copy starts from it.
     package mutating func prune(depth: Int) {
         remotes = remotes.filter { contains($0.value) }
@@ -18,6 +20,7 @@ extension RevisionTree {
             forgetClosedLines()
         }
         if nodes.count > depth { pruneLines(depth) }
+        formerLeaves.value = []
         pruneBodies()
     }
 
@@ -31,6 +34,7 @@ extension RevisionTree {
             if let origin = line.last { kept.insert(origin) }
         }
         guard kept.count < nodes.count else { return }
+        kept.formUnion(joints(besides: kept))
         let all = self
         nodes = [:]
         for id in kept {
@@ -40,6 +44,13 @@ extension RevisionTree {
             nodes[id] = node
         }
         closeRevived(before)
+    }
+
+    /// Revisions deep in a line that stay: whoever has one of them as a leaf could not be told otherwise what came after it.
+    private mutating func joints(besides kept: Set<RevisionID>) -> some Sequence<RevisionID> {
+        for id in formerLeaves.value where !kept.contains(id) { nodes[id]?.flags.insert(.joint) }
+        let joints = nodes.values.filter { $0.flags.contains(.joint) && !kept.contains($0.id) }.map(\.id)
+        return joints.sorted(by: >).prefix(Self.jointsKept)
     }
 
     /// What only a forgotten revision had superseded stays superseded.

@@ -21,6 +21,11 @@ package struct RevisionTree: Hashable, Sendable {
         package static let hasBlobs = Flags(rawValue: 8)
         /// The ID was the digest of the content when the body was stored here.
         package static let verified = Flags(rawValue: 32)
+        /// Another database, or this one before, has the revision as a leaf, and hears from here what came after it.
+        /// Never told to others.
+        package static let joint = Flags(rawValue: 64)
+        /// What concerns this database alone.
+        static let ownAffairs: Flags = [.pending, .joint]
     }
 
     /// One revision.
@@ -54,6 +59,14 @@ package struct RevisionTree: Hashable, Sendable {
         }
     }
 
+    /// Something on its way from one step to the next, in which two equal trees may differ.
+    struct Passing<Value: Sendable>: Hashable, Sendable {
+        var value: Value
+        init(_ value: Value) { self.value = value }
+        static func == (_: Self, _: Self) -> Bool { true }
+        func hash(into _: inout Hasher) {}
+    }
+
     /// The number of a remote database in this one.
     package typealias Remote = Int
 
@@ -72,6 +85,8 @@ package struct RevisionTree: Hashable, Sendable {
     package var keepsDeletedBodies = false
     /// How many revisions of a line are kept. Not a part of what is stored.
     package var depth = maximumDepth
+    /// What was a leaf somewhere before the last merge. Not a part of what is stored.
+    var formerLeaves = Passing<Set<RevisionID>>([])
     /// The parts of the rule that this database leaves out, for the simulator to notice.
     package var omissions: Omissions = []
 
@@ -157,4 +172,8 @@ package struct RevisionTree: Hashable, Sendable {
         guard closed.isEmpty, copies.isEmpty else { return false }
         return nodes.count < 2 || Set(nodes.values.map(\.parent)).count == nodes.count
     }
+
+    /// Whether another Loveseat is told more than the history of the current revision: what lies beside its line, or what is
+    /// deep in it and was a leaf somewhere.
+    package var isTold: Bool { !isLine || nodes.values.contains { $0.flags.contains(.joint) } }
 }

@@ -155,6 +155,7 @@ extension PullSession {
             isUrgent: arrival.isUrgent,
             revision: arrival.revision(content.body, from: peer),
             sequenceNumber: arrival.entry?.number,
+            place: arrival.entry?.place,
             bodySize: arrival.entry?.bodySize ?? 1,
             held: content.blobs.map(\.digest),
             missing: content.blobs
@@ -207,6 +208,7 @@ extension PullSession {
             isUrgent: entry.isUrgent,
             revision: entry.revision.with(listed.body),
             sequenceNumber: entry.sequenceNumber,
+            place: entry.place,
             bodySize: entry.bodySize,
             held: listed.blobs.map(\.digest),
             missing: listed.blobs
@@ -244,7 +246,7 @@ extension PullSession {
         finishesSequence: Bool = true,
         _ effects: inout [ReplicationEffect]
     ) {
-        outdated.remove(arrival.header.documentID)
+        settle(arrival.header.documentID)
         if finishesSequence, let entry = arrival.entry { sequences.finish(entry.number) }
         progress.finish(arrival.entry?.bodySize ?? 1, isDocument: false)
         progress.total = max(progress.total, progress.completed)
@@ -290,10 +292,7 @@ extension PullSession {
             end(key, nil, reports: false, &effects)
         }
         // What is still to come, or waits for a blob.
-        let isComing =
-            expected.keys.contains { $0.documentID == id }
-            || incoming.values.contains { $0.revision.documentID == id }
-        if isComing { revoked.insert(id) }
+        if isComing(id) { revoked.insert(id) }
     }
 
     /// Documents that the peer takes away: purged, if the app wants that (replication.md §14).

@@ -125,8 +125,9 @@ extension PullSession {
         listBytes -= list.bytes
         var said: [ChangeVerdict] = []
         var removals: [AccessRemoval] = []
-        for (change, verdict) in zip(list.changes, verdicts) {
-            if verdict == .alreadyHere { outdated.remove(change.documentID) }
+        for (index, (change, verdict)) in zip(list.changes, verdicts).enumerated() {
+            let place = Announcement(list: number, index: index)
+            if verdict == .alreadyHere, !change.isRemoval { confirmed(change.documentID, at: place) }
             if let defect = change.defect {
                 said.append(.alreadyHere)
                 sequences.finish(sequences.announce(change.sequence))
@@ -150,7 +151,7 @@ extension PullSession {
             let position = sequences.announce(change.sequence)
             let key = ExpectedKey(documentID: change.documentID, sequence: change.sequence)
             // A document that is announced twice is asked for once (gateway.md 54).
-            guard verdict != .alreadyHere, expect(key, position, bodySize: change.bodySize) else {
+            guard verdict != .alreadyHere, expect(key, position, place, bodySize: change.bodySize) else {
                 said.append(.alreadyHere)
                 sequences.finish(position)
                 continue

@@ -19,10 +19,19 @@ struct PullSession: Sendable {
         var bytes = 0
     }
 
+    /// Where something was announced: later lists, and later entries of one list, say what the peer had later.
+    struct Announcement: Hashable, Comparable {
+        let list: Int
+        let index: Int
+
+        static func < (one: Self, other: Self) -> Bool { (one.list, one.index) < (other.list, other.index) }
+    }
+
     /// An announced revision that was asked for.
     struct Expected {
         /// Its place among the peer's sequences.
         let number: Int
+        let place: Announcement
         /// In bytes, as announced; 0 if the peer did not say.
         let bodySize: Int
         /// In bytes, as announced or as it is likely to be.
@@ -51,6 +60,7 @@ struct PullSession: Sendable {
         let isUrgent: Bool
         var revision: IncomingRevision
         let sequenceNumber: Int?
+        let place: Announcement?
         let bodySize: Int
         var held: [BlobDigest]
         var missing: [BlobReference]
@@ -105,8 +115,8 @@ struct PullSession: Sendable {
     /// The peer sends a blob from any byte on.
     var resumesBlobs = false
     var peer: RevisionTree.PeerKind
-    /// Documents of which the peer has taken a revision since it announced the one that is on its way here.
-    var outdated: Set<String> = []
+    /// Documents of which a revision is on its way here, and the place up to which announcements say what the peer had before.
+    private var outdated: [String: Announcement] = [:]
     var isCaughtUp: Bool
     var progress = DirectionProgress()
     var failure: LoveseatError?
@@ -136,11 +146,31 @@ struct PullSession: Sendable {
 
     /// The peer has taken a revision of this document from here. What it announced before that is what it had before.
     mutating func pushed(_ documentID: String) {
-        let isComing =
-            expected.keys.contains { $0.documentID == documentID }
+        let isListed = lists.values.contains { $0.changes.contains { $0.documentID == documentID } }
+        guard isListed || isComing(documentID) else { return }
+        outdated[documentID] = Announcement(list: nextList, index: .max)
+    }
+
+    /// The peer announced at this place that it has what is here already. What it announced before that is what it had before.
+    mutating func confirmed(_ documentID: String, at place: Announcement) {
+        guard !expected.isEmpty || !incoming.isEmpty || !arrivals.isEmpty, isComing(documentID) else {
+            return
+        }
+        outdated[documentID] = max(place, outdated[documentID] ?? place)
+    }
+
+    func isComing(_ documentID: String) -> Bool {
+        expected.keys.contains { $0.documentID == documentID }
+            || arrivals.values.contains { $0.header.documentID == documentID }
             || incoming.values.contains { $0.revision.documentID == documentID }
-            || lists.values.contains { $0.changes.contains { $0.documentID == documentID } }
-        if isComing { outdated.insert(documentID) }
+    }
+
+    /// Forgets what was noted of a document of which nothing is on its way any more.
+    mutating func settle(_ documentID: String) {
+        guard outdated[documentID] != nil, !isComing(documentID),
+            !lists.values.contains(where: { $0.changes.contains { $0.documentID == documentID } })
+        else { return }
+        outdated[documentID] = nil
     }
 
     /// Nothing announced is unanswered, expected or on its way into the database.
@@ -152,9 +182,10 @@ struct PullSession: Sendable {
     // MARK: Expectations
 
     /// Remembers that a revision was asked for; false if it was asked for before.
-    mutating func expect(_ key: ExpectedKey, _ number: Int, bodySize: Int) -> Bool {
+    mutating func expect(_ key: ExpectedKey, _ number: Int, _ place: Announcement, bodySize: Int) -> Bool {
         guard expected[key] == nil else { return false }
-        expectAgain(key, Expected(number: number, bodySize: bodySize, likelySize: likelySize(bodySize)))
+        let size = likelySize(bodySize)
+        expectAgain(key, Expected(number: number, place: place, bodySize: bodySize, likelySize: size))
         return true
     }
 
@@ -183,7 +214,7 @@ struct PullSession: Sendable {
     mutating func noRevision(_ message: Message, _ effects: inout [ReplicationEffect]) {
         guard let id = message.properties["id"] else { return }
         promises.take(id)
-        outdated.remove(id)
+        defer { settle(id) }
         let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap {
             RemoteSequence(json: $0)
         }
@@ -245,7 +276,9 @@ struct PullSession: Sendable {
         insertQueue.removeFirst(inserting.count)
         let revisions = inserting.compactMap { key -> IncomingRevision? in
             guard var entry = incoming[key] else { return nil }
-            entry.revision.isOutdated = outdated.remove(entry.revision.documentID) != nil
+            if let place = entry.place, let last = outdated[entry.revision.documentID] {
+                entry.revision.isOutdated = place <= last
+            }
             return entry.revision
         }
         insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
@@ -302,7 +335,7 @@ struct PullSession: Sendable {
         if let error, finishesSequence {
             noteFailure(entry.revision.documentID, entry.revision.history[0], error, &effects)
         }
-        outdated.remove(entry.revision.documentID)
+        settle(entry.revision.documentID)
         bufferedBytes -= entry.bytes
         if !entry.held.isEmpty { effects.append(.store(.releaseBlobs(entry.held), then: .nothing)) }
         if let request = entry.request {

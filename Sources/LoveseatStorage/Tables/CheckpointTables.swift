@@ -119,6 +119,14 @@ extension WriteTransaction {
         )
     }
 
+    /// Records that nothing vouches for the marks until a session that offers everything anew has ended well.
+    package func doubtMarks(of remote: Int, in collection: CollectionHandle) throws {
+        try database.execute(
+            sql: "UPDATE marks SET covered = 0 WHERE remote = ? AND collection = ? AND covered",
+            arguments: [remote, collection.number]
+        )
+    }
+
     /// Saves a peer's checkpoint if the peer knows the revision it replaces; nil if it does not.
     package func savePeerCheckpoint(_ id: String, replacing revision: Int, _ body: JSONText) throws -> Int? {
         let current = try peerCheckpoint(id)?.revision ?? 0

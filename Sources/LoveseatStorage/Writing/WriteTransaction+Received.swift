@@ -48,8 +48,17 @@ extension WriteTransaction {
         arrival.isOutdated = incoming.isOutdated
         arrival.name = { try? Self.revisionID(parent: $0, isDeleted: false, body: $1) }
         let outcome = try tree.insert(arrival)
-        try replace(before, with: tree, over: record, id: incoming.documentID, in: collection)
         let isAgreed = tree.current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
+        let disagrees = !isAgreed && incoming.sender == .loveseat && !incoming.isOutdated
+        if disagrees, tree.pending.isEmpty, tree.current?.id == record?.revision,
+            let remote = incoming.remote, let record, !tree.tells(moreThan: before)
+        {
+            // What is known here for long was news to the sender before, or it has forgotten that: it is offered again.
+            tree.forgetRemote(remote)
+            try store(verifyingNewBodies(tree, since: before), over: record, in: collection)
+        } else {
+            try replace(before, with: tree, over: record, id: incoming.documentID, in: collection)
+        }
         return (outcome, isAgreed ? nil : tree)
     }
 

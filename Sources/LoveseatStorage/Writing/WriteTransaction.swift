@@ -346,9 +346,9 @@ package final class WriteTransaction: ReadTransaction {
             guard let body = current.body else {
                 throw LoveseatError(.assertionFailed, "a current revision without a body")
             }
-            var flags = RowFlags(rawValue: Int64(current.flags.rawValue))
+            var flags = RowFlags(rawValue: Int64(current.flags.subtracting(.joint).rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
-            if !tree.isLine { flags.insert(.branched) }
+            if tree.isTold { flags.insert(.branched) }
             // A body that was here is not verified again, which would hide damage.
             let verified =
                 record?.revision == current.id || flags.contains(.verified)

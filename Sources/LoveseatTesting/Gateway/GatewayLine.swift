@@ -19,6 +19,8 @@ package final class GatewayLine {
     package var onTaken: (Pushed) -> Void = { _ in }
     /// Called when one is refused.
     package var onRefused: (Pushed, ReplyError) -> Void = { _, _ in }
+    /// Called with every message in words; nil where nobody reads them.
+    package var onMessage: ((String) -> Void)?
     private let connection = BLIPConnection()
     private var pushed: [UInt64: Pushed] = [:]
 
@@ -28,6 +30,7 @@ package final class GatewayLine {
     package func receive(_ frame: [UInt8]) throws(BLIPError) {
         try connection.receive(frame)
         for event in connection.takeEvents() {
+            onMessage?("> \(event)")
             if case .request(let number, let message) = event, message.profile == "rev" {
                 let deleted = message.properties["deleted"]
                 pushed[number] = Pushed(
@@ -45,6 +48,7 @@ package final class GatewayLine {
     package func work() throws(BLIPError) {
         session.work()
         for output in session.takeOutput() {
+            onMessage?("< \(output)")
             switch output {
             case .request(let message, let tag): try connection.send(message, tag: tag)
             case .reply(let message, let number):

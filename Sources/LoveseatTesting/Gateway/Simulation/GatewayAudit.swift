@@ -64,6 +64,9 @@ final class GatewayAudit {
         lastSequence = database.lastSequence
     }
 
+    /// Whether the gateway had a revision before. To send it again changes nothing.
+    func hasHad(_ revision: String, of id: String) -> Bool { had[id]?.contains(revision) == true }
+
     /// What is wrong with what a client holds, in the end.
     func judge(_ client: GatewayClient) throws -> [String] {
         let database = database

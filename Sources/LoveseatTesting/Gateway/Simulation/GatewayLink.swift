@@ -254,6 +254,8 @@ final class GatewayClient {
     let user: String
     /// The documents that were deleted here, and whose deletion the gateway has not acknowledged.
     var deleted: Set<String> = []
+    /// The tombstones that were made here.
+    var tombstones: Set<RevisionID> = []
     /// What the gateway refused for good, by document: no client sends it again (replication.md §9.2).
     var refused: [String: Set<JSONText>] = [:]
 

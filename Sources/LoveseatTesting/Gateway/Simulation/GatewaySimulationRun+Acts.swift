@@ -58,6 +58,7 @@ extension GatewaySimulationRun {
         }
         guard saved != nil else { return }
         if isDeletion { client.deleted.insert(id) } else { client.deleted.remove(id) }
+        if isDeletion, let made = client.peer.tree(id, in: 0)?.current { client.tombstones.insert(made.id) }
         client.peer.changed(0)
     }
 

@@ -207,6 +207,9 @@ final class GatewaySimulationRun {
                 trace: { [unowned self] in trace($0) },
                 onEnd: { [unowned self] in ended($0) }
             )
+            if simulation.isVerbose {
+                link.line.onMessage = { [clock] text in print(clock.now, client.peer.index, text) }
+            }
             link.line.onTaken = { [unowned self] in taken($0, from: client) }
             link.line.onRefused = { refused, error in
                 guard error.code != 409, var body = GatewaySession.parse(refused.body) else { return }
@@ -237,7 +240,11 @@ final class GatewaySimulationRun {
     private func taken(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
         trace("gateway takes \(pushed.id) \(pushed.revision)")
         report.revisionsTaken += 1
-        if pushed.isDeleted, !client.deleted.contains(pushed.id) {
+        let original = RevisionID(pushed.revision).flatMap {
+            client.peer.tree(pushed.id, in: 0)?.original($0)
+        }
+        let isOwn = client.deleted.contains(pushed.id) || original.map(client.tombstones.contains) ?? false
+        if pushed.isDeleted, !isOwn, !audit.hasHad(pushed.revision, of: pushed.id) {
             let what = "\(pushed.id) \(pushed.revision)"
             report.problems.append(
                 "INVENTED client \(client.peer.index) deletes \(what), which nobody did there"
