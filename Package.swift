@@ -162,7 +162,10 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatCoreTests",
-            dependencies: ["LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatTesting"],
+            dependencies: [
+                "LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatTesting",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(
