@@ -42,6 +42,7 @@ package final class DocumentStore: Sendable {
     let catalog = Mutex(Catalog())
     let writeGate = AccessGate(places: 1)
     let readGate: AccessGate
+    let waitingRoom = WaitingRoom()
     let writeLane = TransactionLane(label: "loveseat.write")
     let readLanes: Mutex<[TransactionLane]> = Mutex([])
     /// How many transactions are open, on whatever thread.

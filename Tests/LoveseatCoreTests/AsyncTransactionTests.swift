@@ -72,7 +72,44 @@ struct AsyncTransactionTests {
         #expect(collection.count == 200)
     }
 
-    @Test func `20 tasks may read at once, though four at a time`() async throws {
+    /// An app's actor that writes both ways.
+    private actor Clerk {
+        private let database: Database
+        private let collection: LoveseatCore.Collection
+
+        init(_ database: Database, _ collection: LoveseatCore.Collection) {
+            (self.database, self.collection) = (database, collection)
+        }
+
+        func write(_ begin: AsyncStream<Void>.Continuation) async throws {
+            begin.yield()
+            try await database.write { [collection] in try $0.save(Document(id: "waited"), in: collection) }
+        }
+
+        func saveAtOnce(_ begin: AsyncStream<Void>.Continuation) throws {
+            begin.yield()
+            try collection.save(Document(id: "blocked"))
+        }
+    }
+
+    @Test func `a task that waits does not need its actor, which a save blocks that waits behind it`()
+        async throws
+    {
+        let held = await Held(database)
+        let clerk = Clerk(database, collection)
+        let (begun, begin) = AsyncStream<Void>.makeStream()
+        var steps = begun.makeAsyncIterator()
+        let first = Task { try await clerk.write(begin) }
+        await steps.next()
+        let second = Task { try await clerk.saveAtOnce(begin) }
+        await steps.next()
+        try await held.end()
+        try await first.value
+        try await second.value
+        #expect(collection.count == 2)
+    }
+
+    @Test func `20 tasks read, four at a time`() async throws {
         try collection.save(Document(id: "a", ["n": 1]))
         let sums = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<20 {
@@ -133,7 +170,8 @@ struct AsyncTransactionTests {
         #expect(seen == ["ana", "ana"])
     }
 
-    @Test func `who waits until the deadline gets busy, and the others go on waiting`() async throws {
+    @Test func `a write that waits until its deadline gets busy, and the others go on waiting`() async throws
+    {
         var config = scratch.config
         config.busyTimeout = .milliseconds(50)
         let hasty = try Database(name: "trips", config: config)
@@ -154,7 +192,7 @@ struct AsyncTransactionTests {
         #expect(collection.count == 1)
     }
 
-    @Test func `the fifth of four long reads gets busy at its deadline`() async throws {
+    @Test func `a fifth long read gets busy at its deadline`() async throws {
         var config = scratch.config
         config.busyTimeout = .milliseconds(50)
         let hasty = try Database(name: "trips", config: config)
@@ -184,7 +222,7 @@ struct AsyncTransactionTests {
         try await hasty.read { _ in }
     }
 
-    @Test func `what waits for a database that closes is told so`() async throws {
+    @Test func `a write that waits for a database that closes is told so`() async throws {
         let held = await Held(database)
         let late = Task { try await database.write { try $0.save(Document(id: "late"), in: collection) } }
         let closing = Task { try await database.close() }

@@ -13,7 +13,7 @@ public enum ConcurrencyControl: UInt8, Hashable, Sendable {
 /// Documents of one kind. A value that names a collection of an open database; safe to use from any thread.
 ///
 /// Each call that saves, deletes or purges is a transaction of its own. To change several documents together, or to read
-/// several as of one moment, use ``Database/write(_:)-5xgwf`` and ``Database/read(_:)-8cjzv``.
+/// several as of one moment, use ``Database/write(_:)-8w0u2`` and ``Database/read(_:)-8zqyx``.
 ///
 /// Every member that throws throws `notOpen` once the collection was deleted or its database closed, and
 /// `transactionNotClosed` inside the closure of a transaction of the database, where the transaction has calls of the same

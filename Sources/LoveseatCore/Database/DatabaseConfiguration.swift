@@ -29,7 +29,7 @@ public struct DatabaseConfiguration: Hashable, Sendable {
 
     /// How long a call may wait for other transactions before it throws `busy`; 10 seconds by default.
     ///
-    /// It bounds what the app calls: ``Database/read(_:)-8cjzv``, ``Database/write(_:)-5xgwf`` and the calls that change one
+    /// It bounds what the app calls: ``Database/read(_:)-8zqyx``, ``Database/write(_:)-8w0u2`` and the calls that change one
     /// document or collection. They wait for other transactions of this process and for other programs that have the
     /// file locked, and the time does not count once they have begun. Replication waits as long as it takes. Zero means not
     /// to wait. Each `Database` has its own.

@@ -29,11 +29,11 @@ extension Database {
         }
     }
 
-    /// Runs a closure on a snapshot of the database without blocking a thread of Swift's pool; see ``read(_:)-8cjzv``.
+    /// Runs a closure on a snapshot of the database without blocking a thread of Swift's pool; see ``read(_:)-8zqyx``.
     ///
-    /// The closure runs on a thread of the database's, within the calling task.
+    /// The closure runs on one of the database's own threads, within the calling task.
     ///
-    /// - Throws: As ``read(_:)-8cjzv`` does, and `CancellationError` if the task is cancelled before the closure begins. What
+    /// - Throws: As ``read(_:)-8zqyx`` does, and `CancellationError` if the task is cancelled before the closure begins. What
     ///   has begun is not interrupted; the closure may look at `Task.isCancelled`.
     public func read<T: Sendable>(_ body: @Sendable (ReadTransaction) throws -> T) async throws -> T {
         let opened = try opened
@@ -54,9 +54,9 @@ extension Database {
     /// ```
     ///
     /// Inside the closure the transaction sees its own changes. Everybody else sees them, and change feeds tell of them, once
-    /// it has been committed. A function that needs the transaction takes it as a parameter. There is one write at a time;
-    /// others wait for their turn in the order in which they came, so keep closures short: prepare before, and do nothing in
-    /// there that waits for something else.
+    /// it has been committed. Functions that take part in it take it as a parameter. There is one write at a time; the others
+    /// wait for their turn in the order in which they came. So keep closures short: prepare before, and do nothing inside
+    /// that waits for something else.
     ///
     /// A transaction of some hundred documents costs hardly more than one of a single document, so bulk work is much faster
     /// in transactions of about a thousand documents.
@@ -81,11 +81,11 @@ extension Database {
         }
     }
 
-    /// Runs a closure in a transaction without blocking a thread of Swift's pool; see ``write(_:)-5xgwf``.
+    /// Runs a closure in a transaction without blocking a thread of Swift's pool; see ``write(_:)-8w0u2``.
     ///
-    /// The closure runs on a thread of the database's, within the calling task.
+    /// The closure runs on one of the database's own threads, within the calling task.
     ///
-    /// - Throws: As ``write(_:)-5xgwf`` does, and `CancellationError` if the task is cancelled before the closure begins; then
+    /// - Throws: As ``write(_:)-8w0u2`` does, and `CancellationError` if the task is cancelled before the closure begins; then
     ///   nothing was changed. What has begun is not interrupted; the closure may look at `Task.isCancelled`, and throw.
     @discardableResult
     public func write<T: Sendable>(_ body: @Sendable (WriteTransaction) throws -> T) async throws -> T {

@@ -2,7 +2,7 @@ public import Foundation
 public import LoveseatModel
 import LoveseatStorage
 
-/// A view of the database as of one moment, which ``Database/read(_:)-8cjzv`` gives to its closure.
+/// A view of the database as of one moment, which ``Database/read(_:)-8zqyx`` gives to its closure.
 ///
 /// It knows the documents and the collections of that moment, also while others save, delete and create. Pass it to functions
 /// that read for you. After the closure every call throws `notInTransaction`.

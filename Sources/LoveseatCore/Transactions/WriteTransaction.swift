@@ -2,7 +2,7 @@ public import Foundation
 public import LoveseatModel
 import LoveseatStorage
 
-/// Changes that are kept together or not at all, which ``Database/write(_:)-5xgwf`` gives to its closure.
+/// Changes that are kept together or not at all, which ``Database/write(_:)-8w0u2`` gives to its closure.
 ///
 /// It reads, as a ``ReadTransaction`` does, what it has changed. Its calls have the names, results and errors of those of
 /// ``Collection`` and ``Database`` that change one thing. A closure may catch their errors and go on, unless the disk failed:
@@ -51,7 +51,7 @@ public final class WriteTransaction: ReadTransaction {
         return true
     }
 
-    /// Saves a document that is not needed afterwards; see ``save(_:in:concurrencyControl:)-(Document,_,_)``.
+    /// Saves a document that is not needed afterwards; see ``save(_:in:concurrencyControl:)-(inout_Document,_,_)``.
     @discardableResult
     public func save(
         _ document: Document,

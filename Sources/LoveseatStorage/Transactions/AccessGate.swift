@@ -58,13 +58,16 @@ final class AccessGate: Sendable {
 
     init(places: Int) { state = Mutex(State(freePlaces: places)) }
 
+    /// Takes a place if there is one. ``leave()`` must follow.
+    func tryEnter() -> Bool { state.withLock { $0.takePlace() } }
+
     /// Takes a place, blocking the thread until there is one. ``leave()`` must follow.
     ///
     /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
     /// - Returns: What is left of the timeout.
     /// - Throws: `busy` if there was no place in time.
     func enter(within timeout: Duration?) throws(LoveseatError) -> Duration? {
-        if state.withLock({ $0.takePlace() }) { return timeout }
+        if tryEnter() { return timeout }
         let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
         let admission = DispatchSemaphore(value: 0)
         let ticket: UInt64? = state.withLock { state in
@@ -93,7 +96,7 @@ final class AccessGate: Sendable {
     /// - Throws: `busy` if there was no place in time, `CancellationError` if the task is cancelled before it has one.
     func enter(within timeout: Duration?) async throws -> Duration? {
         try Task.checkCancellation()
-        if state.withLock({ $0.takePlace() }) { return timeout }
+        if tryEnter() { return timeout }
         let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
         let ticket = state.withLock { $0.newTicket() }
         try await withTaskCancellationHandler {

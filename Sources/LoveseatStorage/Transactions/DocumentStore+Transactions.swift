@@ -6,15 +6,18 @@ private import Synchronization
 
 /// Transactions are passed to the closures that use them, and are not found by thread (docs/decisions/0007).
 ///
-/// Whoever waits for a transaction waits at an ``AccessGate``, and never in GRDB, which knows no deadlines. Calls from
+/// Callers wait for their transaction at an ``AccessGate``, and never in GRDB, whose queues have no deadlines. Calls from
 /// inside a transaction's closure are recognised by the dispatch queue that GRDB runs it on, only to refuse them.
 extension DocumentStore {
     // MARK: Writing
 
     /// Runs a closure in a transaction that commits when it returns and leaves no trace when it throws.
     ///
-    /// - Parameter timeout: How long to wait for other transactions of this process; nil for as long as they take, which is
-    ///   for our own work.
+    /// - Parameters:
+    ///   - timeout: How long to wait for other transactions of this process. Nil waits as long as they take, and is for our own
+    ///     work.
+    ///   - body: Gets the transaction.
+    /// - Returns: What the closure returns.
     /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
     package func write<T>(within timeout: Duration? = nil, _ body: (StoreWriteTransaction) throws -> T) throws
         -> T
@@ -25,19 +28,22 @@ extension DocumentStore {
         return try performWrite(timeLeft, body)
     }
 
-    /// Runs a closure in a write transaction on a thread of the store's, for tasks.
+    /// Runs a closure in a write transaction on one of the store's own threads, for tasks.
     ///
     /// - Throws: As ``write(within:_:)`` does, and `CancellationError` if the task is cancelled before the closure runs.
     package func writeFromTask<T: Sendable>(
         within timeout: Duration?,
         _ body: @Sendable (StoreWriteTransaction) throws -> T
     ) async throws -> T {
-        let timeLeft = try await writeGate.enter(within: timeout)
-        return try await writeLane.run {
-            defer { self.writeGate.leave() }
-            try Task.checkCancellation()
-            return try self.performWrite(timeLeft, body)
+        @Sendable func perform(_ timeLeft: Duration?) async throws -> T {
+            try await writeLane.run {
+                defer { self.writeGate.leave() }
+                try Task.checkCancellation()
+                return try self.performWrite(timeLeft, body)
+            }
         }
+        if writeGate.tryEnter() { return try await perform(timeout) }
+        return try await waitingRoom.wait(at: writeGate, within: timeout, then: perform)
     }
 
     private func performWrite<T>(_ timeLeft: Duration?, _ body: (StoreWriteTransaction) throws -> T) throws
@@ -104,8 +110,10 @@ extension DocumentStore {
 
     /// Runs a closure on a snapshot of the database, with the collections that it holds.
     ///
-    /// - Parameter timeout: How long to wait for other reads of this process; nil for as long as they take, which is for our
-    ///   own work.
+    /// - Parameters:
+    ///   - timeout: How long to wait for other reads of this process. Nil waits as long as they take, and is for our own work.
+    ///   - body: Gets the snapshot.
+    /// - Returns: What the closure returns.
     /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
     package func read<T>(within timeout: Duration? = nil, _ body: (StoreReadTransaction) throws -> T) throws
         -> T
@@ -116,24 +124,27 @@ extension DocumentStore {
         return try performRead(body)
     }
 
-    /// Runs a closure on a snapshot on a thread of the store's, for tasks.
+    /// Runs a closure on a snapshot, on one of the store's own threads, for tasks.
     ///
     /// - Throws: As ``read(within:_:)`` does, and `CancellationError` if the task is cancelled before the closure runs.
     package func readFromTask<T: Sendable>(
         within timeout: Duration?,
         _ body: @Sendable (StoreReadTransaction) throws -> T
     ) async throws -> T {
-        _ = try await readGate.enter(within: timeout)
-        // There is a lane for each place behind the gate.
-        let lane = readLanes.withLock { $0.popLast() } ?? TransactionLane(label: "loveseat.read")
-        return try await lane.run {
-            defer {
-                self.readLanes.withLock { $0.append(lane) }
-                self.readGate.leave()
+        @Sendable func perform() async throws -> T {
+            // There is a lane for each place behind the gate.
+            let lane = readLanes.withLock { $0.popLast() } ?? TransactionLane(label: "loveseat.read")
+            return try await lane.run {
+                defer {
+                    self.readLanes.withLock { $0.append(lane) }
+                    self.readGate.leave()
+                }
+                try Task.checkCancellation()
+                return try self.performRead(body)
             }
-            try Task.checkCancellation()
-            return try self.performRead(body)
         }
+        if readGate.tryEnter() { return try await perform() }
+        return try await waitingRoom.wait(at: readGate, within: timeout) { _ in try await perform() }
     }
 
     private func performRead<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
