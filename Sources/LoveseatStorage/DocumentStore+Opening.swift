@@ -1,13 +1,6 @@
 import GRDB
 package import LoveseatModel
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+private import LoveseatPlatform
 
 /// How a store is opened, made and migrated.
 extension DocumentStore {
@@ -70,26 +63,10 @@ extension DocumentStore {
 
     /// Makes an empty file that only its owner can read, if there is none. SQLite gives its other files the same mode.
     static func createPrivateFile(_ path: String) throws(LoveseatError) {
-        let descriptor = Self.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        // The names of these functions are also those of methods here.
+        let descriptor = LoveseatPlatform.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw BlobFiles.failure("open", path) }
-        _ = Self.close(descriptor)
-    }
-
-    // The names of these functions are also those of methods here.
-    private static func open(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
-        #if canImport(Darwin)
-        Darwin.open(path, flags, mode)
-        #else
-        Glibc.open(path, flags, mode)
-        #endif
-    }
-
-    private static func close(_ descriptor: Int32) -> Int32 {
-        #if canImport(Darwin)
-        Darwin.close(descriptor)
-        #else
-        Glibc.close(descriptor)
-        #endif
+        _ = LoveseatPlatform.close(descriptor)
     }
 
     /// Opens a database folder without writing anything to it. SQLite keeps readers and the writing process apart.
