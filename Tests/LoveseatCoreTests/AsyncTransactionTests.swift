@@ -11,7 +11,10 @@ struct AsyncTransactionTests {
 
     init() throws {
         scratch = try Scratch()
-        database = try scratch.database("trips")
+        var config = scratch.config
+        // Other tests may keep Swift's pool busy for long.
+        config.busyTimeout = .seconds(120)
+        database = try Database(name: "trips", config: config)
         collection = try database.defaultCollection()
     }
 
