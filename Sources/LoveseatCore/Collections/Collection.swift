@@ -41,7 +41,7 @@ public struct Collection: Sendable {
     /// is the number before the transaction, see ``ReadTransaction/count(in:)``.
     public var count: UInt64 {
         guard let store = try? database.store else { return 0 }
-        // Between transactions, since counting takes its time, and the connection for single rows should not wait for it.
+        // Counting takes long enough to hold up the connection for single rows, so it takes another one where it can.
         let count =
             store.isInTransaction
             ? try? store.readRows { try $0.count(handle) } : try? store.read { try $0.count(handle) }
