@@ -42,11 +42,14 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // The C library of the platform.
+        .target(name: "LoveseatPlatform", swiftSettings: strict),
+
         // Disk.
         .target(
             name: "LoveseatStorage",
             dependencies: [
-                "LoveseatModel",
+                "LoveseatModel", "LoveseatPlatform",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -58,7 +61,7 @@ let package = Package(
         .target(
             name: "LoveseatCore",
             dependencies: [
-                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -68,7 +71,7 @@ let package = Package(
         .target(
             name: "LoveseatIdentity",
             dependencies: [
-                "LoveseatModel",
+                "LoveseatModel", "LoveseatPlatform",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -80,7 +83,8 @@ let package = Package(
         .target(
             name: "LoveseatNetwork",
             dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatIdentity",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatCore",
+                "LoveseatIdentity",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
@@ -162,7 +166,10 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatCoreTests",
-            dependencies: ["LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatTesting"],
+            dependencies: [
+                "LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatTesting",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -173,7 +180,8 @@ let package = Package(
         .testTarget(
             name: "LoveseatNetworkTests",
             dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatIdentity", "LoveseatNetwork",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatCore",
+                "LoveseatIdentity", "LoveseatNetwork",
                 "LoveseatTesting",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
@@ -189,7 +197,7 @@ let package = Package(
         .testTarget(
             name: "LoveseatCLITests",
             dependencies: [
-                "LoveseatBLIP", "LoveseatCLI",
+                "LoveseatPlatform", "LoveseatBLIP", "LoveseatCLI",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

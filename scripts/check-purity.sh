@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The pure targets import nothing but each other, zlib and the standard library's Synchronization, and have no clock,
-# randomness or environment of their own. The driver is the one actor allowed to wait.
+# randomness or environment of their own. The driver is the one actor allowed to wait. Only LoveseatPlatform names the
+# platform's C library, so that everything builds with Musl too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pure="Sources/LoveseatModel Sources/LoveseatBLIP Sources/LoveseatReplication"
@@ -11,5 +12,12 @@ bad+=$(grep -rn 'Task\.sleep' $pure | grep -v ReplicationDriver.swift || true)
 if [ -n "$bad" ]; then
     echo "A pure target is not pure:" >&2
     echo "$bad" >&2
+    exit 1
+fi
+named=$(grep -rnE '\b(import (Glibc|Musl|Darwin)\b|(Glibc|Musl|Darwin)\.)' Sources Tests --include='*.swift' \
+    | grep -v '^Sources/LoveseatPlatform/' || true)
+if [ -n "$named" ]; then
+    echo "A file names a platform's C library; import LoveseatPlatform instead:" >&2
+    echo "$named" >&2
     exit 1
 fi

@@ -1,12 +1,7 @@
 private import CoreFoundation
 public import Foundation
 public import LoveseatModel
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import LoveseatPlatform
 
 /// Keeps identities as PEM files in a folder that only its owner can enter.
 ///

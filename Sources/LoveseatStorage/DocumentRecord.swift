@@ -27,7 +27,7 @@ package struct DocumentRecord: Sendable {
             let decoded = RevisionTree(
                 encoded: encodedTree,
                 currentBody: body,
-                closing: WriteTransaction.closingTombstone
+                closing: StoreWriteTransaction.closingTombstone
             )
             guard let decoded else {
                 throw LoveseatError(

@@ -1,13 +1,6 @@
 import LoveseatModel
+private import LoveseatPlatform
 private import Synchronization
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// Keeps other processes out of a database folder, for as long as this process lives.
 ///

@@ -1,13 +1,6 @@
 import GRDB
 import LoveseatModel
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+private import LoveseatPlatform
 
 extension DocumentStore {
     /// Removes blobs that no document refers to, and gives free pages back to the file system.

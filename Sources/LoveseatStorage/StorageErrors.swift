@@ -1,13 +1,6 @@
 import GRDB
 package import LoveseatModel
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+private import LoveseatPlatform
 
 extension LoveseatError {
     /// Says an error of the disk or of SQLite in our codes; other errors become `unexpectedError`.

@@ -1,5 +1,4 @@
 import GRDB
-import Synchronization
 
 /// What a store held at one moment, without its blobs.
 package final class StoreSnapshot: Sendable {
@@ -19,15 +18,9 @@ extension DocumentStore {
 
     /// Goes back to what was stored at an earlier moment, as a power loss does. Nobody else may use the store meanwhile.
     ///
-    /// No sequence is given a second time: what was reserved had reached the disk.
+    /// What was reserved of sequences had reached the disk in any case.
     package func restore(_ snapshot: StoreSnapshot) throws {
-        let used = catalog.withLock { $0.lastSequence }
         try maintain { database in try snapshot.rows.read { try $0.backup(to: database) } }
         try reloadCatalog()
-        catalog.withLock { catalog in
-            for (number, last) in used where catalog.lastSequence[number] != nil {
-                catalog.lastSequence[number] = max(last, catalog.lastSequence[number] ?? 0)
-            }
-        }
     }
 }

@@ -1,12 +1,7 @@
 import Foundation
 import LoveseatBLIP
+import LoveseatPlatform
 import Testing
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// A peer that says whatever it likes to a real `serve` process, over a socket of its own.
 final class HostilePeer {
@@ -19,7 +14,7 @@ final class HostilePeer {
 
     /// Connects and, unless told otherwise, opens a WebSocket.
     init(port: UInt16, upgrades: Bool = true) throws {
-        socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        socket = LoveseatPlatform.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
@@ -58,7 +53,7 @@ final class HostilePeer {
     func close() {
         guard isOpen else { return }
         isOpen = false
-        Glibc.close(socket)
+        LoveseatPlatform.close(socket)
     }
 
     /// Sends bytes as they are; false when the other side takes no more.
@@ -67,7 +62,7 @@ final class HostilePeer {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes {
-                Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                LoveseatPlatform.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             guard count > 0 else { return false }
             rest = rest.dropFirst(count)

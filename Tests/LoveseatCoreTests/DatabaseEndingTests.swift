@@ -39,10 +39,15 @@ struct DatabaseEndingTests {
         try await hub.close()
     }
 
-    @Test func `maintenance, copy, close and delete are refused in a batch`() async throws {
+    @Test func `maintenance, copy, close and delete are refused in a transaction`() throws {
         let database = try scratch.database("db")
+        let collection = try database.defaultCollection()
         let path = try #require(database.path)
-        try database.inBatch {
+        try database.read { _ in
+            expectError(.transactionNotClosed) { try database.performMaintenance(type: .compact) }
+            expectError(.transactionNotClosed) { try database.close() }
+        }
+        try database.write { transaction in
             for type in MaintenanceType.allCases {
                 expectError(.transactionNotClosed) { try database.performMaintenance(type: type) }
             }
@@ -51,9 +56,9 @@ struct DatabaseEndingTests {
             }
             expectError(.transactionNotClosed) { try database.close() }
             expectError(.transactionNotClosed) { try database.delete() }
-            try database.defaultCollection().save(Document(id: "d"))
+            try transaction.save(Document(id: "d"), in: collection)
         }
-        #expect(try database.defaultCollection().count == 1)
+        #expect(collection.count == 1)
         #expect(!Database.exists(withName: "copy", inDirectory: scratch.path))
     }
 

@@ -83,25 +83,20 @@ struct DatabaseTests {
         }
     }
 
-    @Test func `a batch is kept whole or not at all, and tells of itself once`() async throws {
+    @Test func `a transaction is kept whole or not at all, and tells of itself once`() async throws {
         let collection = try database.defaultCollection()
         struct Problem: Error {}
         let changes = try collection.changes()
-        #expect(throws: Problem.self) {
-            try database.inBatch {
-                try collection.save(Document(id: "a"))
-                #expect(collection.count == 1)
+        await #expect(throws: Problem.self) {
+            try await database.write { transaction in
+                try transaction.save(Document(id: "a"), in: collection)
+                #expect(try transaction.count(in: collection) == 1)
                 throw Problem()
             }
         }
         #expect(collection.count == 0)
-        try database.inBatch {
-            for number in 0..<3 { try collection.save(Document(id: "doc\(number)")) }
-            try? database.inBatch {
-                try collection.save(Document(id: "inner"))
-                throw Problem()
-            }
-            expectError(.transactionNotClosed) { try database.close() }
+        try await database.write { transaction in
+            for number in 0..<3 { try transaction.save(Document(id: "doc\(number)"), in: collection) }
         }
         var iterator = changes.makeAsyncIterator()
         #expect(await iterator.next()?.documentIDs == ["doc0", "doc1", "doc2"])

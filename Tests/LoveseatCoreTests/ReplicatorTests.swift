@@ -35,9 +35,11 @@ struct ReplicatorTests {
         let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
         let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let blob = try near.saveBlob(content, contentType: "application/octet-stream")
-        try near.inBatch {
-            for number in 0..<500 { try here.save(Document(id: "here\(number)", ["n": JSONValue(number)])) }
-            try here.save(Document(id: "blob", ["blob": blob.json]))
+        try await near.write { transaction in
+            for number in 0..<500 {
+                try transaction.save(Document(id: "here\(number)", ["n": JSONValue(number)]), in: here)
+            }
+            try transaction.save(Document(id: "blob", ["blob": blob.json]), in: here)
         }
         for number in 0..<50 { try there.save(Document(id: "there\(number)")) }
         try there.delete(try #require(try there.document(id: "there7")))
@@ -165,9 +167,9 @@ struct ReplicatorTests {
         let source = try (type == .push ? near : far).defaultCollection()
         let target = try (type == .push ? far : near).defaultCollection()
         let count: UInt64 = 5_000
-        try source.database.inBatch {
+        try await source.database.write { transaction in
             for number in 0..<count {
-                try source.save(Document(id: "doc\(number)", ["n": JSONValue(number)]))
+                try transaction.save(Document(id: "doc\(number)", ["n": JSONValue(number)]), in: source)
             }
         }
         let replicator = Replicator(try configuration(type))

@@ -2,17 +2,12 @@ import Foundation
 import LoveseatCore
 import LoveseatModel
 import LoveseatNetwork
+import LoveseatPlatform
 import LoveseatTesting
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import Testing
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Listeners that are started and stopped at once or between two syncs, and clients that say too much too early.
 struct ListenerLifecycleTests {

@@ -51,9 +51,11 @@ struct ListenerTests {
         let blob = try far.saveBlob(content, contentType: "text/plain")
         try there.save(Document(id: "blob", ["blob": blob.json]))
         let long = JSONValue.string(String(repeating: "lorem ", count: 10_000))
-        try near.inBatch {
-            for number in 0..<2_000 { try here.save(Document(id: "here\(number)", ["n": JSONValue(number)])) }
-            try here.save(Document(id: "long", ["text": long]))
+        try await near.write { transaction in
+            for number in 0..<2_000 {
+                try transaction.save(Document(id: "here\(number)", ["n": JSONValue(number)]), in: here)
+            }
+            try transaction.save(Document(id: "long", ["text": long]), in: here)
         }
         let status = await sync(try configuration(listener))
         #expect(status.error == nil)

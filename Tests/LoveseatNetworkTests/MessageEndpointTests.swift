@@ -23,10 +23,11 @@ struct MessageEndpointTests {
     private func fill(_ count: Int = 300) throws {
         for database in [near, far] {
             let collection = try database.defaultCollection()
-            try database.inBatch {
+            try database.write { transaction in
                 for number in 0..<count {
-                    try collection.save(
-                        Document(id: "\(database.name)\(number)", ["n": JSONValue(number)])
+                    try transaction.save(
+                        Document(id: "\(database.name)\(number)", ["n": JSONValue(number)]),
+                        in: collection
                     )
                 }
             }

@@ -24,16 +24,24 @@ struct ReentrancyTests {
         let farLog = try far.createCollection(name: "log")
         try farLog.save(Document(id: "rules", ["access": "write"]))
         let asked = NIOLockedValueBox<Set<String>>([])
+        let failures = NIOLockedValueBox<[String]>([])
+        @discardableResult
+        @Sendable func attempt<T>(_ body: () throws -> T) -> T? {
+            do { return try body() } catch {
+                failures.withLockedValue { $0.append("\(error)") }
+                return nil
+            }
+        }
 
         var passive = URLEndpointListenerConfiguration(collections: [there])
         passive.networkInterface = "127.0.0.1"
         passive.disableTLS = true
         passive.accessPolicy = AccessPolicy { _, _, document in
             _ = asked.withLockedValue { $0.insert("policy") }
-            _ = try? farLog.save(Document(id: document?.id ?? "collection"))
-            let rules = try? farLog.document(id: "rules")
-            _ = try? there.document(id: document?.id ?? "none")
-            return there.count < 1_000 && rules?["access"] == "write" ? .write : .none
+            attempt { try farLog.save(Document(id: document?.id ?? "collection")) }
+            let rules = attempt { try far.read { try $0.document(id: "rules", in: farLog) } }
+            attempt { try there.document(id: document?.id ?? "none") }
+            return there.count < 1_000 && rules??["access"] == "write" ? .write : .none
         }
         let listener = URLEndpointListener(passive)
         try await listener.start()
@@ -41,8 +49,8 @@ struct ReentrancyTests {
         var entry = CollectionConfiguration(collection: here)
         let filter: ReplicationFilter = { document, _ in
             _ = asked.withLockedValue { $0.insert("filter") }
-            _ = try? log.save(Document(id: document.id))
-            return (try? here.document(id: "none")) == nil
+            attempt { try near.write { try $0.save(Document(id: document.id), in: log) } }
+            return attempt { try here.document(id: "none") == nil } ?? false
         }
         entry.pushFilter = filter
         entry.pullFilter = filter
@@ -77,6 +85,7 @@ struct ReentrancyTests {
         #expect(try here.contents() == there.contents())
         #expect(try here.document(id: "shared")?["merged"] == true)
         #expect(asked.withLockedValue { $0 } == ["policy", "filter", "resolver"])
+        #expect(failures.withLockedValue { $0 } == [])
         await listener.stop()
     }
 }

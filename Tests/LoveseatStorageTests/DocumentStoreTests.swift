@@ -24,9 +24,16 @@ final class TemporaryStore {
         -> RevisionID?
     {
         let body = try JSONText(json).canonical
-        return try store.write {
-            try $0.save(id, in: collection, body: body, isDeleted: false, condition: condition)
-        }?.revision
+        return try store.write { try save(id, body, since: condition, $0) }
+    }
+
+    func save(
+        _ id: String,
+        _ body: JSONText,
+        since condition: SaveCondition = .lastWriteWins,
+        _ transaction: StoreWriteTransaction
+    ) throws -> RevisionID? {
+        try transaction.save(id, in: collection, body: body, isDeleted: false, condition: condition)?.revision
     }
 
     func record(_ id: String) throws -> DocumentRecord? {
@@ -83,27 +90,19 @@ final class TemporaryStore {
 
     struct Stop: Error {}
 
-    @Test func `a transaction that throws leaves no trace, and neither does a part of one`() throws {
+    @Test func `a transaction that throws leaves no trace`() throws {
         let temporary = try TemporaryStore()
         #expect(throws: Stop.self) {
-            try temporary.store.write { _ in
-                _ = try temporary.save("a", "{}")
+            try temporary.store.write { transaction in
+                _ = try temporary.save("a", .emptyObject, transaction)
+                // What was written is visible inside, and nowhere else.
+                #expect(try transaction.record("a", in: temporary.collection) != nil)
+                #expect(try temporary.record("a") == nil)
                 throw Stop()
             }
         }
         #expect(try temporary.record("a") == nil)
-        try temporary.store.write { _ in
-            _ = try temporary.save("kept", "{}")
-            #expect(throws: Stop.self) {
-                try temporary.store.write { _ in
-                    _ = try temporary.save("lost", "{}")
-                    throw Stop()
-                }
-            }
-            // What was written is visible inside.
-            #expect(try temporary.record("kept") != nil)
-        }
-        #expect(try temporary.record("lost") == nil)
+        _ = try temporary.save("kept", "{}")
         #expect(try temporary.record("kept")?.sequence == 1)
     }
 
@@ -127,19 +126,61 @@ final class TemporaryStore {
         #expect(made?.sequence == 3)
     }
 
+    @Test
+    func
+        `sequences that were lost with the power are not given again, also not to a collection of the same name`()
+        throws
+    {
+        let database = try TemporaryStore()
+        _ = try database.save("a", #"{"n":1}"#)
+        // This is what reached the disk.
+        let other = database.folder + "-lost"
+        try FileManager.default.copyItem(atPath: database.folder, toPath: other)
+        defer { try? FileManager.default.removeItem(atPath: other) }
+        for id in ["b", "c", "d"] { _ = try database.save(id, #"{"n":1}"#) }
+        let name = try #require(CollectionName(scope: "s", name: "new"))
+        let used = try database.store.write { transaction in
+            let handle = try transaction.createCollection(name)
+            let body = try JSONText(#"{"n":1}"#)
+            for id in ["x", "y"] {
+                _ = try transaction.save(
+                    id,
+                    in: handle,
+                    body: body,
+                    isDeleted: false,
+                    condition: .lastWriteWins
+                )
+            }
+            return try transaction.lastSequence(handle)
+        }
+        #expect(database.store.lastSequence(database.collection) == 4 && used == 2)
+
+        let again = try DocumentStore.open(folder: other)
+        let collection = try #require(again.collection(.default))
+        #expect(again.lastSequence(collection) > 4)
+        let made = try again.write { try $0.createCollection(name) }
+        #expect(again.lastSequence(made) > 2)
+        let last = again.lastSequence(collection)
+        // Whoever closes the database leaves nothing out.
+        try again.close()
+        let closed = try DocumentStore.open(folder: other)
+        #expect(closed.lastSequence(try #require(closed.collection(.default))) <= last)
+        try closed.close()
+    }
+
     @Test func `every commit is heard of once, and nothing after the end of a subscription`() throws {
         let temporary = try TemporaryStore()
         let heard = Heard()
         let token = temporary.store.changes.subscribe(collection: temporary.collection.number) {
             heard.add($0.documentIDs)
         }
-        try temporary.store.write { _ in
-            _ = try temporary.save("a", "{\"v\":1}")
-            _ = try temporary.save("b", "{}")
-            _ = try temporary.save("a", "{\"v\":2}")
+        try temporary.store.write { transaction in
+            _ = try temporary.save("a", try JSONText("{\"v\":1}"), transaction)
+            _ = try temporary.save("b", .emptyObject, transaction)
+            _ = try temporary.save("a", try JSONText("{\"v\":2}"), transaction)
         }
-        _ = try? temporary.store.write { _ in
-            _ = try temporary.save("c", "{}")
+        _ = try? temporary.store.write { transaction in
+            _ = try temporary.save("c", .emptyObject, transaction)
             throw Stop()
         }
         _ = try temporary.save("d", "{}")

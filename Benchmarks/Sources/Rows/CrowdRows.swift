@@ -13,9 +13,10 @@ public enum CrowdRows {
         for peer in 0..<peers {
             let database = try scratch.database("peer\(peer)")
             let collection = try database.defaultCollection()
-            try database.inBatch {
+            try await database.write { transaction in
                 for number in 0..<documents {
-                    try collection.save(try Document(id: "peer\(peer)-\(number)", json: sampleText(number)))
+                    let document = try Document(id: "peer\(peer)-\(number)", json: sampleText(number))
+                    try transaction.save(document, in: collection)
                 }
             }
             databases.append(database)
@@ -60,9 +61,9 @@ public enum CrowdRows {
             let scratch = try Scratch()
             let near = try scratch.database("near")
             let collection = try near.defaultCollection()
-            try near.inBatch {
+            try await near.write { transaction in
                 for number in 0..<count {
-                    try collection.save(try Document(id: "doc\(number)", json: sampleText(number)))
+                    try transaction.save(try Document(id: "doc\(number)", json: sampleText(number)), in: collection)
                 }
             }
             let server = try PeerRows(scratch: scratch, ["tls"])

@@ -39,9 +39,9 @@ public enum LocalRows {
             let collection = try database.defaultCollection()
             ours.append(
                 try seconds {
-                    try database.inBatch {
+                    try database.write { transaction in
                         for (number, text) in texts.enumerated() {
-                            try collection.save(try Document(id: "doc\(number)", json: text))
+                            try transaction.save(try Document(id: "doc\(number)", json: text), in: collection)
                         }
                     }
                 }
@@ -67,9 +67,9 @@ public enum LocalRows {
         let collection = try database.defaultCollection()
         let raw = RawSQLite(path: "\(scratch.path)/raw.sqlite")
         raw.run("BEGIN")
-        try database.inBatch {
+        try database.write { transaction in
             for number in 0..<count {
-                try collection.save(try Document(id: "doc\(number)", json: sampleText(number)))
+                try transaction.save(try Document(id: "doc\(number)", json: sampleText(number)), in: collection)
                 raw.insert("doc\(number)", number, Array(sampleText(number).utf8))
             }
         }

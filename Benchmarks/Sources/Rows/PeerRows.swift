@@ -57,9 +57,9 @@ public struct PeerRows {
 
     private static func fill(_ collection: Collection, _ count: Int) throws {
         for start in stride(from: 0, to: count, by: 10_000) {
-            try collection.database.inBatch {
+            try collection.database.write { transaction in
                 for number in start..<min(count, start + 10_000) {
-                    try collection.save(try Document(id: "doc\(number)", json: sampleText(number)))
+                    try transaction.save(try Document(id: "doc\(number)", json: sampleText(number)), in: collection)
                 }
             }
         }
@@ -135,11 +135,11 @@ public struct PeerRows {
             var configuration = peer.configuration(collection, .push)
             configuration.enableDeltaSync = usesDeltas
             _ = try await run(configuration)
-            try near.inBatch {
+            try await near.write { transaction in
                 for number in 0..<count {
-                    guard var document = try collection.document(id: "doc\(number)") else { continue }
+                    guard var document = try transaction.document(id: "doc\(number)", in: collection) else { continue }
                     document["likes"] = JSONValue(number + 1)
-                    try collection.save(&document)
+                    try transaction.save(&document, in: collection)
                 }
             }
             var saved = 0.0

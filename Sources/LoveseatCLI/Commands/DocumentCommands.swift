@@ -173,12 +173,12 @@ struct Remove: ParsableCommand {
 
     func run() throws {
         let (database, collection) = try options.open()
-        try database.inBatch {
+        try database.write { transaction in
             for id in ids {
-                guard let document = try collection.document(id: id) else {
+                guard let document = try transaction.document(id: id, in: collection) else {
                     throw LoveseatError(.notFound, "there is no document \"\(id)\"; nothing was deleted")
                 }
-                try collection.delete(document)
+                try transaction.delete(document, in: collection)
             }
         }
         try database.close()
@@ -196,7 +196,9 @@ struct Purge: ParsableCommand {
 
     func run() throws {
         let (database, collection) = try options.open()
-        try database.inBatch { for id in ids { try collection.purge(id: id) } }
+        try database.write { transaction in
+            for id in ids { try transaction.purge(id: id, in: collection) }
+        }
         try database.close()
     }
 }

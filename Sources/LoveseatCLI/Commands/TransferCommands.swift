@@ -37,7 +37,11 @@ struct Import: ParsableCommand {
         var importer = Importer(database: database, collection: collection, idField: idField)
         do {
             if atomic {
-                try database.inBatch { try Self.add(source, to: &importer) }
+                try database.write { transaction in
+                    importer.transaction = transaction
+                    defer { importer.transaction = nil }
+                    try Self.add(source, to: &importer)
+                }
             } else {
                 try Self.add(source, to: &importer)
             }

@@ -10,6 +10,8 @@ struct Importer {
     let database: Database
     let collection: Loveseat.Collection
     let idField: String?
+    /// The transaction that all documents are saved in; nil for one for each thousand.
+    var transaction: WriteTransaction?
     private var waiting: [(collection: Loveseat.Collection, document: Document, place: String)] = []
     private var waitingBytes = 0
     private var others: [String: Loveseat.Collection] = [:]
@@ -58,7 +60,9 @@ struct Importer {
         guard let path else { return collection }
         if let known = others[path] { return known }
         let name = try path.collectionName
-        let made = try database.createCollection(name: name.name, scope: name.scope)
+        let made =
+            try transaction?.createCollection(name: name.name, scope: name.scope)
+            ?? database.createCollection(name: name.name, scope: name.scope)
         others[path] = made
         return made
     }
@@ -66,13 +70,14 @@ struct Importer {
     private mutating func save() throws {
         let batch = waiting
         (waiting, waitingBytes) = ([], 0)
-        try database.inBatch {
+        func save(in transaction: WriteTransaction) throws {
             for (collection, document, place) in batch {
-                do { try collection.save(document) } catch let error as LoveseatError {
+                do { try transaction.save(document, in: collection) } catch {
                     throw LoveseatError(error.code, "\(place): \(error.message)")
                 }
             }
         }
+        if let transaction { try save(in: transaction) } else { try database.write(save) }
         count += batch.count
     }
 

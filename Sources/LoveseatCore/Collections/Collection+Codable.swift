@@ -22,14 +22,14 @@ extension Collection {
         _ value: T,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID == String {
-        var document = Document(id: value.id)
-        document.properties = try Self.encode(value)
+        var document = try Document(encoding: value)
         return try save(&document, concurrencyControl: concurrencyControl)
     }
+}
 
-    private static func encode<T: Encodable & Identifiable>(_ value: T) throws(LoveseatError)
-        -> JSONObject where T.ID == String
-    {
+extension Document {
+    /// A value as a document to be saved for the first time. Its ID names the document and is not part of the body.
+    init<T: Encodable & Identifiable>(encoding value: T) throws(LoveseatError) where T.ID == String {
         let text: JSONText
         do { text = try JSONText(encoding: value, hooks: .foundation) } catch {
             throw LoveseatError(.encodingError, "\(T.self) \"\(value.id)\" cannot be JSON: \(error)")
@@ -38,7 +38,7 @@ extension Collection {
             throw LoveseatError(.encodingError, "\(T.self) does not encode as a JSON object")
         }
         if properties["id"] == .string(value.id) { properties["id"] = nil }
-        return properties
+        self.init(id: value.id, properties)
     }
 }
 

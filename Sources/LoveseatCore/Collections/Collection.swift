@@ -12,7 +12,12 @@ public enum ConcurrencyControl: UInt8, Hashable, Sendable {
 
 /// Documents of one kind. A value that names a collection of an open database; safe to use from any thread.
 ///
-/// Every member that throws throws `notOpen` once the collection was deleted or its database closed.
+/// Each call that saves, deletes or purges is a transaction of its own. To change several documents together, or to read
+/// several as of one moment, use ``Database/write(_:)-8w0u2`` and ``Database/read(_:)-8zqyx``.
+///
+/// Every member that throws throws `notOpen` once the collection was deleted or its database closed, and
+/// `transactionNotClosed` inside the closure of a transaction of the database, where the transaction has calls of the same
+/// names. Those that write throw `busy` if other transactions last longer than ``DatabaseConfiguration/busyTimeout``.
 public struct Collection: Sendable {
     /// `_default`.
     public static let defaultCollectionName = CollectionName.defaultPart
@@ -32,17 +37,21 @@ public struct Collection: Sendable {
     /// The scope it is in.
     public var scope: Scope { Scope(name: handle.name.scope, database: database) }
 
-    /// The number of documents, deleted ones not counted; 0 once the collection is gone.
+    /// The number of documents, deleted ones not counted; 0 once the collection is gone. Inside a transaction's closure it
+    /// is the number before the transaction, see ``ReadTransaction/count(in:)``.
     public var count: UInt64 {
-        guard let store = try? openStore, let count = try? store.read({ try $0.count(handle) }) else {
-            return 0
-        }
-        return UInt64(count)
+        guard let store = try? database.store else { return 0 }
+        // Counting takes long enough to hold up the connection for single rows, so it takes another one where it can.
+        let count =
+            store.isInTransaction
+            ? try? store.readRows { try $0.count(handle) } : try? store.read { try $0.count(handle) }
+        return UInt64(count ?? 0)
     }
 
     package var openStore: DocumentStore {
         get throws(LoveseatError) {
             let store = try database.store
+            try store.requireNoTransaction()
             guard store.contains(handle) else {
                 throw LoveseatError(.notOpen, "collection \(fullName) was deleted")
             }
@@ -50,9 +59,10 @@ public struct Collection: Sendable {
         }
     }
 
-    private func write<T>(_ body: (WriteTransaction) throws -> T) throws(LoveseatError) -> T {
-        let store = try openStore
-        return try DocumentStore.wrapping { try store.writeOne(body) }
+    private func write<T>(in store: DocumentStore, _ body: (StoreWriteTransaction) throws -> T)
+        throws(LoveseatError) -> T
+    {
+        try DocumentStore.wrapping { try store.write(within: database.config.busyTimeout, body) }
     }
 
     // MARK: Reading
@@ -84,18 +94,14 @@ public struct Collection: Sendable {
     public func save(_ document: inout Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
     {
-        try Self.check(document.id)
-        try requireOwn(document)
+        let store = try openStore
         let body = try checkedBody(of: document)
-        let condition: SaveCondition =
-            concurrencyControl == .lastWriteWins ? .lastWriteWins : .unchanged(since: document.revisionID)
-        let saved = try write {
+        let condition = SaveCondition(concurrencyControl, of: document)
+        let saved = try write(in: store) {
             try $0.save(document.id, in: handle, body: body, isDeleted: false, condition: condition)
         }
         guard let saved else { return false }
-        document.revisionID = saved.revision
-        document.sequence = saved.sequence
-        document.origin = origin
+        document.apply(saved, in: self)
         return true
     }
 
@@ -147,40 +153,27 @@ public struct Collection: Sendable {
     public func delete(_ document: Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
     {
-        guard document.revisionID != nil else { throw notFound(document.id) }
+        let store = try openStore
         try requireOwn(document)
-        return try write { transaction in
-            guard let record = try transaction.record(document.id, in: handle) else {
-                throw notFound(document.id)
-            }
-            // Deleted twice is deleted.
-            if record.isDeleted { return true }
-            let condition: SaveCondition =
-                concurrencyControl == .lastWriteWins ? .lastWriteWins : .unchanged(since: document.revisionID)
-            let body = JSONText.emptyObject
-            return try transaction.save(
-                document.id,
-                in: handle,
-                body: body,
-                isDeleted: true,
-                condition: condition
-            ) != nil
-        }
+        return try write(in: store) { try delete(document, concurrencyControl, $0) }
     }
 
     /// Removes a document without trace. Other databases keep it.
     ///
     /// - Throws: `notFound` if it is not there; `invalidParameter` if it is another collection's.
     public func purge(_ document: Document) throws(LoveseatError) {
+        let store = try openStore
         try requireOwn(document)
-        try purge(id: document.id)
+        try purge(document.id, in: store)
     }
 
     /// Removes a document, or a tombstone, without trace. Other databases keep it.
     ///
     /// - Throws: `notFound` if it is not there.
-    public func purge(id: String) throws(LoveseatError) {
-        guard try write({ try $0.purge(id, in: handle) }) else { throw notFound(id) }
+    public func purge(id: String) throws(LoveseatError) { try purge(id, in: openStore) }
+
+    private func purge(_ id: String, in store: DocumentStore) throws(LoveseatError) {
+        guard try write(in: store, { try $0.purge(id, in: handle) }) else { throw notFound(id) }
     }
 
     // MARK: Expiration
@@ -189,8 +182,9 @@ public struct Collection: Sendable {
     ///
     /// - Throws: `notFound` if there is no such document.
     public func setDocumentExpiration(id: String, expiration: Date?) throws(LoveseatError) {
-        let time = expiration.map { Int64(min(max($0.timeIntervalSince1970 * 1_000, 0), 1e15)) }
-        guard try write({ try $0.setExpiration(id, in: handle, at: time) }) else { throw notFound(id) }
+        let time = expiration.map(\.expirationTime)
+        let isSet = try write(in: openStore) { try $0.setExpiration(id, in: handle, at: time) }
+        guard isSet else { throw notFound(id) }
         if let time { try database.opened.expiration.expires(at: time) }
     }
 
@@ -198,84 +192,7 @@ public struct Collection: Sendable {
     public func getDocumentExpiration(id: String) throws(LoveseatError) -> Date? {
         let store = try openStore
         let record = try DocumentStore.wrapping { try store.readRows { try $0.record(id, in: handle) } }
-        return record?.expires.map { Date(timeIntervalSince1970: Double($0) / 1_000) }
-    }
-
-    // MARK: Checks
-
-    /// What marks this collection's documents.
-    var origin: DocumentOrigin {
-        DocumentOrigin(database: database.instance, collection: handle.number)
-    }
-
-    private func requireOwn(_ document: Document) throws(LoveseatError) {
-        // A deleted collection says so, instead.
-        guard document.origin == nil || document.origin == origin || (try? openStore) == nil else {
-            throw LoveseatError(
-                .invalidParameter,
-                "document \"\(document.id)\" belongs to another collection or database: save a new document with its properties"
-            )
-        }
-    }
-
-    private func notFound(_ id: String) -> LoveseatError {
-        LoveseatError(.notFound, "there is no document \"\(id)\" in collection \(fullName)")
-    }
-
-    static func check(_ id: String) throws(LoveseatError) {
-        guard DocumentID.isValid(id) else {
-            throw LoveseatError(
-                .badDocID,
-                "\"\(id)\" is no document ID: use 1 to 240 bytes, no _ in front, no control characters"
-            )
-        }
-    }
-
-    /// The canonical body of a document, which peers, `check` and `import` all accept.
-    private func checkedBody(of document: Document) throws(LoveseatError) -> JSONText {
-        let body = try Self.checkedJSON(of: document)
-        let limit = database.config.maximumDocumentBytes
-        guard body.bytes.count <= limit else {
-            throw LoveseatError(
-                .invalidParameter,
-                "document \"\(document.id)\" has \(body.bytes.count) bytes, at most \(limit) are allowed: keep large content in blobs"
-            )
-        }
-        let references = BlobReference.all(in: body)
-        if references.isEmpty { return body }
-        let files = try openStore.blobs
-        if let missing = references.first(where: { !files.contains($0.digest) }) {
-            throw LoveseatError(
-                .unexpectedError,
-                "document \"\(document.id)\" refers to blob \(missing.digest), which is not in database \"\(database.name)\": save the blob there first"
-            )
-        }
-        return body
-    }
-
-    /// The canonical body of a document, whatever collection it is for.
-    static func checkedJSON(of document: Document) throws(LoveseatError) -> JSONText {
-        let body: JSONText
-        do throws(JSONError) { body = try document.canonicalBody() } catch {
-            throw LoveseatError(
-                .encodingError,
-                "document \"\(document.id)\" has a value that JSON cannot hold: \(error.reason.rawValue)"
-            )
-        }
-        try checkNames(in: body, of: document.id)
-        return body
-    }
-
-    /// Top-level names that begin with `_` belong to the protocol, and vanish at every peer (replication.md §20).
-    private static func checkNames(in body: JSONText, of id: String) throws(LoveseatError) {
-        guard body.bytes.contains(word: "\"_") else { return }
-        for (key, _) in JSONElement(body).members
-        where key.utf8.first == UInt8(ascii: "_") && key != "_attachments" {
-            throw LoveseatError(
-                .invalidParameter,
-                "document \"\(id)\" has a property \"\(key)\": names that begin with _ belong to replication"
-            )
-        }
+        return record?.expires.map(Date.init(expirationTime:))
     }
 }
 
@@ -287,16 +204,4 @@ extension Collection: Hashable {
 
     /// Hashes the name.
     public func hash(into hasher: inout Hasher) { hasher.combine(handle.name) }
-}
-
-extension Document {
-    /// A document that belongs to no collection, as filters and resolvers see it.
-    init(_ record: DocumentRecord) {
-        self.init(id: record.id, revisionID: record.revision, sequence: record.sequence, body: record.body)
-    }
-
-    init(_ record: DocumentRecord, in collection: Collection) {
-        self.init(record)
-        origin = collection.origin
-    }
 }

@@ -1,6 +1,8 @@
 public import LoveseatModel
 import LoveseatStorage
 
+/// Scopes and collections. Inside the closure of a transaction of the database, these throw `transactionNotClosed`:
+/// ``ReadTransaction`` and ``WriteTransaction`` have calls of the same names.
 extension Database {
     /// `_default`.
     public static let defaultScopeName = CollectionName.defaultPart
@@ -15,7 +17,7 @@ extension Database {
 
     /// The default scope and every other one that holds a collection, in order of their names.
     public func scopes() throws(LoveseatError) -> [Scope] {
-        let names = Set(try store.collections.map(\.name.scope)).union([Self.defaultScopeName])
+        let names = Set(try outerStore.collections.map(\.name.scope)).union([Self.defaultScopeName])
         return names.sorted().map { Scope(name: $0, database: self) }
     }
 
@@ -33,8 +35,10 @@ extension Database {
     /// The collections of a scope, in order of their names; none if there is no such scope.
     public func collections(scope: String? = defaultScopeName) throws(LoveseatError) -> [Collection] {
         let scope = scope ?? Self.defaultScopeName
-        return try store.collections.filter { $0.name.scope == scope }.sorted { $0.name.name < $1.name.name }
-            .map { Collection(database: self, handle: $0) }
+        return try outerStore.collections.filter { $0.name.scope == scope }.sorted {
+            $0.name.name < $1.name.name
+        }
+        .map { Collection(database: self, handle: $0) }
     }
 
     /// Makes a collection, or returns the one that is there.
@@ -48,7 +52,9 @@ extension Database {
         let name = try Self.checked(name, scope)
         if let collection = try collection(name) { return collection }
         let store = try store
-        let handle = try DocumentStore.wrapping { try store.write { try $0.createCollection(name) } }
+        let handle = try DocumentStore.wrapping {
+            try store.write(within: config.busyTimeout) { try $0.createCollection(name) }
+        }
         return Collection(database: self, handle: handle)
     }
 
@@ -60,7 +66,7 @@ extension Database {
     }
 
     package func collection(_ name: CollectionName) throws(LoveseatError) -> Collection? {
-        try store.collection(name).map { Collection(database: self, handle: $0) }
+        try outerStore.collection(name).map { Collection(database: self, handle: $0) }
     }
 
     /// Deletes a collection with its documents; one that does not exist is deleted already.
@@ -68,21 +74,36 @@ extension Database {
     /// - Throws: `invalidParameter` for the default collection.
     public func deleteCollection(name: String, scope: String? = defaultScopeName) throws(LoveseatError) {
         let name = try Self.checked(name, scope)
+        try Self.requireDeletable(name)
+        let store = try store
+        try DocumentStore.wrapping {
+            try store.write(within: config.busyTimeout) { try $0.deleteCollection(name) }
+        }
+    }
+
+    /// The store, for calls that would not see what a transaction under way has changed.
+    private var outerStore: DocumentStore {
+        get throws(LoveseatError) {
+            let store = try store
+            try store.requireNoTransaction()
+            return store
+        }
+    }
+
+    static func requireDeletable(_ name: CollectionName) throws(LoveseatError) {
         guard name != .default else {
             throw LoveseatError(
                 .invalidParameter,
                 "the default collection cannot be deleted: purge its documents instead"
             )
         }
-        let store = try store
-        try DocumentStore.wrapping { try store.write { try $0.deleteCollection(name) } }
     }
 
-    private static func checked(_ name: String, _ scope: String?) throws(LoveseatError) -> CollectionName {
+    static func checked(_ name: String, _ scope: String?) throws(LoveseatError) -> CollectionName {
         guard let checked = CollectionName(scope: scope ?? defaultScopeName, name: name) else {
             throw LoveseatError(
                 .invalidParameter,
-                "\"\(scope ?? "").\(name)\" is no collection's name: use 1 to 251 of A-Z a-z 0-9 _ - %, first not _ or %"
+                "\"\(scope ?? "").\(name)\" is not a valid name for a collection: use 1 to 251 of A-Z a-z 0-9 _ - %, first not _ or %"
             )
         }
         return checked

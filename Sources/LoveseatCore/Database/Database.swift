@@ -40,10 +40,14 @@ public final class Database: Sendable {
                 "maximumDocumentBytes is \(config.maximumDocumentBytes): use 1 to \(DatabaseConfiguration.largestMaximumDocumentBytes)"
             )
         }
+        guard config.busyTimeout >= .zero else {
+            throw LoveseatError(.invalidParameter, "busyTimeout is negative: use 0 or more")
+        }
         if !config.readOnly { try Self.makeDirectory(config.directory) }
         var options = DocumentStore.Options()
         options.fullSync = config.fullSync
         options.isReadOnly = config.readOnly
+        options.busyTimeout = config.busyTimeout
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
         options.remembersAncestorBodies = config.remembersDeltaSync
         state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
@@ -106,10 +110,10 @@ public final class Database: Sendable {
     ///
     /// Blocks the thread until replicators and listeners have ended: in async code there is ``close()-(_)`` instead.
     ///
-    /// - Throws: `transactionNotClosed` inside ``inBatch(using:)``.
+    /// - Throws: `transactionNotClosed` inside a transaction's closure.
     @available(*, noasync, message: "use `try await close()`, which blocks no thread")
     public func close() throws(LoveseatError) {
-        try refuseInBatch()
+        try refuseInTransaction()
         let services = takeServices()
         if !services.isEmpty {
             let done = DispatchSemaphore(value: 0)
@@ -124,7 +128,7 @@ public final class Database: Sendable {
 
     /// Closes the database without blocking a thread; see ``close()-swift.method``.
     public func close() async throws(LoveseatError) {
-        try refuseInBatch()
+        try refuseInTransaction()
         for service in takeServices() { await service.endWithDatabase() }
         try leave()
     }
@@ -134,7 +138,7 @@ public final class Database: Sendable {
     /// Blocks the thread until replicators and listeners have ended: in async code there is `await delete()` instead.
     ///
     /// - Throws: `notOpen` if it is closed already, `busy` if it is open elsewhere in this process, `transactionNotClosed`
-    ///   inside ``inBatch(using:)``.
+    ///   inside a transaction's closure.
     @available(*, noasync, message: "use `try await delete()`, which blocks no thread")
     public func delete() throws(LoveseatError) {
         let folder = try soleFolder()
@@ -145,7 +149,7 @@ public final class Database: Sendable {
     /// Closes the database and removes it from the disk, without blocking a thread.
     ///
     /// - Throws: `notOpen` if it is closed already, `busy` if it is open elsewhere in this process, `transactionNotClosed`
-    ///   inside ``inBatch(using:)``.
+    ///   inside a transaction's closure.
     public func delete() async throws(LoveseatError) {
         let folder = try soleFolder()
         try await close()
@@ -185,7 +189,7 @@ public final class Database: Sendable {
     /// Copies a database's folder, which may be open, to a new database with an identity of its own.
     ///
     /// - Throws: `notFound` if there is nothing at `path`, `invalidParameter` if the new one exists, `transactionNotClosed`
-    ///   inside a batch of the database that is copied.
+    ///   inside the closure of a transaction of the database that is copied.
     public static func copy(
         fromPath path: String,
         toDatabase name: String,
@@ -224,13 +228,8 @@ public final class Database: Sendable {
         }
     }
 
-    private func refuseInBatch() throws(LoveseatError) {
-        if let open = state.withLock({ $0.open }), open.store.isInTransaction {
-            throw LoveseatError(
-                .transactionNotClosed,
-                "this cannot be done inside a batch: do it before the batch or after it"
-            )
-        }
+    private func refuseInTransaction() throws(LoveseatError) {
+        try state.withLock({ $0.open })?.store.requireNoTransaction()
     }
 
     private func leave() throws(LoveseatError) {
@@ -269,29 +268,15 @@ public final class Database: Sendable {
         }
     }
 
-    // MARK: Batches
-
-    /// Runs a closure in one transaction: all of its changes are kept, or, if it throws, none. Nests.
-    ///
-    /// - Throws: what the closure throws, `notOpen`, or an error of the disk.
-    public func inBatch<T>(using block: () throws -> T) throws -> T {
-        let store = try store
-        do { return try store.write { _ in try block() } } catch let error as LoveseatError {
-            throw error
-        } catch {
-            throw DocumentStore.isStorageError(error) ? LoveseatError(storage: error) : error
-        }
-    }
-
     // MARK: Maintenance
 
     /// Tidies the database up.
     ///
-    /// - Throws: `transactionNotClosed` inside ``inBatch(using:)``, `corruptData` if an integrity check finds something wrong,
+    /// - Throws: `transactionNotClosed` inside a transaction's closure, `corruptData` if an integrity check finds something wrong,
     ///   or an error of the disk.
     public func performMaintenance(type: MaintenanceType) throws(LoveseatError) {
         let store = try store
-        try refuseInBatch()
+        try refuseInTransaction()
         LogDomain.database.log(.info, "\(name): maintenance: \(type)")
         try DocumentStore.wrapping {
             switch type {

@@ -43,7 +43,7 @@ package final class OpenDatabase: Sendable {
             } catch { return .failure(error) }
         }
         let database = try result.get()
-        // Outside the lock: a batch under way elsewhere is waited for.
+        // Outside the lock: a transaction under way elsewhere is waited for.
         do throws(LoveseatError) { try database.store.tighten(options) } catch {
             try? database.leave()
             throw error

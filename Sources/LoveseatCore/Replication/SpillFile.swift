@@ -1,13 +1,6 @@
 import LoveseatBLIP
 import LoveseatModel
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
+private import LoveseatPlatform
 
 /// The bodies of one connection's received messages that are too much for memory, in a file without a name.
 ///

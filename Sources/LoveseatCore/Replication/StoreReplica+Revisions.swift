@@ -7,7 +7,9 @@ import LoveseatStorage
 extension StoreReplica {
     // MARK: Out
 
-    func read(_ request: RevisionRequest, in index: Int, _ view: ReadTransaction) throws -> OutgoingRevision {
+    func read(_ request: RevisionRequest, in index: Int, _ view: StoreReadTransaction) throws
+        -> OutgoingRevision
+    {
         let collection = collections[index]
         let kept = read.take(request, of: collection)
         guard let record = try kept ?? view.record(request.documentID, in: collection) else {

@@ -245,7 +245,7 @@ package final class StoreReplica: ReplicaStore {
     }
 
     /// Writes what marks documents as known to the remote, and that no checkpoint covers that yet.
-    func marking<T>(_ index: Int, _ body: (WriteTransaction) throws -> T) throws -> T {
+    func marking<T>(_ index: Int, _ body: (StoreWriteTransaction) throws -> T) throws -> T {
         let result = try store.write { transaction in
             if let remote {
                 try transaction.noteMarks(of: remote, in: collections[index], by: checkpointIDs[index])

@@ -56,7 +56,7 @@ struct PendingDocuments {
         rules = setup.rules[index]
     }
 
-    private func completed(_ view: ReadTransaction) throws -> SequenceSet {
+    private func completed(_ view: StoreReadTransaction) throws -> SequenceSet {
         try view.localCheckpoint(setup.checkpointIDs[index]).map { Checkpoint(JSONElement($0)).completed }
             ?? SequenceSet([0...0])
     }

@@ -48,7 +48,7 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let conflict = Code(8)
         /// A name, number or combination that is not allowed.
         public static let invalidParameter = Code(9)
-        /// Something that should not happen, such as an error thrown by the app inside a batch.
+        /// Something that should not happen.
         public static let unexpectedError = Code(10)
         /// The file or folder cannot be opened.
         public static let cantOpenFile = Code(11)
@@ -60,9 +60,11 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let notWriteable = Code(14)
         /// Stored data is damaged, or a blob's content does not match its digest.
         public static let corruptData = Code(15)
-        /// The database is open elsewhere.
+        /// The database is open elsewhere, or other transactions kept it busy until the deadline.
         public static let busy = Code(16)
-        /// A transaction is still open.
+        /// The transaction has ended: it can be used only inside the closure that it was given to.
+        public static let notInTransaction = Code(17)
+        /// The call is not possible inside a transaction's closure.
         public static let transactionNotClosed = Code(18)
         /// Not supported in this configuration.
         public static let unsupported = Code(19)

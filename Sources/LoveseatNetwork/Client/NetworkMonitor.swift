@@ -3,10 +3,8 @@ import NIOConcurrencyHelpers
 
 #if canImport(Network)
 private import Network
-#elseif canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
+#else
+private import LoveseatPlatform
 #endif
 
 /// Tells when the host's network changes: interfaces, addresses, routes.

@@ -1,16 +1,9 @@
 import LoveseatCore
 public import LoveseatModel
+private import LoveseatPlatform
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// A stream of bytes over a socket or a pair of pipes, for ``ProtocolType/byteStream``.
 public final class SocketTransport: MessageTransport {

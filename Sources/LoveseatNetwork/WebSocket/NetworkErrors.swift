@@ -1,15 +1,8 @@
 import LoveseatModel
+import LoveseatPlatform
 import NIOCore
 import NIOPosix
 import NIOSSL
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 extension LoveseatError {
     /// An error of sockets, name lookup or HTTP in our codes (replication.md §15.2).

@@ -1,13 +1,6 @@
 package import LoveseatModel
+private import LoveseatPlatform
 import Synchronization
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// Blobs of which a connection brought the beginning only. They are kept for the next one, within bounds.
 extension BlobFiles {

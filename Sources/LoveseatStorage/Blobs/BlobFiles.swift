@@ -1,14 +1,7 @@
 private import Crypto
 package import LoveseatModel
+private import LoveseatPlatform
 import Synchronization
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// Blobs as files named by their SHA-1, in one folder.
 ///

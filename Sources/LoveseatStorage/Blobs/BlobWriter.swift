@@ -1,14 +1,7 @@
 private import Crypto
 package import LoveseatModel
+private import LoveseatPlatform
 import Synchronization
-
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
 
 /// A blob on its way to the disk. Never holds more than the piece it is given.
 package final class BlobWriter {
@@ -60,11 +53,12 @@ package final class BlobWriter {
         var written = 0
         while written < bytes.count {
             let count = bytes.withUnsafeBytes { buffer in
-                #if canImport(Darwin)
-                Darwin.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
-                #else
-                Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
-                #endif
+                // The name is also that of this method.
+                LoveseatPlatform.write(
+                    descriptor,
+                    buffer.baseAddress.map { $0 + written },
+                    buffer.count - written
+                )
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw BlobFiles.failure("write", path) }

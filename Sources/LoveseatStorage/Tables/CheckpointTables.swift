@@ -2,7 +2,7 @@ import GRDB
 package import LoveseatModel
 
 /// Checkpoints: our own, and those that peers keep here (replication.md §5).
-extension ReadTransaction {
+extension StoreReadTransaction {
     package func localCheckpoint(_ id: String) throws -> JSONText? { try localCheckpointAndUser(id)?.body }
 
     /// A checkpoint, and how often the remote's user had changed when it was saved.
@@ -69,7 +69,7 @@ extension ReadTransaction {
     }
 }
 
-extension WriteTransaction {
+extension StoreWriteTransaction {
     package func setInfo(_ key: String, _ value: String) throws {
         try database.execute(
             sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",

@@ -5,6 +5,7 @@ import LoveseatModel
 enum CollectionTable {
     static func load(_ db: Database) throws -> DocumentStore.Catalog {
         var catalog = DocumentStore.Catalog()
+        catalog.schemaVersion = try schemaVersion(db)
         let rows = try Row.fetchAll(
             db,
             sql: "SELECT number, scope, name, table_name, last_sequence FROM collections"
@@ -20,6 +21,13 @@ enum CollectionTable {
             catalog.lastSequence[handle.number] = UInt64(max(highest, row["last_sequence"]))
         }
         return catalog
+    }
+
+    /// A number that is another one whenever the tables are others.
+    static func schemaVersion(_ db: Database) throws -> Int32 {
+        let statement = try RawStatement("PRAGMA schema_version", in: db)
+        defer { statement.reset() }
+        return try statement.step() ? Int32(truncatingIfNeeded: statement.int(0)) : 0
     }
 
     /// SQLite's table names do not tell `A` from `a`, and it keeps those that begin with `sqlite_` to itself.
@@ -48,7 +56,9 @@ enum CollectionTable {
         )
         try db.execute(sql: Schema.collection(handle.table))
         // Peers remember how far they came in a collection of this name: its sequences must not begin again below that.
-        let start = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'") ?? 0
+        let retired =
+            try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'") ?? 0
+        let start = max(retired, Int64(clamping: catalog.firstFree))
         try db.execute(
             sql:
                 "INSERT INTO collections (number, scope, name, table_name, last_sequence) VALUES (?, ?, ?, ?, ?)",
@@ -56,6 +66,8 @@ enum CollectionTable {
         )
         catalog.collections[name] = handle
         catalog.lastSequence[number] = UInt64(clamping: start)
+        catalog.highestSequence = max(catalog.highestSequence, UInt64(clamping: start))
+        catalog.schemaVersion = try schemaVersion(db)
         return handle
     }
 
@@ -73,5 +85,6 @@ enum CollectionTable {
             try db.execute(sql: "DELETE FROM \(table) WHERE collection = ?", arguments: [handle.number])
         }
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
+        catalog.schemaVersion = try schemaVersion(db)
     }
 }

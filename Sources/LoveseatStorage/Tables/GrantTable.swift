@@ -1,7 +1,7 @@
 import GRDB
 
 /// Which documents peers were sent while a policy decides what they may have.
-extension ReadTransaction {
+extension StoreReadTransaction {
     package func isGranted(_ id: String, in collection: CollectionHandle, to peer: String) throws -> Bool {
         try Bool.fetchOne(
             database,
@@ -19,7 +19,7 @@ extension ReadTransaction {
     }
 }
 
-extension WriteTransaction {
+extension StoreWriteTransaction {
     package func grant(_ ids: [String], in collection: CollectionHandle, to peer: String) throws {
         for id in ids {
             try database.execute(

@@ -10,16 +10,17 @@ package enum SaveCondition: Hashable, Sendable {
 }
 
 /// A transaction that may write. Used inside the closure that it was given to, and nowhere else.
-package final class WriteTransaction: ReadTransaction {
+package final class StoreWriteTransaction: StoreReadTransaction {
     private let blobs: BlobFiles
     private let options: DocumentStore.Options
     private let ancestorBodiesKept: Int
     private let keepsDeletedBodies: Bool
-    /// The IDs changed in each collection, in order. Only ever appended to, so that a part that fails is cut off.
+    /// The IDs changed in each collection, in order.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
     private(set) var commits: [CollectionCommit] = []
-    private var savepoints = 0
+    /// The error of the disk because of which nothing can be committed any more.
+    private var failure: DatabaseError?
 
     var catalog: DocumentStore.Catalog { catalogView }
 
@@ -38,32 +39,20 @@ package final class WriteTransaction: ReadTransaction {
         super.init(database: database, catalog: catalog)
     }
 
-    /// Runs a part that leaves no trace when it throws.
-    func nested<T>(_ body: () throws -> T) throws -> T {
-        savepoints += 1
-        let name = "part\(savepoints)"
-        let before = (catalogView, changed.map(\.ids.count))
-        try RawStatement("SAVEPOINT \(name)", in: database).run()
-        defer { savepoints -= 1 }
-        do {
-            let result = try body()
-            try RawStatement("RELEASE \(name)", in: database).run()
-            return result
-        } catch {
-            if database.isInsideTransaction {
-                _ = try? RawStatement("ROLLBACK TO \(name)", in: database).run()
-                _ = try? RawStatement("RELEASE \(name)", in: database).run()
-            }
-            replaceCatalog { $0 = before.0 }
-            changed.removeLast(changed.count - before.1.count)
-            for (index, count) in before.1.enumerated() {
-                changed[index].ids.removeLast(changed[index].ids.count - count)
-            }
+    /// Runs one step of a closure that may catch the step's errors and go on.
+    ///
+    /// After an error of the disk nothing can be committed any more: half of the step may be there, or SQLite may have
+    /// rolled the transaction back, and what followed would be outside of any.
+    package override func step<T>(_ body: () throws -> T) throws -> T {
+        if let failure { throw failure }
+        do { return try body() } catch let error as DatabaseError {
+            failure = error
             throw error
         }
     }
 
     func finish() throws {
+        if let failure { throw failure }
         commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }
             .map {
                 var seen: Set<String> = []
@@ -104,7 +93,10 @@ package final class WriteTransaction: ReadTransaction {
     private func nextSequence(_ collection: CollectionHandle) throws -> UInt64 {
         try requireOpen(collection)
         let last = catalogView.lastSequence[collection.number] ?? 0
-        replaceCatalog { $0.lastSequence[collection.number] = last + 1 }
+        replaceCatalog {
+            $0.lastSequence[collection.number] = last + 1
+            $0.highestSequence = max($0.highestSequence, last + 1)
+        }
         return last + 1
     }
 
@@ -245,6 +237,7 @@ package final class WriteTransaction: ReadTransaction {
     /// Sets when a document purges itself, in milliseconds since 1970, or nil for never; false if it is not there.
     package func setExpiration(_ id: String, in collection: CollectionHandle, at time: Int64?) throws -> Bool
     {
+        try requireOpen(collection)
         let statement = try RawStatement(
             "UPDATE \"\(collection.table)\" SET expires = ?2 WHERE doc_id = ?1",
             in: database

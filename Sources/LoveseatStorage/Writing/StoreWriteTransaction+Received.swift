@@ -1,7 +1,7 @@
 package import LoveseatModel
 
 /// Revisions that peers bring, what they are known to have, and conflicts.
-extension WriteTransaction {
+extension StoreWriteTransaction {
     // MARK: Received revisions
 
     /// Stores a received revision.

@@ -1,8 +1,8 @@
 import GRDB
-import LoveseatModel
+package import LoveseatModel
 
 /// A view of the database in which nothing changes. Used inside the closure that it was given to, and nowhere else.
-package class ReadTransaction {
+package class StoreReadTransaction {
     let database: Database
     package fileprivate(set) var catalogView: DocumentStore.Catalog
 
@@ -11,11 +11,16 @@ package class ReadTransaction {
         catalogView = catalog
     }
 
-    var collections: [CollectionHandle] { Array(catalogView.collections.values) }
+    package var collections: [CollectionHandle] { Array(catalogView.collections.values) }
 
-    func contains(_ collection: CollectionHandle) -> Bool {
+    package func collection(_ name: CollectionName) -> CollectionHandle? { catalogView.collections[name] }
+
+    package func contains(_ collection: CollectionHandle) -> Bool {
         catalogView.lastSequence[collection.number] != nil
     }
+
+    /// Runs one step of a closure that may catch the step's errors and go on.
+    package func step<T>(_ body: () throws -> T) throws -> T { try body() }
 
     /// A document's row, tombstones included; nil if there is none.
     package func record(_ id: String, in collection: CollectionHandle) throws -> DocumentRecord? {
@@ -72,11 +77,13 @@ package class ReadTransaction {
 
     /// The number of documents that are not deleted.
     package func count(_ collection: CollectionHandle) throws -> Int {
-        let all = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(collection.table)\"") ?? 0
-        let deleted =
-            try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(collection.table)\" WHERE flags & 1")
-            ?? 0
-        return all - deleted
+        try Int.fetchOne(
+            database,
+            sql: """
+                SELECT (SELECT count(*) FROM "\(collection.table)")
+                    - (SELECT count(*) FROM "\(collection.table)" WHERE flags & 1)
+                """
+        ) ?? 0
     }
 
     /// The IDs of documents, in their order, from the one after `start`; tombstones left out.
@@ -160,7 +167,7 @@ extension DocumentRecord {
     }
 }
 
-extension ReadTransaction {
+extension StoreReadTransaction {
     /// Lets a write transaction keep the collections it made.
     func replaceCatalog(_ change: (inout DocumentStore.Catalog) throws -> Void) rethrows {
         try change(&catalogView)

@@ -1,0 +1,134 @@
+import Foundation
+import LoveseatModel
+import LoveseatStorage
+
+extension SaveCondition {
+    init(_ concurrencyControl: ConcurrencyControl, of document: Document) {
+        self = concurrencyControl == .lastWriteWins ? .lastWriteWins : .unchanged(since: document.revisionID)
+    }
+}
+
+extension Document {
+    /// A document that belongs to no collection, as filters and resolvers see it.
+    init(_ record: DocumentRecord) {
+        self.init(id: record.id, revisionID: record.revision, sequence: record.sequence, body: record.body)
+    }
+
+    init(_ record: DocumentRecord, in collection: Collection) {
+        self.init(record)
+        origin = collection.origin
+    }
+
+    mutating func apply(_ saved: (revision: RevisionID, sequence: UInt64), in collection: Collection) {
+        revisionID = saved.revision
+        sequence = saved.sequence
+        origin = collection.origin
+    }
+}
+
+extension Date {
+    /// From milliseconds since 1970.
+    init(expirationTime: Int64) { self.init(timeIntervalSince1970: Double(expirationTime) / 1_000) }
+
+    /// In milliseconds since 1970.
+    var expirationTime: Int64 { Int64(min(max(timeIntervalSince1970 * 1_000, 0), 1e15)) }
+}
+
+/// What one-document calls and transactions share.
+extension Collection {
+    /// Deletes a document; false if it was changed since it was read.
+    func delete(
+        _ document: Document,
+        _ concurrencyControl: ConcurrencyControl,
+        _ transaction: StoreWriteTransaction
+    ) throws -> Bool {
+        guard document.revisionID != nil, let record = try transaction.record(document.id, in: handle) else {
+            throw notFound(document.id)
+        }
+        // Deleted twice is deleted.
+        if record.isDeleted { return true }
+        return try transaction.save(
+            document.id,
+            in: handle,
+            body: .emptyObject,
+            isDeleted: true,
+            condition: SaveCondition(concurrencyControl, of: document)
+        ) != nil
+    }
+
+    /// What marks this collection's documents.
+    var origin: DocumentOrigin {
+        DocumentOrigin(database: database.instance, collection: handle.number)
+    }
+
+    func requireOwn(_ document: Document) throws(LoveseatError) {
+        guard document.origin == nil || document.origin == origin else {
+            throw LoveseatError(
+                .invalidParameter,
+                "document \"\(document.id)\" belongs to another collection or database: save a new document with its properties"
+            )
+        }
+    }
+
+    func notFound(_ id: String) -> LoveseatError {
+        LoveseatError(.notFound, "there is no document \"\(id)\" in collection \(fullName)")
+    }
+
+    static func check(_ id: String) throws(LoveseatError) {
+        guard DocumentID.isValid(id) else {
+            throw LoveseatError(
+                .badDocID,
+                "\"\(id)\" is no document ID: use 1 to 240 bytes, no _ in front, no control characters"
+            )
+        }
+    }
+
+    /// The canonical body of a document that may be saved here, which peers, `check` and `import` all accept.
+    func checkedBody(of document: Document) throws(LoveseatError) -> JSONText {
+        try Self.check(document.id)
+        try requireOwn(document)
+        let body = try Self.checkedJSON(of: document)
+        let limit = database.config.maximumDocumentBytes
+        guard body.bytes.count <= limit else {
+            throw LoveseatError(
+                .invalidParameter,
+                "document \"\(document.id)\" has \(body.bytes.count) bytes, at most \(limit) are allowed: keep large content in blobs"
+            )
+        }
+        let references = BlobReference.all(in: body)
+        if references.isEmpty { return body }
+        let files = try database.store.blobs
+        if let missing = references.first(where: { !files.contains($0.digest) }) {
+            throw LoveseatError(
+                .unexpectedError,
+                "document \"\(document.id)\" refers to blob \(missing.digest), which is not in database \"\(database.name)\": save the blob there first"
+            )
+        }
+        return body
+    }
+
+    /// The canonical body of a document, whatever collection it is for.
+    static func checkedJSON(of document: Document) throws(LoveseatError) -> JSONText {
+        let body: JSONText
+        do throws(JSONError) { body = try document.canonicalBody() } catch {
+            throw LoveseatError(
+                .encodingError,
+                "document \"\(document.id)\" has a value that JSON cannot hold: \(error.reason.rawValue)"
+            )
+        }
+        try checkNames(in: body, of: document.id)
+        return body
+    }
+
+    /// Top-level names that begin with `_` belong to the protocol, and vanish at every peer (replication.md §20).
+    private static func checkNames(in body: JSONText, of id: String) throws(LoveseatError) {
+        guard body.bytes.contains(word: "\"_") else { return }
+        for (key, _) in JSONElement(body).members
+        where key.utf8.first == UInt8(ascii: "_") && key != "_attachments" {
+            throw LoveseatError(
+                .invalidParameter,
+                "document \"\(id)\" has a property \"\(key)\": names that begin with _ belong to replication"
+            )
+        }
+    }
+}

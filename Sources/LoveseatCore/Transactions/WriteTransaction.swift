@@ -1,0 +1,157 @@
+public import Foundation
+public import LoveseatModel
+import LoveseatStorage
+
+/// Changes that are kept together or not at all, which ``Database/write(_:)-8w0u2`` gives to its closure.
+///
+/// It reads, as a ``ReadTransaction`` does, what it has changed. Its calls have the names, results and errors of those of
+/// ``Collection`` and ``Database`` that change one thing. A closure may catch their errors and go on, unless the disk failed:
+/// then the whole transaction fails with that error.
+public final class WriteTransaction: ReadTransaction {
+    private var edit: StoreWriteTransaction?
+    /// The earliest expiration that was set, in milliseconds since 1970.
+    private(set) var firstExpiration: Int64?
+
+    init(_ edit: StoreWriteTransaction, of database: Database, _ opened: OpenDatabase) {
+        self.edit = edit
+        super.init(edit, of: database, opened)
+    }
+
+    override func end() {
+        edit = nil
+        super.end()
+    }
+
+    // MARK: Documents
+
+    /// Saves a document, and brings its ``Document/revisionID`` and ``Document/sequence`` up to date.
+    ///
+    /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
+    /// - Throws: As ``Collection/save(_:concurrencyControl:)-(Document,_)`` does.
+    @discardableResult
+    public func save(
+        _ document: inout Document,
+        in collection: Collection,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool {
+        try require(collection)
+        let body = try collection.checkedBody(of: document)
+        let condition = SaveCondition(concurrencyControl, of: document)
+        let saved = try write {
+            try $0.save(
+                document.id,
+                in: collection.handle,
+                body: body,
+                isDeleted: false,
+                condition: condition
+            )
+        }
+        guard let saved else { return false }
+        document.apply(saved, in: collection)
+        return true
+    }
+
+    /// Saves a document that is not needed afterwards; see ``save(_:in:concurrencyControl:)-(inout_Document,_,_)``.
+    @discardableResult
+    public func save(
+        _ document: Document,
+        in collection: Collection,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool {
+        var document = document
+        return try save(&document, in: collection, concurrencyControl: concurrencyControl)
+    }
+
+    /// Saves a value as a document. Its ID names the document and is not part of the body.
+    ///
+    /// - Returns: false if `concurrencyControl` is `failOnConflict` and there is a document of this ID.
+    /// - Throws: `encodingError` if the value cannot be JSON, or is not an object.
+    @discardableResult
+    public func save<T: Encodable & Identifiable>(
+        _ value: T,
+        in collection: Collection,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool where T.ID == String {
+        var document = try Document(encoding: value)
+        return try save(&document, in: collection, concurrencyControl: concurrencyControl)
+    }
+
+    /// Deletes a document. A tombstone stays, which replicates.
+    ///
+    /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
+    /// - Throws: `notFound` if the document was never saved, or was purged; `invalidParameter` if it is another
+    ///   collection's.
+    @discardableResult
+    public func delete(
+        _ document: Document,
+        in collection: Collection,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool {
+        try require(collection)
+        try collection.requireOwn(document)
+        return try write { try collection.delete(document, concurrencyControl, $0) }
+    }
+
+    /// Removes a document without trace. Other databases keep it.
+    ///
+    /// - Throws: `notFound` if it is not there; `invalidParameter` if it is another collection's.
+    public func purge(_ document: Document, in collection: Collection) throws(LoveseatError) {
+        try require(collection)
+        try collection.requireOwn(document)
+        try purge(id: document.id, in: collection)
+    }
+
+    /// Removes a document, or a tombstone, without trace. Other databases keep it.
+    ///
+    /// - Throws: `notFound` if it is not there.
+    public func purge(id: String, in collection: Collection) throws(LoveseatError) {
+        try require(collection)
+        guard try write({ try $0.purge(id, in: collection.handle) }) else {
+            throw collection.notFound(id)
+        }
+    }
+
+    /// Sets when a document purges itself, to the millisecond; nil for never. Changes no revision.
+    ///
+    /// - Throws: `notFound` if there is no such document.
+    public func setDocumentExpiration(id: String, in collection: Collection, expiration: Date?)
+        throws(LoveseatError)
+    {
+        try require(collection)
+        let time = expiration.map(\.expirationTime)
+        guard try write({ try $0.setExpiration(id, in: collection.handle, at: time) }) else {
+            throw collection.notFound(id)
+        }
+        if let time { firstExpiration = min(firstExpiration ?? time, time) }
+    }
+
+    // MARK: Collections
+
+    /// Makes a collection, or returns the one that is there. If the transaction fails, the collection does not exist.
+    ///
+    /// - Throws: `invalidParameter` if a name breaks the rules; see ``Database/createCollection(name:scope:)``.
+    @discardableResult
+    public func createCollection(name: String, scope: String? = Database.defaultScopeName)
+        throws(LoveseatError) -> Collection
+    {
+        let name = try Database.checked(name, scope)
+        let handle = try write { try $0.createCollection(name) }
+        return Collection(database: database, handle: handle)
+    }
+
+    /// Deletes a collection with its documents; one that does not exist is deleted already.
+    ///
+    /// - Throws: `invalidParameter` for the default collection.
+    public func deleteCollection(name: String, scope: String? = Database.defaultScopeName)
+        throws(LoveseatError)
+    {
+        let name = try Database.checked(name, scope)
+        try Database.requireDeletable(name)
+        try write { try $0.deleteCollection(name) }
+    }
+
+    private func write<T>(_ body: (StoreWriteTransaction) throws -> T) throws(LoveseatError) -> T {
+        guard let edit else { throw Self.hasEnded }
+        return try DocumentStore.wrapping { try edit.step { try body(edit) } }
+    }
+}

@@ -1,0 +1,191 @@
+import GRDB
+package import LoveseatModel
+private import LoveseatPlatform
+
+/// How a store is opened, made and migrated.
+extension DocumentStore {
+    /// Opens a database folder, making it if it is not there.
+    ///
+    /// - Throws: ``LoveseatError``: `busy` if another process has it open, `unreadableDatabase` for a file of another
+    ///   kind, `databaseTooNew`, or an error of the disk.
+    package static func open(folder: String, options: Options = Options()) throws(LoveseatError)
+        -> DocumentStore
+    {
+        if options.isReadOnly { return try openForReading(folder: folder, options: options) }
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
+        let lock = try FolderLock(folder: folder)
+        return try wrapping {
+            let file = "\(folder)/db.sqlite"
+            try createPrivateFile(file)
+            let changes = ChangeHub()
+            var transactions = configuration(options, cacheKilobytes: 32 << 10)
+            transactions.targetQueue = markedQueue(changes)
+            let pool = try DatabasePool(path: file, configuration: transactions)
+            try prepare(pool, options: options)
+            var readOnly = configuration(options, cacheKilobytes: 4 << 10)
+            readOnly.readonly = true
+            let rows = try DatabaseQueue(path: file, configuration: readOnly)
+            let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
+            var options = options
+            try rememberAncestorBodies(&options, pool)
+            return try DocumentStore(
+                writer: pool,
+                snapshots: pool,
+                rows: rows,
+                lock: lock,
+                blobs: blobs,
+                changes: changes,
+                options: options
+            )
+        }
+    }
+
+    /// Writes down that ancestors keep their bodies, or finds that an earlier opener wanted it.
+    private static func rememberAncestorBodies(_ options: inout Options, _ writer: any DatabaseWriter) throws
+    {
+        let key = "ancestor_bodies"
+        let before =
+            try writer.unsafeRead {
+                try Int.fetchOne($0, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
+            } ?? 0
+        if options.remembersAncestorBodies {
+            options.ancestorBodiesKept = max(options.ancestorBodiesKept, before)
+        }
+        let now = options.ancestorBodiesKept
+        guard now != before else { return }
+        try writer.writeWithoutTransaction {
+            try $0.execute(
+                sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
+                arguments: [key, now]
+            )
+        }
+    }
+
+    /// Makes an empty file that only its owner can read, if there is none. SQLite gives its other files the same mode.
+    static func createPrivateFile(_ path: String) throws(LoveseatError) {
+        // The names of these functions are also those of methods here.
+        let descriptor = LoveseatPlatform.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw BlobFiles.failure("open", path) }
+        _ = LoveseatPlatform.close(descriptor)
+    }
+
+    /// Opens a database folder without writing anything to it. SQLite keeps readers and the writing process apart.
+    private static func openForReading(folder: String, options: Options) throws(LoveseatError)
+        -> DocumentStore
+    {
+        try wrapping {
+            let changes = ChangeHub()
+            var readOnly = configuration(options, cacheKilobytes: 8 << 10)
+            readOnly.readonly = true
+            let rows = try DatabaseQueue(path: "\(folder)/db.sqlite", configuration: readOnly)
+            readOnly.targetQueue = markedQueue(changes)
+            let snapshots = try DatabaseQueue(path: "\(folder)/db.sqlite", configuration: readOnly)
+            _ = try rows.read { try checkFormat($0) }
+            let blobs = BlobFiles(readingFrom: "\(folder)/blobs")
+            return try DocumentStore(
+                writer: snapshots,
+                snapshots: snapshots,
+                rows: rows,
+                lock: nil,
+                blobs: blobs,
+                changes: changes,
+                options: options
+            )
+        }
+    }
+
+    /// A store that lives in memory, for simulations; its blobs are files in a folder of the caller's.
+    package static func inMemory(
+        blobFolder: String,
+        options: Options = Options()
+    ) throws(LoveseatError) -> DocumentStore {
+        try wrapping {
+            let changes = ChangeHub()
+            var transactions = configuration(options, cacheKilobytes: 2 << 10)
+            transactions.targetQueue = markedQueue(changes)
+            let queue = try DatabaseQueue(configuration: transactions)
+            try prepare(queue, options: options)
+            let blobs = try BlobFiles(folder: blobFolder, syncs: false)
+            return try DocumentStore(
+                writer: queue,
+                snapshots: queue,
+                rows: queue,
+                lock: nil,
+                blobs: blobs,
+                changes: changes,
+                options: options
+            )
+        }
+    }
+
+    private static func configuration(_ options: Options, cacheKilobytes: Int) -> Configuration {
+        var configuration = Configuration()
+        configuration.label = "Loveseat"
+        configuration.busyMode = .timeout(options.busyTimeout / .seconds(1))
+        configuration.maximumReaderCount = readers
+        configuration.prepareDatabase { db in
+            try db.execute(sql: "PRAGMA cache_size = -\(cacheKilobytes)")
+            if !db.configuration.readonly {
+                try db.execute(sql: "PRAGMA synchronous = \(options.fullSync ? "FULL" : "NORMAL")")
+                try db.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
+            }
+        }
+        return configuration
+    }
+
+    /// Refuses what is no database of ours, or one of a newer format; returns the format, 0 for an empty file.
+    private static func checkFormat(_ db: Database) throws -> Int32 {
+        let application = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+        let version = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") ?? 0
+        guard application == Schema.applicationID || (application == 0 && tables == 0) else {
+            throw LoveseatError(.unreadableDatabase, "db.sqlite is an SQLite file of another program")
+        }
+        guard version <= Schema.version else {
+            throw LoveseatError(
+                .databaseTooNew,
+                "the database has format \(version), this program knows \(Schema.version): update it"
+            )
+        }
+        return version
+    }
+
+    private static func prepare(_ writer: any DatabaseWriter, options: Options) throws {
+        try writer.writeWithoutTransaction { db in
+            let version = try checkFormat(db)
+            guard version == 0 else { return try migrate(db, from: version) }
+            let uuid = { BlobDigest(sha1: options.newUUID() + [0, 0, 0, 0]).hexadecimalText.prefix(32) }
+            try db.inTransaction {
+                try db.execute(sql: Schema.shared)
+                try db.execute(
+                    sql: "INSERT INTO info (key, value) VALUES ('private_uuid', ?), ('public_uuid', ?)",
+                    arguments: [String(uuid()), String(uuid())]
+                )
+                let first = CollectionHandle(
+                    number: 1,
+                    name: .default,
+                    table: CollectionName.default.fullName
+                )
+                try db.execute(sql: Schema.collection(first.table))
+                try db.execute(
+                    sql: "INSERT INTO collections (number, scope, name, table_name) VALUES (1, ?, ?, ?)",
+                    arguments: [first.name.scope, first.name.name, first.table]
+                )
+                try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+                try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
+                return .commit
+            }
+        }
+    }
+
+    /// Brings an older format up to date, all or nothing.
+    private static func migrate(_ db: Database, from version: Int32) throws {
+        guard version < Schema.version else { return }
+        try db.inTransaction {
+            if version < 2 { try db.execute(sql: Schema.grants) }
+            if version < 3 { try db.execute(sql: Schema.marks) }
+            try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
+            return .commit
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import GRDB
+
+/// Sequences are reserved before they are given, so that none is given twice, not even after a power loss took the commits that
+/// used some of them: peers have heard of those (docs/decisions/0006).
+///
+/// What is reserved is one number for all collections, in the table `info`. It reaches the disk before any sequence beyond the
+/// last one reserved is used. A database that was not closed begins behind it.
+enum SequenceReserve {
+    /// How many sequences are reserved at a time.
+    static let block: UInt64 = 1 << 24
+    /// A transaction finds at least so many left.
+    private static let margin: UInt64 = 1 << 20
+
+    private static let key = "reserved_sequence"
+
+    /// What was reserved by an opener that did not close the database; 0 for none.
+    static func left(_ db: Database) throws -> UInt64 {
+        let value = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
+        return UInt64(clamping: value ?? 0)
+    }
+
+    /// Reserves more sequences, if there are few left. Call outside of transactions.
+    ///
+    /// `syncsFully`: whether every commit reaches the disk anyway.
+    static func extend(_ catalog: inout DocumentStore.Catalog, in db: Database, syncsFully: Bool) throws {
+        let highest = max(catalog.highestSequence, catalog.firstFree)
+        guard highest + margin > catalog.reserved else { return }
+        let (limit, overflows) = highest.addingReportingOverflow(block)
+        guard !overflows else { return }
+        if !syncsFully { try db.execute(sql: "PRAGMA synchronous = FULL") }
+        defer { if !syncsFully { try? db.execute(sql: "PRAGMA synchronous = NORMAL") } }
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
+            arguments: [key, Int64(clamping: limit)]
+        )
+        catalog.reserved = limit
+    }
+
+    /// Everything is written: the next opener goes on where this one ended.
+    static func release(_ db: Database) throws {
+        try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [key])
+    }
+}

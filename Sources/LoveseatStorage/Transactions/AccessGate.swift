@@ -1,0 +1,192 @@
+private import Dispatch
+import LoveseatModel
+private import Synchronization
+
+/// Admits a limited number of transactions at a time, first come, first served.
+///
+/// Threads and tasks wait in the same queue. A waiting task blocks no thread.
+final class AccessGate: Sendable {
+    private enum Outcome { case admitted, timedOut, cancelled }
+
+    private struct Waiter {
+        /// When a waiting task is turned away. Nil for threads, which look after their deadlines themselves.
+        let deadline: ContinuousClock.Instant?
+        let resume: @Sendable (Outcome) -> Void
+    }
+
+    private struct State {
+        var freePlaces: Int
+        var lastTicket: UInt64 = 0
+        var waiters: [UInt64: Waiter] = [:]
+        /// The tickets of the waiters in the order in which they came, and of some that have left.
+        var order: [UInt64] = []
+        var first = 0
+        /// When the timer fires that is set.
+        var alarm: ContinuousClock.Instant?
+
+        mutating func newTicket() -> UInt64 {
+            lastTicket += 1
+            return lastTicket
+        }
+
+        mutating func takePlace() -> Bool {
+            guard freePlaces > 0 else { return false }
+            freePlaces -= 1
+            return true
+        }
+
+        mutating func append(_ waiter: Waiter, ticket: UInt64) {
+            waiters[ticket] = waiter
+            order.append(ticket)
+        }
+
+        mutating func popFirst() -> Waiter? {
+            while first < order.count {
+                let waiter = waiters.removeValue(forKey: order[first])
+                first += 1
+                if let waiter { return waiter }
+            }
+            if first > 0 {
+                order.removeAll(keepingCapacity: true)
+                first = 0
+            }
+            return nil
+        }
+    }
+
+    private let state: Mutex<State>
+
+    init(places: Int) { state = Mutex(State(freePlaces: places)) }
+
+    /// Takes a place if there is one. ``leave()`` must follow.
+    func tryEnter() -> Bool { state.withLock { $0.takePlace() } }
+
+    /// Takes a place, blocking the thread until there is one. ``leave()`` must follow.
+    ///
+    /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
+    /// - Returns: What is left of the timeout.
+    /// - Throws: `busy` if there was no place in time.
+    func enter(within timeout: Duration?) throws(LoveseatError) -> Duration? {
+        if tryEnter() { return timeout }
+        let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
+        let admission = DispatchSemaphore(value: 0)
+        let ticket: UInt64? = state.withLock { state in
+            if state.takePlace() { return nil }
+            let ticket = state.newTicket()
+            state.append(Waiter(deadline: nil) { _ in admission.signal() }, ticket: ticket)
+            return ticket
+        }
+        guard let ticket else { return timeout }
+        guard let timeout, let deadline else {
+            admission.wait()
+            return nil
+        }
+        if admission.wait(timeout: .now() + timeout.dispatchInterval) == .timedOut,
+            state.withLock({ $0.waiters.removeValue(forKey: ticket) }) != nil
+        {
+            throw Self.busy
+        }
+        return max(.zero, ContinuousClock.now.duration(to: deadline))
+    }
+
+    /// Takes a place, suspending the task until there is one. ``leave()`` must follow.
+    ///
+    /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
+    /// - Returns: What is left of the timeout.
+    /// - Throws: `busy` if there was no place in time, `CancellationError` if the task is cancelled before it has one.
+    func enter(within timeout: Duration?) async throws -> Duration? {
+        try Task.checkCancellation()
+        if tryEnter() { return timeout }
+        let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
+        let ticket = state.withLock { $0.newTicket() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                wait(ticket, until: deadline, continuation)
+            }
+        } onCancel: {
+            remove(ticket)?.resume(.cancelled)
+        }
+        return deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+    }
+
+    private func wait(
+        _ ticket: UInt64,
+        until deadline: ContinuousClock.Instant?,
+        _ continuation: CheckedContinuation<Void, any Error>
+    ) {
+        let waiter = Waiter(deadline: deadline) { outcome in
+            switch outcome {
+            case .admitted: continuation.resume()
+            case .timedOut: continuation.resume(throwing: Self.busy)
+            case .cancelled: continuation.resume(throwing: CancellationError())
+            }
+        }
+        let hasPlace = state.withLock { state in
+            if state.takePlace() { return true }
+            state.append(waiter, ticket: ticket)
+            return false
+        }
+        if hasPlace { return continuation.resume() }
+        // A task that was cancelled before it stood in the queue was not found there.
+        if Task.isCancelled { remove(ticket)?.resume(.cancelled) }
+        if let deadline { setAlarm(deadline) }
+    }
+
+    private func remove(_ ticket: UInt64) -> Waiter? {
+        state.withLock { $0.waiters.removeValue(forKey: ticket) }
+    }
+
+    /// Gives the place to the one who has waited longest.
+    func leave() {
+        let next = state.withLock { state in
+            let next = state.popFirst()
+            if next == nil { state.freePlaces += 1 }
+            return next
+        }
+        next?.resume(.admitted)
+    }
+
+    // MARK: Deadlines of tasks
+
+    /// Sets a timer unless one is set that fires earlier.
+    private func setAlarm(_ deadline: ContinuousClock.Instant) {
+        let isEarliest = state.withLock { state in
+            if let alarm = state.alarm, alarm <= deadline { return false }
+            state.alarm = deadline
+            return true
+        }
+        guard isEarliest else { return }
+        let delay = ContinuousClock.now.duration(to: deadline)
+        DispatchQueue.global().asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
+            self?.turnAwayLate()
+        }
+    }
+
+    private func turnAwayLate() {
+        let now = ContinuousClock.now
+        let (late, next) = state.withLock { state in
+            let late = state.waiters.filter { $0.value.deadline.map { $0 <= now } ?? false }
+            for ticket in late.keys { state.waiters[ticket] = nil }
+            state.alarm = nil
+            return (late.values, state.waiters.values.compactMap(\.deadline).min())
+        }
+        for waiter in late { waiter.resume(.timedOut) }
+        if let next { setAlarm(next) }
+    }
+
+    private static var busy: LoveseatError {
+        LoveseatError(
+            .busy,
+            "other transactions kept the database busy until the deadline: try again, or keep transactions short"
+        )
+    }
+}
+
+extension Duration {
+    /// The time for Dispatch, up to a century.
+    fileprivate var dispatchInterval: DispatchTimeInterval {
+        let limit = Duration.seconds(3_000_000_000)
+        let (seconds, attoseconds) = max(.zero, min(self, limit)).components
+        return .nanoseconds(Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))
+    }
+}

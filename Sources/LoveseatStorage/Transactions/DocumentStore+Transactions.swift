@@ -1,0 +1,229 @@
+import Dispatch
+import GRDB
+private import GRDBSQLite
+package import LoveseatModel
+private import Synchronization
+
+/// Transactions are passed to the closures that use them, and are not found by thread (docs/decisions/0007).
+///
+/// Callers wait for their transaction at an ``AccessGate``, and never in GRDB, whose queues have no deadlines. Calls from
+/// inside a transaction's closure are recognised by the dispatch queue that GRDB runs it on, only to refuse them.
+extension DocumentStore {
+    // MARK: Writing
+
+    /// Runs a closure in a transaction that commits when it returns and leaves no trace when it throws.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long to wait for other transactions of this process. Nil waits as long as they take, and is for our own
+    ///     work.
+    ///   - body: Gets the transaction.
+    /// - Returns: What the closure returns.
+    /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
+    package func write<T>(within timeout: Duration? = nil, _ body: (StoreWriteTransaction) throws -> T) throws
+        -> T
+    {
+        try requireNoTransaction()
+        let timeLeft = try writeGate.enter(within: timeout)
+        defer { writeGate.leave() }
+        return try performWrite(timeLeft, body)
+    }
+
+    /// Runs a closure in a write transaction on one of the store's own threads, for tasks.
+    ///
+    /// - Throws: As ``write(within:_:)`` does, and `CancellationError` if the task is cancelled before the closure runs.
+    package func writeFromTask<T: Sendable>(
+        within timeout: Duration?,
+        _ body: @Sendable (StoreWriteTransaction) throws -> T
+    ) async throws -> T {
+        @Sendable func perform(_ timeLeft: Duration?) async throws -> T {
+            try await writeLane.run {
+                defer { self.writeGate.leave() }
+                try Task.checkCancellation()
+                return try self.performWrite(timeLeft, body)
+            }
+        }
+        if writeGate.tryEnter() { return try await perform(timeout) }
+        return try await waitingRoom.wait(at: writeGate, within: timeout, then: perform)
+    }
+
+    private func performWrite<T>(_ timeLeft: Duration?, _ body: (StoreWriteTransaction) throws -> T) throws
+        -> T
+    {
+        guard !options.isReadOnly else {
+            throw LoveseatError(
+                .notWriteable,
+                "the database is open for reading only: open it without readOnly"
+            )
+        }
+        return try onWriter { db in
+            // Another process may hold the file for as long as is left.
+            sqlite3_busy_timeout(db.sqliteConnection, (timeLeft ?? options.busyTimeout).milliseconds)
+            var catalog = catalog.withLock { $0 }
+            try SequenceReserve.extend(&catalog, in: db, syncsFully: isFullSync)
+            let transaction = StoreWriteTransaction(
+                database: db,
+                blobs: blobs,
+                catalog: catalog,
+                options: options,
+                ancestorBodiesKept: ancestorBodiesKept.load(ordering: .relaxed),
+                keepsDeletedBodies: keepsDeletedBodies.load(ordering: .relaxed)
+            )
+            try RawStatement("BEGIN IMMEDIATE", in: db).run()
+            do {
+                let result = try body(transaction)
+                try transaction.finish()
+                try RawStatement("COMMIT", in: db).run()
+                self.catalog.withLock { $0 = transaction.catalog }
+                changes.publish(transaction.commits)
+                return result
+            } catch {
+                if db.isInsideTransaction { _ = try? RawStatement("ROLLBACK", in: db).run() }
+                self.catalog.withLock { $0.reserved = catalog.reserved }
+                throw error
+            }
+        }
+    }
+
+    /// Runs SQL that no transaction may surround, on the writer.
+    ///
+    /// - Throws: `transactionNotClosed` inside a transaction's closure.
+    func maintain<T>(_ body: (Database) throws -> T) throws -> T {
+        try requireNoTransaction()
+        _ = try writeGate.enter(within: nil)
+        defer { writeGate.leave() }
+        return try onWriter { db in
+            let result = try body(db)
+            let version = try CollectionTable.schemaVersion(db)
+            catalog.withLock { $0.schemaVersion = version }
+            return result
+        }
+    }
+
+    /// The gate lets one in at a time, so that GRDB's queue is never waited for, and never entered twice.
+    private func onWriter<T>(_ body: (Database) throws -> T) throws -> T {
+        try writer.writeWithoutTransaction { db in
+            try requireOutside(db)
+            transactionsOpen.add(1, ordering: .relaxed)
+            defer { transactionsOpen.subtract(1, ordering: .relaxed) }
+            return try body(db)
+        }
+    }
+
+    // MARK: Reading
+
+    /// Runs a closure on a snapshot of the database, with the collections that it holds.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long to wait for other reads of this process. Nil waits as long as they take, and is for our own work.
+    ///   - body: Gets the snapshot.
+    /// - Returns: What the closure returns.
+    /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
+    package func read<T>(within timeout: Duration? = nil, _ body: (StoreReadTransaction) throws -> T) throws
+        -> T
+    {
+        try requireNoTransaction()
+        _ = try readGate.enter(within: timeout)
+        defer { readGate.leave() }
+        return try performRead(body)
+    }
+
+    /// Runs a closure on a snapshot, on one of the store's own threads, for tasks.
+    ///
+    /// - Throws: As ``read(within:_:)`` does, and `CancellationError` if the task is cancelled before the closure runs.
+    package func readFromTask<T: Sendable>(
+        within timeout: Duration?,
+        _ body: @Sendable (StoreReadTransaction) throws -> T
+    ) async throws -> T {
+        @Sendable func perform() async throws -> T {
+            // There is a lane for each place behind the gate.
+            let lane = readLanes.withLock { $0.popLast() } ?? TransactionLane(label: "loveseat.read")
+            return try await lane.run {
+                defer {
+                    self.readLanes.withLock { $0.append(lane) }
+                    self.readGate.leave()
+                }
+                try Task.checkCancellation()
+                return try self.performRead(body)
+            }
+        }
+        if readGate.tryEnter() { return try await perform() }
+        return try await waitingRoom.wait(at: readGate, within: timeout) { _ in try await perform() }
+    }
+
+    private func performRead<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
+        try snapshots.unsafeReentrantRead { db in
+            try requireOutside(db)
+            transactionsOpen.add(1, ordering: .relaxed)
+            defer { transactionsOpen.subtract(1, ordering: .relaxed) }
+            try RawStatement("BEGIN DEFERRED", in: db).run()
+            // Nothing was written, so that there is nothing to keep.
+            defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
+            return try body(StoreReadTransaction(database: db, catalog: try catalogSeen(by: db)))
+        }
+    }
+
+    /// The collections that a snapshot holds. The first statement of a transaction, which this is, makes its snapshot.
+    private func catalogSeen(by db: Database) throws -> Catalog {
+        let version = try CollectionTable.schemaVersion(db)
+        let latest = catalog.withLock { $0 }
+        if latest.schemaVersion == version { return latest }
+        // A collection was made or deleted between the snapshot and now, or by the process that writes.
+        let loaded = try CollectionTable.load(db)
+        if lock == nil { catalog.withLock { $0 = loaded } }
+        return loaded
+    }
+
+    /// Reads a few rows, each as of now, on the kept connection, which a read transaction would cost more than the row.
+    ///
+    /// The app's code never runs in the closure.
+    package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
+        try rows.unsafeReentrantRead {
+            try body(StoreReadTransaction(database: $0, catalog: catalog.withLock { $0 }))
+        }
+    }
+
+    // MARK: Refusing to nest
+
+    /// Whether the caller is inside a transaction's closure, on its thread.
+    package var isInTransaction: Bool {
+        // Queues are looked up only while there are transactions, so that reading a row costs an atomic load.
+        transactionsOpen.load(ordering: .relaxed) > 0
+            && DispatchQueue.getSpecific(key: Self.queueKey) == ObjectIdentifier(changes)
+    }
+
+    /// Throws `transactionNotClosed` inside a transaction's closure, where the caller would wait for itself.
+    package func requireNoTransaction() throws(LoveseatError) {
+        if isInTransaction { throw Self.isNested }
+    }
+
+    /// Finds the nestings that ``isInTransaction`` does not: through another database, or in memory.
+    private func requireOutside(_ db: Database) throws {
+        guard let connection = db.sqliteConnection else {
+            throw LoveseatError(.notOpen, "the database is closed")
+        }
+        if sqlite3_get_autocommit(connection) == 0 { throw Self.isNested }
+    }
+
+    private static var isNested: LoveseatError {
+        LoveseatError(
+            .transactionNotClosed,
+            "this thread is inside a transaction of the database: use that transaction, or do this when it has ended"
+        )
+    }
+
+    static let queueKey = DispatchSpecificKey<ObjectIdentifier>()
+
+    /// The queue on which GRDB runs transactions, by which their closures are recognised.
+    static func markedQueue(_ changes: ChangeHub) -> DispatchQueue {
+        let queue = DispatchQueue(label: "loveseat.transactions", attributes: .concurrent)
+        queue.setSpecific(key: queueKey, value: ObjectIdentifier(changes))
+        return queue
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int32 {
+        let (seconds, attoseconds) = max(.zero, min(self, .seconds(2_000_000))).components
+        return Int32(seconds) * 1_000 + Int32(attoseconds / 1_000_000_000_000_000)
+    }
+}
