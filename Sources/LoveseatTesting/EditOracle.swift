@@ -143,9 +143,16 @@ final class ObservedReplica: ReplicaStore {
     private let inner: any ReplicaStore
     private let owner: SimulatedPeer
     private let oracle: EditOracle
+    private let inspect: ((String, RevisionTree) -> Void)?
 
-    init(_ inner: any ReplicaStore, owner: SimulatedPeer, oracle: EditOracle) {
-        (self.inner, self.owner, self.oracle) = (inner, owner, oracle)
+    /// `inspect`: is shown every document that changed.
+    init(
+        _ inner: any ReplicaStore,
+        owner: SimulatedPeer,
+        oracle: EditOracle,
+        inspect: ((String, RevisionTree) -> Void)? = nil
+    ) {
+        (self.inner, self.owner, self.oracle, self.inspect) = (inner, owner, oracle, inspect)
     }
 
     func perform(_ request: StoreRequest) -> StoreAnswer {
@@ -156,6 +163,10 @@ final class ObservedReplica: ReplicaStore {
         case (.hear(let collection, let id, _, _, _), _), (.adoptCopy(let collection, let id, _, _), _):
             note([id], collection)
         case (.meet(let collection, let change, _), _): note([change.documentID], collection)
+        case (.removeAccess(let collection, let removals), .accessRemoved(let verdicts)):
+            for (removal, verdict) in zip(removals, verdicts) where verdict == .removed {
+                oracle.purged(owner.index, "\(collection)/\(removal.documentID)")
+            }
         case (.readRevisions(let collection, let requests), .revisions(let found)):
             for (request, outgoing) in zip(requests, found) {
                 guard case .found(let content) = outgoing, let copy = content.copy,
@@ -178,6 +189,7 @@ final class ObservedReplica: ReplicaStore {
         for id in ids {
             guard let tree = owner.tree(id, in: collection) else { continue }
             oracle.note(owner.index, "\(collection)/\(id)", tree)
+            inspect?(id, tree)
         }
     }
 }
