@@ -39,7 +39,10 @@ final class EditOracle {
     func note(_ peer: Int, _ key: String, _ tree: RevisionTree) {
         var history = histories[key] ?? History()
         var known = history.known[peer] ?? []
-        for id in tree.nodes.keys { known.formUnion(history.restsOn[id] ?? []) }
+        // What came without its content cannot be passed on.
+        for id in tree.nodes.keys where !tree.awaitsBody(of: id) {
+            known.formUnion(history.restsOn[id] ?? [])
+        }
         history.known[peer] = known
         if let current = tree.current?.id, history.restsOn[current] == nil {
             history.restsOn[current] = known
@@ -55,8 +58,9 @@ final class EditOracle {
         let origin = base.map { history.origins[$0] ?? tree.line($0).last ?? $0 } ?? revision.id
         let number = history.edits.count
         history.origins[revision.id] = origin
+        let superseded = tree.nodes.keys.reduce(into: known) { $0.formUnion(history.restsOn[$1] ?? []) }
         history.edits.append(
-            Edit(isDeleted: revision.isDeleted, body: body, origin: origin, superseded: known)
+            Edit(isDeleted: revision.isDeleted, body: body, origin: origin, superseded: superseded)
         )
         history.known[peer] = known.union([number])
         history.restsOn[revision.id, default: []].formUnion(known.union([number]))
