@@ -80,6 +80,11 @@ extension SimulationRun {
     }
 
     private func scheduleAddresses() {
+        // Under a new address a host cannot take back what it gave under the old one: a peer that was never known to have a
+        // document does not take it away.
+        let edges = edges.filter { edge in
+            !guests.contains { $0.isRestricted && $0.peer.index == edge.source }
+        }
         for number in 0..<worldDice.int(1...6) {
             let edge = worldDice.pick(edges)
             let others = edges.filter { $0.source == edge.source && $0 != edge }
