@@ -67,19 +67,31 @@ struct ConflictStoryTests {
     }
 
     /// A pull into an empty collection leaves deletions out. The resolver decides only over what a pull brings.
-    @Test
-    func
-        `a deletion from before the first pull reaches a peer with a resolver that got the document elsewhere`()
-        async throws
-    {
-        try save(0, "old")
-        try await sync(1, 0, .pull)
-        try delete(0)
-        try await sync(2, 0)
-        try await sync(2, 1, .pull)
-        #expect(try texts() == [nil, "old", "old", nil])
-        try await sync(2, 0, resolver: ConflictResolver.custom { $0.localDocument })
-        #expect(try texts() == [nil, "old", nil, nil])
+    @Test func `a deletion from before the first pull reaches a peer with a resolver`() async throws {
+        let collections = try databases.prefix(3).map { try $0.createCollection(name: "notes") }
+        func sync(_ passive: Int, from active: Int, _ type: ReplicatorType = .pull, resolves: Bool = false)
+            async throws
+        {
+            var entry = CollectionConfiguration(collection: collections[active])
+            if resolves { entry.conflictResolver = ConflictResolver.custom { $0.localDocument } }
+            var configuration = ReplicatorConfiguration(
+                collections: [entry],
+                target: DatabaseEndpoint(database: databases[passive])
+            )
+            configuration.replicatorType = type
+            let replicator = Replicator(configuration)
+            replicator.start()
+            #expect(await replicator.waitUntilStopped().error == nil)
+        }
+        var document = Document(id: "x")
+        try collections[0].save(&document)
+        try await sync(0, from: 1)
+        try collections[0].delete(document)
+        try await sync(0, from: 2)
+        try await sync(1, from: 2)
+        #expect(try collections[2].document(id: "x") != nil)
+        try await sync(0, from: 2, .pushAndPull, resolves: true)
+        #expect(try collections[2].document(id: "x") == nil)
     }
 
     @Test(arguments: [true, false])
