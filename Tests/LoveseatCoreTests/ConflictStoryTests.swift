@@ -87,7 +87,7 @@ struct ConflictStoryTests {
         try collections[0].save(&document)
         try await sync(0, from: 1)
         try collections[0].delete(document)
-        try await sync(0, from: 2)
+        try await sync(0, from: 2, .pushAndPull)
         try await sync(1, from: 2)
         #expect(try collections[2].document(id: "x") != nil)
         try await sync(0, from: 2, .pushAndPull, resolves: true)

@@ -90,10 +90,9 @@ struct AccessPolicyTests {
                 try collection.save(&document)
             }
         }
-        /// The listener's database pulls from another one, and prefers its own version.
-        func pull(from database: Database) async throws {
+        func pull(from database: Database, prefersOwn: Bool) async throws {
             var entry = CollectionConfiguration(collection: try far.defaultCollection())
-            entry.conflictResolver = ConflictResolver.custom { $0.localDocument }
+            if prefersOwn { entry.conflictResolver = ConflictResolver.custom { $0.localDocument } }
             var configuration = ReplicatorConfiguration(
                 collections: [entry],
                 target: DatabaseEndpoint(database: database)
@@ -106,9 +105,10 @@ struct AccessPolicyTests {
         let others = try scratch.database("others")
         try save(others, "ana", ["hidden from bob"])
         try save(near, "bob", ["a", "b", "c"])
-        try save(far, "bob", ["preferred"])
-        try await pull(from: others)
-        try await pull(from: near)
+        // The longer line wins by itself, and the other one stays open.
+        try save(far, "bob", ["first", "preferred"])
+        try await pull(from: others, prefersOwn: false)
+        try await pull(from: near, prefersOwn: true)
         let listener = try await serve()
         for _ in 0..<2 {
             let replicator = try replicator(listener)
