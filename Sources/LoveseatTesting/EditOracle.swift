@@ -39,7 +39,10 @@ final class EditOracle {
     func note(_ peer: Int, _ key: String, _ tree: RevisionTree) {
         var history = histories[key] ?? History()
         var known = history.known[peer] ?? []
-        for id in tree.nodes.keys { known.formUnion(history.restsOn[id] ?? []) }
+        // What came without its content cannot be passed on.
+        for id in tree.nodes.keys where !tree.awaitsBody(of: id) {
+            known.formUnion(history.restsOn[id] ?? [])
+        }
         history.known[peer] = known
         if let current = tree.current?.id, history.restsOn[current] == nil {
             history.restsOn[current] = known
@@ -55,8 +58,9 @@ final class EditOracle {
         let origin = base.map { history.origins[$0] ?? tree.line($0).last ?? $0 } ?? revision.id
         let number = history.edits.count
         history.origins[revision.id] = origin
+        let superseded = tree.nodes.keys.reduce(into: known) { $0.formUnion(history.restsOn[$1] ?? []) }
         history.edits.append(
-            Edit(isDeleted: revision.isDeleted, body: body, origin: origin, superseded: known)
+            Edit(isDeleted: revision.isDeleted, body: body, origin: origin, superseded: superseded)
         )
         history.known[peer] = known.union([number])
         history.restsOn[revision.id, default: []].formUnion(known.union([number]))
@@ -96,22 +100,14 @@ final class EditOracle {
     func knowledge(of peer: Int) -> Knowledge { histories.compactMapValues { $0.known[peer] } }
 
     /// A peer went back to what it knew before. What nobody else had heard of is lost, and nobody promised otherwise.
-    ///
-    /// `isHeld`: whether some peer has the body of an edit. That of a candidate with blobs goes nowhere before it is current.
-    func forgot(_ peer: Int, allBut left: Knowledge, isHeld: (_ key: String, JSONText) -> Bool) {
+    func forgot(_ peer: Int, allBut left: Knowledge) {
         for key in histories.keys {
             guard var history = histories[key] else { continue }
             let before = history.known[peer] ?? []
             history.known[peer] = left[key]
             let known = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
-            for number in before {
-                let edit = history.edits[number]
-                let isLost = !known.contains(number) || !edit.isDeleted && !isHeld(key, edit.body)
-                if isLost { history.edits[number].isGone = true }
-            }
-            for number in left[key] ?? [] where isHeld(key, history.edits[number].body) {
-                history.edits[number].isGone = false
-            }
+            for number in before.subtracting(known) { history.edits[number].isGone = true }
+            for number in left[key] ?? [] { history.edits[number].isGone = false }
             histories[key] = history
         }
     }
@@ -151,9 +147,16 @@ final class ObservedReplica: ReplicaStore {
     private let inner: any ReplicaStore
     private let owner: SimulatedPeer
     private let oracle: EditOracle
+    private let inspect: ((String, RevisionTree) -> Void)?
 
-    init(_ inner: any ReplicaStore, owner: SimulatedPeer, oracle: EditOracle) {
-        (self.inner, self.owner, self.oracle) = (inner, owner, oracle)
+    /// `inspect`: is shown every document that changed.
+    init(
+        _ inner: any ReplicaStore,
+        owner: SimulatedPeer,
+        oracle: EditOracle,
+        inspect: ((String, RevisionTree) -> Void)? = nil
+    ) {
+        (self.inner, self.owner, self.oracle, self.inspect) = (inner, owner, oracle, inspect)
     }
 
     func perform(_ request: StoreRequest) -> StoreAnswer {
@@ -164,6 +167,10 @@ final class ObservedReplica: ReplicaStore {
         case (.hear(let collection, let id, _, _, _), _), (.adoptCopy(let collection, let id, _, _), _):
             note([id], collection)
         case (.meet(let collection, let change, _), _): note([change.documentID], collection)
+        case (.removeAccess(let collection, let removals), .accessRemoved(let verdicts)):
+            for (removal, verdict) in zip(removals, verdicts) where verdict == .removed {
+                oracle.purged(owner.index, "\(collection)/\(removal.documentID)")
+            }
         case (.readRevisions(let collection, let requests), .revisions(let found)):
             for (request, outgoing) in zip(requests, found) {
                 guard case .found(let content) = outgoing, let copy = content.copy,
@@ -186,6 +193,7 @@ final class ObservedReplica: ReplicaStore {
         for id in ids {
             guard let tree = owner.tree(id, in: collection) else { continue }
             oracle.note(owner.index, "\(collection)/\(id)", tree)
+            inspect?(id, tree)
         }
     }
 }

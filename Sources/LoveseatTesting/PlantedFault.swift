@@ -62,6 +62,27 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case recogniseNothing
     /// A copy is written down only after the hub's answer, which may be lost.
     case writeDownAfterwards
+    /// The sequences of a collection that is made anew begin at 1.
+    case restartSequences
+    /// A loosened filter goes on from the checkpoint of the narrow one.
+    case forgetFilterVersion
+    /// The peer's copy of the checkpoint is not compared with ours.
+    case trustOwnCheckpoint
+    /// The access policy is not asked.
+    case ignorePolicy
+    /// A peer is not told of what it may not have any more.
+    case forgetRevocations
+
+    /// Where the mistake can show at all; nil for everywhere.
+    var world: SimulatedWorld? {
+        switch self {
+        case .restartSequences: .collections
+        case .forgetFilterVersion: .filters
+        case .trustOwnCheckpoint: .addresses
+        case .ignorePolicy, .forgetRevocations: .access
+        default: nil
+        }
+    }
 
     /// The part of the rule for conflicts that is left out (docs/decisions/0001).
     var omissions: RevisionTree.Omissions {
@@ -193,6 +214,12 @@ final class FaultyReplica: ReplicaStore {
             _ = inner.perform(.cancelBlob(handle))
             return .done
         case (.claimToHaveBlob, .holdBlobs): return .missingBlobs([])
+        case (.forgetRevocations, .readRevocations(let collection)):
+            guard case .changes(let revoked, let through, let hasMore) = inner.perform(request) else {
+                return nil
+            }
+            _ = inner.perform(.forgetGrants(collection: collection, revoked.map(\.documentID)))
+            return .changes([], through: through, hasMore: hasMore)
         default: return nil
         }
     }

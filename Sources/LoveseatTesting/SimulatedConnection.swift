@@ -25,6 +25,14 @@ final class SimulatedConnection {
         var pushFilter: Int?
         var pullFilter: Int?
         var documentIDs: [String]?
+        /// Decides over documents instead, both ways.
+        var filter: CollectionRules.Filter?
+        /// Tells one such filter from another one.
+        var filterVersion: String?
+        /// Under which address the other side is known; nil for the first one.
+        var remoteName: String?
+        /// A mistake: what the peer has as its copy of the checkpoint is not looked at.
+        var trustsOwnCheckpoint = false
         /// The documents that this connection pulls for another one.
         var fetch: FetchNotice?
     }
@@ -54,6 +62,8 @@ final class SimulatedConnection {
     let plan: Plan
     let active: End
     let passive: End
+    /// Under which address the active side knows the passive one.
+    var remoteName: String { plan.remoteName ?? "peer-\(passive.owner.index)" }
     private(set) var isOpen = true
     /// It ended by itself, and not because the link broke or a side died.
     private(set) var endedWell = false
@@ -71,6 +81,7 @@ final class SimulatedConnection {
         from source: SimulatedPeer,
         to target: SimulatedPeer,
         plan: Plan,
+        access: PeerAccess? = nil,
         clock: VirtualClock,
         seed: UInt64,
         wrap: (any ReplicaStore, SimulatedPeer) -> any ReplicaStore,
@@ -85,13 +96,22 @@ final class SimulatedConnection {
         let ids = source.collections.indices.map {
             source.checkpointID($0, with: target, plan) + (plan.fetch == nil ? "" : "/fetch")
         }
-        let remote = try source.store.write { try $0.remoteNumber("peer-\(target.index)") }
+        let remote = try source.store.write { try $0.remoteNumber(plan.remoteName ?? "peer-\(target.index)") }
+        if plan.trustsOwnCheckpoint {
+            for id in ids {
+                guard let own = try source.store.readRows({ try $0.localCheckpoint(id) }) else { continue }
+                try target.store.write { transaction in
+                    let revision = try transaction.peerCheckpoint(id)?.revision ?? 0
+                    _ = try transaction.savePeerCheckpoint(id, replacing: revision, own)
+                }
+            }
+        }
         let bindings = zip(source.collections, ids).map { collection, id in
             var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
             binding.isEmpty = source.store.lastSequence(collection) == 0
             if binding.isEmpty, plan.pulls { source.mayLackTombstones = true }
             binding.documentIDs = plan.documentIDs
-            binding.filtersPull = plan.pullFilter != nil
+            binding.filtersPull = plan.pullFilter != nil || plan.filter != nil
             return binding
         }
         var activePlan = ActivePlan(
@@ -126,10 +146,11 @@ final class SimulatedConnection {
         var passivePlan = PassivePlan(collections: target.collections.map(\.name))
         passivePlan.usesDeltas = plan.passiveDeltas
         passivePlan.isPlain = target.isHub
+        passivePlan.restrictsAccess = access != nil
         passive = End(
             owner: target,
             peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
-            store: wrap(StoreReplica(store: target.store, nowMilliseconds: now), target)
+            store: wrap(StoreReplica(store: target.store, access: access, nowMilliseconds: now), target)
         )
     }
 
@@ -143,6 +164,12 @@ final class SimulatedConnection {
             }
             run(end) { $0.connected(.mobile3) }
         }
+    }
+
+    /// What the passive side lets the active one have is something else now.
+    func accessChanged() {
+        guard isOpen else { return }
+        run(passive) { $0.accessChanged() }
     }
 
     /// The link breaks: both sides notice, what was on the way is lost.
@@ -292,6 +319,7 @@ extension SimulatedConnection.Plan {
         rules.documentIDs = documentIDs.map { Set($0) }
         rules.pushFilter = pushFilter.map(filter)
         rules.pullFilter = pullFilter.map(filter)
+        if let whole = self.filter { (rules.pushFilter, rules.pullFilter) = (whole, whole) }
         rules.asksResolver = merges
         return rules
     }

@@ -7,7 +7,7 @@ import LoveseatStorage
 final class SimulatedPeer {
     let index: Int
     let store: DocumentStore
-    let collections: [CollectionHandle]
+    private(set) var collections: [CollectionHandle]
     /// It speaks the protocol and nothing beyond it, and takes only what descends from its current revision.
     let isHub: Bool
     private let privateUUID: [UInt8]
@@ -61,10 +61,23 @@ final class SimulatedPeer {
     }
 
     /// Every commit since the last ``sync(_:)`` is gone.
-    func losePower(_ oracle: EditOracle, isHeld: (String, JSONText) -> Bool) throws {
+    func losePower(_ oracle: EditOracle) throws {
         guard let durable else { return }
         try store.restore(durable.store)
-        oracle.forgot(index, allBut: durable.knowledge, isHeld: isHeld)
+        collections = collections.map { store.collection($0.name) ?? $0 }
+        oracle.forgot(index, allBut: durable.knowledge)
+    }
+
+    /// Deletes a collection and makes it anew.
+    ///
+    /// `restarts`: a mistake: its sequences begin at 1 again.
+    func remake(_ collection: Int, restarts: Bool) throws {
+        let name = collections[collection].name
+        collections[collection] = try store.write { transaction in
+            try transaction.deleteCollection(name)
+            if restarts { try transaction.setInfo("retired_sequence", "0") }
+            return try transaction.createCollection(name)
+        }
     }
 
     func changed(_ collection: Int) { for key in order { listeners[key]?(collection) } }
@@ -77,10 +90,11 @@ final class SimulatedPeer {
             collection: collections[collection].name,
             pulls: plan.pulls,
             pushes: plan.pushes,
-            remote: "peer-\(other.index)"
+            remote: plan.remoteName ?? "peer-\(other.index)"
         )
         id.documentIDs = plan.documentIDs ?? []
         id.channels = [plan.checkpointScope]
+        id.filterVersion = plan.filterVersion
         return "cp-"
             + String(
                 decoding: Hashing.sha1(id.hashInput).flatMap { Array(String($0, radix: 16).utf8) },

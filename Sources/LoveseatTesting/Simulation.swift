@@ -22,11 +22,16 @@ public struct Simulation: Sendable {
     public var hubs = 0
     /// Whether peers lose power, and with it every commit that has not reached the disk.
     public var losesPower = true
+    /// What happens in the history beside edits, connections and crashes. By default the seed decides.
+    public var worlds: Set<SimulatedWorld>
     /// Prints every event.
     public var isVerbose = false
 
     /// A history that is not run yet.
-    public init(seed: UInt64) { self.seed = seed }
+    public init(seed: UInt64) {
+        self.seed = seed
+        worlds = SimulatedWorld.drawn(for: seed)
+    }
 
     /// What a run found.
     public struct Report: Hashable, Sendable {
@@ -50,18 +55,26 @@ public struct Simulation: Sendable {
     public func run() throws -> Report { try SimulationRun(self).run() }
 }
 
+/// One peer connects to another one.
+struct Edge: Hashable {
+    let source: Int
+    let target: Int
+
+    init(_ source: Int, _ target: Int) { (self.source, self.target) = (source, target) }
+}
+
 /// One run.
 final class SimulationRun {
     let simulation: Simulation
     var generator: SeededGenerator
     let clock = VirtualClock()
     var peers: [SimulatedPeer] = []
-    var edges: [(source: Int, target: Int)] = []
+    var edges: [Edge] = []
     var connections: [SimulatedConnection] = []
     /// Who waits for the end of connections that fetch documents.
-    private var fetches: [ObjectIdentifier: (Bool) -> Void] = [:]
+    var fetches: [ObjectIdentifier: (Bool) -> Void] = [:]
     var report = Simulation.Report()
-    private let folder: String
+    let folder: String
     var hasPurged = false
     /// Whether all peers merge conflicts.
     var merges = false
@@ -74,10 +87,30 @@ final class SimulationRun {
     var blobContents: [BlobDigest: [UInt8]] = [:]
 
     /// Some mistakes show only where there is a hub.
-    var hubs: Int { max(simulation.hubs, simulation.fault?.needsHub == true ? 1 : 0) }
+    var hubs: Int { max(simulation.hubs, simulation.fault?.needsHub == true || crowdHasHub ? 1 : 0) }
+
+    /// What is special in this history.
+    let worlds: Set<SimulatedWorld>
+    /// For the worlds, so that histories without them stay the same.
+    var worldDice: SeededGenerator
+    /// A history of thousands of documents has a hub half of the time.
+    let crowdHasHub: Bool
+    /// Under which address a peer knows another one, where that is not the first one.
+    var addresses: [Edge: String] = [:]
+    /// Peers beside the others, which see only a part of what their host has.
+    var guests: [SimulatedGuest] = []
+    /// Documents made in collections that were made anew.
+    var freshDocuments: [String: (peer: Int, body: JSONText)] = [:]
+    /// The documents that somebody once had and gave up.
+    var purgedKeys: Set<String> = []
+    /// Connections that lost a collection below them.
+    var disturbed: Set<ObjectIdentifier> = []
 
     init(_ simulation: Simulation) throws {
         self.simulation = simulation
+        worlds = simulation.worlds.union(simulation.fault?.world.map { [$0] } ?? [])
+        worldDice = SeededGenerator(seed: simulation.seed ^ 0x776F_726C_6473)
+        crowdHasHub = worldDice.chance(0.5) && worlds.contains(.thousands)
         generator = SeededGenerator(seed: simulation.seed)
         extras = SeededGenerator(seed: simulation.seed ^ 0x6875_6273)
         folder =
@@ -98,7 +131,7 @@ final class SimulationRun {
         return report
     }
 
-    private func trace(_ event: String) {
+    func trace(_ event: String) {
         if simulation.isVerbose { print(clock.now, event) }
         for byte in event.utf8 { report.trace = (report.trace ^ UInt64(byte)) &* 0x100_0000_01B3 }
     }
@@ -111,9 +144,10 @@ final class SimulationRun {
         report.peers =
             small
             ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
+        if worlds.contains(.thousands) { report.peers = min(report.peers, 3) }
         merges = generator.chance(0.3)
         let names: [CollectionName] =
-            generator.chance(0.4)
+            generator.chance(0.4) && !worlds.contains(.collections)
             ? [.default]
             : [CollectionName(scope: "s", name: "one"), CollectionName(scope: "s", name: "two")].compactMap {
                 $0
@@ -131,15 +165,14 @@ final class SimulationRun {
             guard index > 0 else { continue }
             // A spanning tree keeps everybody reachable, in either direction; further edges make rings and cliques.
             let other = generator.int(0...index - 1)
-            edges.append(generator.chance(0.5) ? (index, other) : (other, index))
+            edges.append(generator.chance(0.5) ? Edge(index, other) : Edge(other, index))
         }
         try makeHubs(names)
         for _ in 0..<generator.int(0...report.peers) {
             let (source, target) = (generator.int(0...report.peers - 1), generator.int(0...report.peers - 1))
-            if source != target, !edges.contains(where: { $0.source == source && $0.target == target }) {
-                edges.append((source, target))
-            }
+            if source != target, !edges.contains(Edge(source, target)) { edges.append(Edge(source, target)) }
         }
+        try makeGuests(names)
     }
 
     private func makeHubs(_ names: [CollectionName]) throws {
@@ -153,7 +186,7 @@ final class SimulationRun {
                 isHub: true
             )
             for source in 0..<report.peers where extras.chance(0.6) || source == index % report.peers {
-                edges.append((source, index))
+                edges.append(Edge(source, index))
             }
             peers.append(hub)
         }
@@ -173,6 +206,7 @@ final class SimulationRun {
             clock.schedule(after: generator.int(0...20_000)) { [unowned self] in partition() }
         }
         schedulePowerLosses()
+        scheduleWorlds()
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in for connection in connections { connection.cut() } }
     }
@@ -184,7 +218,8 @@ final class SimulationRun {
         // Not hubs and others in one history: a hub that forgot a copy, and a maker who forgot that it is one, make the
         // original a copy of its copy, which revision trees refuse.
         let losesHubs = hubs > 0 && power.chance(0.5)
-        let losers = peers.filter { $0.isHub == losesHubs }
+        let losers = peers.filter { $0.isHub == losesHubs && !sharesGrants($0) }
+        guard !losers.isEmpty else { return }
         for peer in losers {
             sync(peer)
             for _ in 0..<power.int(0...3) {
@@ -196,7 +231,7 @@ final class SimulationRun {
             clock.schedule(after: power.int(0...22_000)) { [unowned self] in
                 // Most of what can go wrong goes wrong in the middle of a session.
                 let busy = connections.flatMap { [$0.passive.owner, $0.active.owner] }
-                    .filter { $0.isHub == losesHubs }
+                    .filter { $0.isHub == losesHubs && !sharesGrants($0) }
                 losePower(busy.isEmpty ? losers[number % losers.count] : busy[number % busy.count])
             }
         }
@@ -210,7 +245,7 @@ final class SimulationRun {
     private func losePower(_ peer: SimulatedPeer) {
         trace("power loss \(peer.index)")
         crash(peer)
-        do { try peer.losePower(oracle, isHeld: isHeld) } catch {
+        do { try peer.losePower(oracle) } catch {
             report.problems.append("a restart failed: \(error)")
         }
         for (key, editor) in soleEditors {
@@ -219,16 +254,10 @@ final class SimulationRun {
             }
             let current = peer.tree(String(key.dropFirst(2)), in: number)?.current
             let isKept = entry.body == nil ? current?.isDeleted == true : current?.body == entry.body
-            if !isKept { soleEditors[key] = .some(nil) }
-        }
-    }
-
-    /// Whether some peer has a body of a document.
-    private func isHeld(_ key: String, _ body: JSONText) -> Bool {
-        guard let collection = Int(key.prefix(1)) else { return false }
-        return peers.contains { peer in
-            peer.tree(String(key.dropFirst(2)), in: collection)?.nodes.values.contains { $0.body == body }
-                == true
+            if !isKept {
+                soleEditors[key] = .some(nil)
+                freshDocuments[key] = nil
+            }
         }
     }
 
@@ -245,7 +274,7 @@ final class SimulationRun {
         return tuning
     }
 
-    private func connect(_ edge: (source: Int, target: Int)) {
+    func connect(_ edge: Edge) {
         let isLinked = connections.contains {
             $0.active.owner.index == edge.source && $0.passive.owner.index == edge.target
         }
@@ -276,22 +305,27 @@ final class SimulationRun {
 
     private func fetch(
         _ notice: FetchNotice,
-        _ edge: (source: Int, target: Int),
+        _ edge: Edge,
+        _ remoteName: String?,
         _ done: @escaping (Bool) -> Void
     ) {
         var plan = SimulatedConnection.Plan()
         plan.pushes = false
         plan.fetch = notice
+        plan.remoteName = remoteName
         open(edge, plan)
         // A connection may be over before anybody could wait for its end.
         guard let connection = connections.last, connection.plan.fetch == notice else { return done(false) }
         fetches[ObjectIdentifier(connection)] = done
     }
 
-    func open(_ edge: (source: Int, target: Int), _ plan: SimulatedConnection.Plan) {
+    func open(_ edge: Edge, _ plan: SimulatedConnection.Plan) {
         trace("connect \(edge.source)>\(edge.target)")
         var plan = plan
         plan.merges = merges
+        plan.remoteName = plan.remoteName ?? addresses[edge]
+        plan.trustsOwnCheckpoint = simulation.fault == .trustOwnCheckpoint
+        guests.first { $0.peer.index == edge.source }?.restrict(&plan)
         let seed = generator.next()
         let faultSeed = generator.next()
         do {
@@ -299,10 +333,16 @@ final class SimulationRun {
                 from: peers[edge.source],
                 to: peers[edge.target],
                 plan: plan,
+                access: access(to: edge.target, from: edge.source),
                 clock: clock,
                 seed: seed,
                 wrap: { [simulation, isQuiescing, oracle] store, owner in
-                    let store = ObservedReplica(store, owner: owner, oracle: oracle)
+                    let store = ObservedReplica(
+                        store,
+                        owner: owner,
+                        oracle: oracle,
+                        inspect: inspector(of: owner)
+                    )
                     guard let fault = simulation.fault, !isQuiescing else { return store }
                     return FaultyReplica(
                         store,
@@ -319,7 +359,7 @@ final class SimulationRun {
                 }
             }
             connection.onFetch = { [unowned self] notice, done in
-                clock.schedule(after: 0) { [unowned self] in fetch(notice, edge, done) }
+                clock.schedule(after: 0) { [unowned self] in fetch(notice, edge, plan.remoteName, done) }
             }
             report.connections += 1
             connections.append(connection)
@@ -331,7 +371,10 @@ final class SimulationRun {
         connections.removeAll { $0 === connection }
         fetches.removeValue(forKey: ObjectIdentifier(connection))?(connection.endedWell)
         report.revisionsSent += connection.active.peer.revisionsSent + connection.passive.peer.revisionsSent
-        if let failure = connection.active.failure ?? connection.passive.failure, simulation.fault == nil {
+        let isDisturbed = disturbed.remove(ObjectIdentifier(connection)) != nil
+        if let failure = connection.active.failure ?? connection.passive.failure, !isDisturbed,
+            simulation.fault == nil
+        {
             report.problems.append("a session failed: \(failure)")
         }
     }
@@ -342,7 +385,7 @@ final class SimulationRun {
         crash(peer)
     }
 
-    private func crash(_ peer: SimulatedPeer) {
+    func crash(_ peer: SimulatedPeer) {
         for connection in connections
         where connection.active.owner === peer || connection.passive.owner === peer {
             connection.crash(peer)
@@ -356,89 +399,5 @@ final class SimulationRun {
         where side.contains(connection.active.owner.index) != side.contains(connection.passive.owner.index) {
             connection.cut()
         }
-    }
-
-    // MARK: Edits
-
-    private func edit() {
-        let peer = generator.pick(peers)
-        let collection = generator.int(0...peer.collections.count - 1)
-        let id = "doc\(generator.int(0...generator.pick([3, 12, 40])))"
-        let key = "\(collection)/\(id)"
-        let kind = generator.int(0...19)
-        trace("\(peer.index) edit \(kind) \(key)")
-        let base = peer.tree(id, in: collection)?.current?.id
-        defer {
-            if let tree = peer.tree(id, in: collection) { oracle.edited(peer.index, key, tree, base: base) }
-        }
-        do {
-            switch kind {
-            case 0:
-                if try peer.store.write({ try $0.purge(id, in: peer.collections[collection]) }) {
-                    hasPurged = true
-                    oracle.purged(peer.index, key)
-                    soleEditors[key] = .some(nil)
-                }
-            case 1...3:
-                let made = try peer.store.write {
-                    try $0.save(
-                        id,
-                        in: peer.collections[collection],
-                        body: .emptyObject,
-                        isDeleted: true,
-                        condition: .lastWriteWins
-                    )
-                }
-                if made != nil { noteEdit(key, peer, nil) }
-            case 4:
-                let resolution = ManualMerge(peer: peer, collection: collection, documentID: id)
-                if try resolution.merge() { soleEditors[key] = .some(nil) }
-            default:
-                let body = try randomBody(for: peer)
-                _ = try peer.store.write {
-                    try $0.save(
-                        id,
-                        in: peer.collections[collection],
-                        body: body,
-                        isDeleted: false,
-                        condition: .lastWriteWins
-                    )
-                }
-                noteEdit(key, peer, body)
-            }
-        } catch { report.problems.append("an edit failed: \(error)") }
-        peer.changed(collection)
-    }
-
-    private func noteEdit(_ key: String, _ peer: SimulatedPeer, _ body: JSONText?) {
-        switch soleEditors[key] {
-        case nil: soleEditors[key] = (peer.index, body)
-        case .some(.some(let entry)) where entry.peer == peer.index: soleEditors[key] = (peer.index, body)
-        default: soleEditors[key] = .some(nil)
-        }
-    }
-
-    private func randomBody(for peer: SimulatedPeer) throws -> JSONText {
-        var value: JSONValue = ["n": JSONValue(generator.int(0...1_000_000)), "by": JSONValue(peer.index)]
-        if generator.chance(0.3) {
-            // Long enough for deltas, and much the same every time.
-            value["log"] = .array((0..<generator.int(5...12)).map { JSONValue($0 * 1_000_003) })
-            value["text"] = .string(
-                String(repeating: "all work and no play ", count: 5) + String(generator.int(0...99))
-            )
-        }
-        if generator.chance(0.1) {
-            value["long"] = .string(String(repeating: "lorem ipsum ", count: generator.int(1...4_000)))
-        }
-        if generator.chance(0.15) {
-            let content = generator.bytes(generator.pick([0, 10, 5_000, 200_000]))
-            let writer = try peer.store.blobs.writer()
-            try writer.write(content)
-            let (digest, length) = try writer.finish()
-            blobContents[digest] = content
-            let type = generator.pick(["text/plain", "image/jpeg"])
-            value["blob"] = BlobReference(digest: digest, length: length, contentType: type).json
-        }
-        return JSONText(canonical: value)
     }
 }

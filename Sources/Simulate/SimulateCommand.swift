@@ -25,6 +25,12 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "How many hubs there are: foreign passive peers with one line of revisions.")
     var hubs = 0
 
+    @Option(
+        help:
+            "What happens beside edits and crashes: thousands, addresses, collections, filters, access, with commas; none; by default the seed decides."
+    )
+    var worlds: String?
+
     @Option(help: "Plant this fault in every history.")
     var fault: String?
 
@@ -66,7 +72,7 @@ struct SimulateCommand: ParsableCommand {
             print("seed \(seed): \(report.peers) peers, \(report.problems.count) problems")
             for problem in report.problems.prefix(5) { print("  \(problem)") }
             print(
-                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")"
+                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")"
             )
         }
         print("\(range.count - failures) passed, \(failures) failed")
@@ -82,6 +88,7 @@ struct SimulateCommand: ParsableCommand {
         simulation.edits = edits
         simulation.hubs = needsHub ? max(1, hubs) : hubs
         simulation.isVerbose = verbose
+        if let worlds { simulation.worlds = try parseWorlds(worlds) }
         return try simulation.run()
     }
 
@@ -128,6 +135,19 @@ struct SimulateCommand: ParsableCommand {
         }
         print("\(PlantedFault.allCases.count - missed) of \(PlantedFault.allCases.count) faults caught")
         if missed > 0 { throw ExitCode(1) }
+    }
+
+    private func parseWorlds(_ text: String) throws -> Set<SimulatedWorld> {
+        guard text != "none" else { return [] }
+        return Set(
+            try text.split(separator: ",").map { name in
+                guard let world = SimulatedWorld(rawValue: String(name)) else {
+                    let names = SimulatedWorld.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ValidationError("no world \"\(name)\": there are \(names)")
+                }
+                return world
+            }
+        )
     }
 
     private func parseSeeds() throws -> ClosedRange<UInt64> {

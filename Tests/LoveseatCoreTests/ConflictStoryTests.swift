@@ -17,9 +17,16 @@ struct ConflictStoryTests {
 
     private func collection(_ index: Int) throws -> Collection { try databases[index].defaultCollection() }
 
-    private func sync(_ active: Int, _ passive: Int, _ type: ReplicatorType = .pushAndPull) async throws {
+    private func sync(
+        _ active: Int,
+        _ passive: Int,
+        _ type: ReplicatorType = .pushAndPull,
+        resolver: (any ConflictResolverProtocol)? = nil
+    ) async throws {
+        var entry = CollectionConfiguration(collection: try collection(active))
+        if let resolver { entry.conflictResolver = resolver }
         var configuration = ReplicatorConfiguration(
-            collections: [try collection(active)],
+            collections: [entry],
             target: DatabaseEndpoint(database: databases[passive])
         )
         configuration.replicatorType = type
@@ -40,6 +47,51 @@ struct ConflictStoryTests {
 
     private func texts(_ count: Int = 4) throws -> [String?] {
         try databases.indices.prefix(count).map { try collection($0).document(id: "x")?["text"]?.string }
+    }
+
+    /// It has both candidates, so that nothing but the reason is missing; it never pushes, so that nobody answers it.
+    @Test func `a peer that only pulls hears what a resolver decided`() async throws {
+        try save(0, "one")
+        try save(1, "two")
+        try await sync(2, 0, .pull)
+        try await sync(2, 1, .pull)
+        let shown = try texts()[2]
+        let other = shown == "one" ? "two" : "one"
+        let resolver = ConflictResolver.custom { conflict in
+            conflict.localDocument?["text"]?.string == other
+                ? conflict.localDocument : conflict.remoteDocument
+        }
+        try await sync(1, 0, .pull, resolver: resolver)
+        try await sync(2, 1, .pull)
+        #expect(try texts() == ["one", other, other, nil])
+    }
+
+    /// A pull into an empty collection leaves deletions out. The resolver decides only over what a pull brings.
+    @Test func `a deletion from before the first pull reaches a peer with a resolver`() async throws {
+        let collections = try databases.prefix(3).map { try $0.createCollection(name: "notes") }
+        func sync(_ passive: Int, from active: Int, _ type: ReplicatorType = .pull, resolves: Bool = false)
+            async throws
+        {
+            var entry = CollectionConfiguration(collection: collections[active])
+            if resolves { entry.conflictResolver = ConflictResolver.custom { $0.localDocument } }
+            var configuration = ReplicatorConfiguration(
+                collections: [entry],
+                target: DatabaseEndpoint(database: databases[passive])
+            )
+            configuration.replicatorType = type
+            let replicator = Replicator(configuration)
+            replicator.start()
+            #expect(await replicator.waitUntilStopped().error == nil)
+        }
+        var document = Document(id: "x")
+        try collections[0].save(&document)
+        try await sync(0, from: 1)
+        try collections[0].delete(document)
+        try await sync(0, from: 2, .pushAndPull)
+        try await sync(1, from: 2)
+        #expect(try collections[2].document(id: "x") != nil)
+        try await sync(0, from: 2, .pushAndPull, resolves: true)
+        #expect(try collections[2].document(id: "x") == nil)
     }
 
     @Test(arguments: [true, false])

@@ -48,6 +48,29 @@ struct DamageTests {
         await run(try replicator(near, far, .push))
     }
 
+    /// The peer agreed to each of them, and takes no more proposals than it has agreed to and not received.
+    @Test(.timeLimit(.minutes(1)))
+    func `hundreds of damaged documents do not keep a push from ending`() async throws {
+        let near = try scratch.database("near")
+        let collection = try near.defaultCollection()
+        try await near.write { transaction in
+            for number in 0..<600 {
+                try transaction.save(Document(id: "bad\(number)", ["city": "Paris"]), in: collection)
+            }
+            for number in 0..<300 {
+                try transaction.save(Document(id: "good\(number)", ["city": "Oslo"]), in: collection)
+            }
+        }
+        try await near.close()
+        let bytes = Array(try Data(contentsOf: URL(filePath: file("near"))))
+        let changed = bytes.replacing(Array("Paris".utf8), with: Array("Pariz".utf8))
+        try Data(changed).write(to: URL(filePath: file("near")))
+        let far = try scratch.database("far")
+        let errors = try await push(try scratch.database("near"), far)
+        #expect(errors.count == 600 && Set(errors.values.map(\.code)) == [.corruptRevisionData])
+        #expect(try far.defaultCollection().count == 300)
+    }
+
     @Test func `a flipped byte in a body is found, and the document is not sent on`() async throws {
         let near = try scratch.database("near")
         let collection = try near.defaultCollection()

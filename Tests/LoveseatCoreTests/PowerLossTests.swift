@@ -101,6 +101,28 @@ import Testing
         #expect(try here.document(id: "d")?["n"] == 4 && there.document(id: "d")?["n"] == 4)
     }
 
+    /// A connection of another configuration marked the document, and no checkpoint of this one covers that.
+    @Test func `what no checkpoint covers is pending, since the next run offers it again`() async throws {
+        try here.save(Document(id: "first"))
+        #expect(await run().error == nil)
+        let replicator = Replicator(
+            ReplicatorConfiguration(collections: [here], target: DatabaseEndpoint(database: far))
+        )
+        #expect(try replicator.pendingDocumentIds(collection: here).isEmpty)
+        try await losingPower {
+            try here.save(Document(id: "second"))
+            #expect(await run(.push, documentIDs: ["second"]).progress.documents == 1)
+        }
+        #expect(try replicator.pendingDocumentIds(collection: here) == ["second"])
+        #expect(try replicator.isDocumentPending("second", collection: here))
+        #expect(try replicator.standing(of: "second", collection: here) == .pending)
+        #expect(try replicator.standing(of: "first", collection: here) == .upToDate)
+        #expect(await run().error == nil)
+        #expect(try there.document(id: "second") != nil)
+        #expect(try replicator.pendingDocumentIds(collection: here).isEmpty)
+        #expect(try replicator.standing(of: "second", collection: here) == .upToDate)
+    }
+
     // MARK: Reset
 
     @Test func `a reset sends nothing that the peer is known to have; a reset of the marks does`()

@@ -77,6 +77,54 @@ struct AccessPolicyTests {
         await listener.stop()
     }
 
+    /// The listener knows of the same document a version that bob may not see, and of bob's that another one was preferred.
+    @Test func `what was decided about a document reaches a peer that may not read all of its versions`()
+        async throws
+    {
+        func save(_ database: Database, _ owner: String, _ texts: [String]) throws {
+            let collection = try database.defaultCollection()
+            for text in texts {
+                var document = try collection.document(id: "x") ?? Document(id: "x")
+                document["owner"] = .string(owner)
+                document["text"] = .string(text)
+                try collection.save(&document)
+            }
+        }
+        func pull(from database: Database, prefersOwn: Bool) async throws {
+            var entry = CollectionConfiguration(collection: try far.defaultCollection())
+            if prefersOwn { entry.conflictResolver = ConflictResolver.custom { $0.localDocument } }
+            var configuration = ReplicatorConfiguration(
+                collections: [entry],
+                target: DatabaseEndpoint(database: database)
+            )
+            configuration.replicatorType = .pull
+            let replicator = Replicator(configuration)
+            replicator.start()
+            #expect(await replicator.waitUntilStopped().error == nil)
+        }
+        let others = try scratch.database("others")
+        try save(others, "ana", ["hidden from bob"])
+        try save(near, "bob", ["a", "b", "c"])
+        // The longer line wins by itself, and the other one stays open.
+        try save(far, "bob", ["first", "preferred"])
+        try await pull(from: others, prefersOwn: false)
+        try await pull(from: near, prefersOwn: true)
+        let listener = try await serve()
+        for _ in 0..<2 {
+            let replicator = try replicator(listener)
+            replicator.start()
+            #expect(await replicator.waitUntilStopped().error == nil)
+        }
+        for database in [near, far] {
+            #expect(try database.defaultCollection().document(id: "x")?["text"] == "preferred")
+        }
+        await listener.stop()
+        try await near.close()
+        let file = try Data(contentsOf: URL(filePath: "\(scratch.path)/near.loveseat/db.sqlite"))
+        #expect(file.range(of: Data("preferred".utf8)) != nil)
+        #expect(file.range(of: Data("hidden from bob".utf8)) == nil)
+    }
+
     @Test func `what a peer may not write is refused for each document, and the rest is taken`() async throws
     {
         try save(far, "public", owner: "ana")

@@ -52,10 +52,10 @@ struct Info: ParsableCommand {
             ])
         } else {
             try Output.standard.line("folder      \(path)")
-            try Output.standard.line("documents   \(bytes) bytes")
-            try Output.standard.line("blobs       \(blobs), \(blobBytes) bytes")
+            try Output.standard.line("documents   \(bytes.counted("byte"))")
+            try Output.standard.line("blobs       \(blobs), \(blobBytes.counted("byte"))")
             for (name, count) in collections {
-                try Output.standard.line("collection  \(name): \(count) documents")
+                try Output.standard.line("collection  \(name): \(count.counted("document"))")
             }
         }
         try database.close()

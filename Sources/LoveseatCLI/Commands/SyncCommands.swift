@@ -173,7 +173,9 @@ struct SyncOptions: ParsableArguments {
             parts.append("\(counts.failed) failed")
             if counts.refusedEarlier > 0 { parts.append("\(counts.refusedEarlier) refused earlier") }
             let end = interruption == nil ? "" : "; interrupted, run it again to go on"
-            Output.remark("\(parts.joined(separator: ", ")) in \(time) s (\(rate) documents/s)\(end)")
+            Output.remark(
+                "\(parts.joined(separator: ", ")) in \(time) s (\(rate.counted("document"))/s)\(end)"
+            )
         }
     }
 }

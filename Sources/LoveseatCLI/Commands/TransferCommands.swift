@@ -49,14 +49,17 @@ struct Import: ParsableCommand {
             let kept = atomic ? 0 : importer.count
             try database.close()
             if json { try Output.standard.line(["documents": JSONValue(kept)]) }
-            let outcome = kept == 0 ? "nothing was saved" : "\(kept) documents before it were saved"
+            let outcome =
+                kept == 0
+                ? "nothing was saved"
+                : "\(kept.counted("document")) before it \(kept == 1 ? "was" : "were") saved"
             throw LoveseatError(error.code, "\(error.message); \(outcome)")
         }
         try database.close()
         if json {
             try Output.standard.line(["documents": JSONValue(importer.count)])
         } else {
-            Output.remark("\(importer.count) documents")
+            Output.remark(importer.count.counted("document"))
         }
     }
 

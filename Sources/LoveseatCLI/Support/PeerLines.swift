@@ -28,7 +28,7 @@ enum PeerLines {
             switch peer.status.activity {
             case .connecting: "connected"
             case .stopped: "gone"
-            default: lag == 0 ? "up to date" : "\(lag) bytes behind"
+            default: lag == 0 ? "up to date" : "\(lag.counted("byte")) behind"
             }
         // That the peer has left is said already.
         let error = peer.status.error?.code == .webSocketGoingAway ? nil : peer.status.error

@@ -42,7 +42,8 @@ struct ProgressBar {
         let error = status.error.map { ": \($0.message)" } ?? ""
         let rate = Int(Double(status.progress.documents) / max(seconds, 0.001))
         let documents =
-            status.progress.documents > 0 ? " · \(status.progress.documents) documents, \(rate)/s" : ""
+            status.progress.documents > 0
+            ? " · \(status.progress.documents.counted("document")), \(rate)/s" : ""
         return activity + error + documents
     }
 }

@@ -35,15 +35,8 @@ extension StoreReplica {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
             guard try mayRead(record, in: collection) else { continue }
-            var change = candidate
-            if change.knowledge != nil, access != nil || rule?.pushFilter != nil,
-                !mayTell(try record.tree().knowledge, of: record.id, in: index)
-            {
-                guard change.remoteAncestor != change.revision else { continue }
-                change.knowledge = nil
-            }
             read.keep(record, of: collection)
-            found.append(change)
+            found.append(candidate)
         }
         return .changes(found, through: through, hasMore: !isAtEnd)
     }
@@ -143,10 +136,13 @@ extension StoreReplica {
             // What the peer may not read is not there for it; to write it is refused when it comes.
             guard let record, try mayRead(record, in: collection) else { return .wanted(ancestors: []) }
             let tree = record.revision == change.revision ? nil : try record.tree()
-            // It may also have an older one for reasons of its own.
+            // Its reasons are wanted also where its revision is here and another one is current: a peer that may not push, or
+            // does not, hears them in no other way.
             let tellsMore =
                 peer == .loveseat && change.knowledge != nil
-                && (tree.map { $0.contains(change.revision) } ?? !record.knowsTheSame(as: change.knowledge))
+                && (tree == nil
+                    ? !record.knowsTheSame(as: change.knowledge)
+                    : remote != nil && record.knowledgeDigest != change.knowledge)
             if !tellsMore,
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
             {

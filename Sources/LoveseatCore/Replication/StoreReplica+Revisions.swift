@@ -56,32 +56,42 @@ extension StoreReplica {
         return .found(content)
     }
 
-    /// What goes out of what was read. A peer is told what else is known of a document only if it may read every candidate,
-    /// and the app sends them. Called outside transactions, since the app may use the database.
+    /// What goes out of what was read. A peer is told everything that is known of a document, since both must come to the same
+    /// current revision, but gets no content beside it unless it may read every candidate and the app sends them. Called outside
+    /// transactions, since the app may use the database.
     func withholding(_ found: [OutgoingRevision], _ requests: [RevisionRequest], in index: Int)
         -> [OutgoingRevision]
     {
         zip(requests, found).map { request, outgoing in
-            guard case .found(var content) = outgoing, let knowledge = content.knowledge,
-                !mayTell(knowledge, of: request.documentID, in: index)
-            else { return outgoing }
-            content.knowledge = nil
+            guard case .found(var content) = outgoing, let knowledge = content.knowledge else {
+                return outgoing
+            }
+            content.knowledge = sendable(knowledge, of: request.documentID, in: index, keeping: nil)
             return .found(content)
         }
     }
 
-    func mayTell(_ knowledge: TreeKnowledge, of id: String, in index: Int) -> Bool {
-        let filter = rule(index)?.pushFilter
-        guard access != nil || filter != nil else { return true }
-        return knowledge.nodes.allSatisfy { node in
-            guard let revision = FilterCandidate(node, of: id) else { return true }
-            // That a line was deleted tells nothing.
-            let isEmpty = node.isDeleted && node.body == .emptyObject
-            if let access, !isEmpty, access.access(to: revision, in: collections[index].name) < .read {
-                return false
-            }
-            return filter?(revision, false) ?? true
+    /// `keeping`: the revision whose content goes out in any case that the peer may read it.
+    private func sendable(
+        _ knowledge: TreeKnowledge,
+        of id: String,
+        in index: Int,
+        keeping current: RevisionID?
+    ) -> TreeKnowledge {
+        guard access != nil || rule(index)?.pushFilter != nil else { return knowledge }
+        let hidden = knowledge.nodes.filter { !maySend($0, of: id, in: index) }
+        guard !hidden.isEmpty else { return knowledge }
+        return knowledge.keepingBody(of: hidden.contains { $0.id == current } ? nil : current)
+    }
+
+    private func maySend(_ node: RevisionTree.Node, of id: String, in index: Int) -> Bool {
+        guard let revision = FilterCandidate(node, of: id) else { return true }
+        // That a line was deleted tells nothing.
+        let isEmpty = node.isDeleted && node.body == .emptyObject
+        if let access, !isEmpty, access.access(to: revision, in: collections[index].name) < .read {
+            return false
         }
+        return rule(index)?.pushFilter?(revision, false) ?? true
     }
 
     /// A hub takes only what descends from its own revision. If ours does not, our content goes on top of it as a copy, which
@@ -139,8 +149,12 @@ extension StoreReplica {
         let refusals = try refusals(of: revisions, in: collection)
         let asksResolver = rule(index)?.asksResolver ?? false
         let followed = followed(index)
+        let knowledge = revisions.map { revision in
+            revision.knowledge.map { filtered($0, of: revision.documentID, in: index) }
+        }
         let results: [InsertResult] = try marking(index) { transaction in
-            try zip(revisions, refusals).map { revision, refusal in
+            try zip(zip(revisions, knowledge), refusals).map { arrival, refusal in
+                let (revision, knowledge) = arrival
                 if let refusal { return .failed(refusal) }
                 var incoming = IncomingRecord(
                     documentID: revision.documentID,
@@ -151,7 +165,7 @@ extension StoreReplica {
                     remote: remote
                 )
                 incoming.origin = revision.origin
-                incoming.knowledge = revision.knowledge
+                incoming.knowledge = knowledge
                 incoming.asksResolver = asksResolver
                 incoming.isOutdated = revision.isOutdated
                 incoming.followed = followed
@@ -179,13 +193,16 @@ extension StoreReplica {
         return .inserted(withholding(results, of: revisions, in: index))
     }
 
-    /// A peer is not told of revisions that it may not read.
+    /// A peer gets no content that it may not read.
     private func withholding(_ results: [InsertResult], of revisions: [IncomingRevision], in index: Int)
         -> [InsertResult]
     {
         zip(results, revisions).map { result, revision in
-            guard case .outranked(let knowledge, _) = result else { return result }
-            return mayTell(knowledge, of: revision.documentID, in: index) ? result : .inserted
+            guard case .outranked(let knowledge, let current) = result else { return result }
+            return .outranked(
+                sendable(knowledge, of: revision.documentID, in: index, keeping: current),
+                current: current
+            )
         }
     }
 
@@ -194,10 +211,15 @@ extension StoreReplica {
     func admitted(_ knowledge: TreeKnowledge, of id: String, in index: Int, takesContent: Bool)
         -> TreeKnowledge
     {
-        let takesContent = takesContent && rule(index)?.asksResolver != true
+        guard takesContent, rule(index)?.asksResolver != true else { return knowledge.keepingBody(of: nil) }
+        return filtered(knowledge, of: id, in: index)
+    }
+
+    /// Without content if the app's filter does not let all of it in. Called outside transactions.
+    private func filtered(_ knowledge: TreeKnowledge, of id: String, in index: Int) -> TreeKnowledge {
+        guard rule(index)?.pullFilter != nil else { return knowledge }
         let isAdmitted = knowledge.nodes.allSatisfy { node in
-            guard let candidate = FilterCandidate(node, of: id) else { return true }
-            return takesContent && admits(candidate, isAccessRemoved: false, in: index)
+            FilterCandidate(node, of: id).map { admits($0, isAccessRemoved: false, in: index) } ?? true
         }
         return isAdmitted ? knowledge : knowledge.keepingBody(of: nil)
     }

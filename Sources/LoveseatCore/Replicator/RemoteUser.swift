@@ -57,7 +57,7 @@ extension ReplicationSetup {
             guard count == 0 else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\(count) document\(count == 1 ? "" : "s") changed while this database was used as \(other.description) would be pushed as \(user.description): push as \(other.description) first, or allow it"
+                    "\(count.counted("document")) changed while this database was used as \(other.description) would be pushed as \(user.description): push as \(other.description) first, or allow it"
                 )
             }
         }

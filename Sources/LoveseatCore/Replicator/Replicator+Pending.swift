@@ -4,7 +4,8 @@ import LoveseatStorage
 
 extension Replicator {
     /// The documents with changes that this configuration would push and has not pushed, deletions included
-    /// (replication.md §19.1). Documents in conflict wait for their resolution and are not among them.
+    /// (replication.md §19.1). Documents in conflict wait for their resolution and are not among them. A document that the next run
+    /// offers again, because a connection broke before both sides had saved a checkpoint, is among them though the peer may have it.
     ///
     /// - Throws: ``LoveseatError``: `unsupported` for a replicator that only pulls, `notOpen` for a collection that is not
     ///   in the configuration or is closed.
@@ -56,18 +57,36 @@ struct PendingDocuments {
         rules = setup.rules[index]
     }
 
-    private func completed(_ view: StoreReadTransaction) throws -> SequenceSet {
-        try view.localCheckpoint(setup.checkpointIDs[index]).map { Checkpoint(JSONElement($0)).completed }
-            ?? SequenceSet([0...0])
+    /// What the next push takes to be at the peer.
+    struct Known {
+        /// The local sequences that the checkpoint covers.
+        let completed: SequenceSet
+        /// Whether marks of what the peer has count (docs/decisions/0006-lost-commits.md).
+        let believesMarks: Bool
+
+        func covers(_ record: DocumentRecord) -> Bool { completed.contains(record.sequence) }
+    }
+
+    func known(_ view: StoreReadTransaction) throws -> Known {
+        let id = setup.checkpointIDs[index]
+        let marks = try view.marks(of: setup.remote, in: setup.handles[index])
+        return Known(
+            completed: try view.localCheckpoint(id).map { Checkpoint(JSONElement($0)).completed }
+                ?? SequenceSet([0...0]),
+            believesMarks: marks?.checkpoint == id && marks?.isCovered == true
+        )
     }
 
     func all() throws -> Set<String> {
         var candidates: [FilterCandidate] = []
         try setup.store.read { view in
-            let done = try completed(view)
-            let start = done.completeUpTo ?? 0
-            try view.changes(in: setup.handles[index], since: start, notSyncedWith: setup.remote) { record in
-                if try isPending(record, done) { candidates.append(FilterCandidate(record)) }
+            let known = try known(view)
+            try view.changes(
+                in: setup.handles[index],
+                since: known.completed.completeUpTo ?? 0,
+                notSyncedWith: known.believesMarks ? setup.remote : nil
+            ) { record in
+                if try isPending(record, known) { candidates.append(FilterCandidate(record)) }
                 return true
             }
         }
@@ -77,7 +96,7 @@ struct PendingDocuments {
     func refused() throws -> [String: LoveseatError] {
         let handle = setup.handles[index]
         return try setup.store.read { view in
-            let done = try completed(view)
+            let known = try known(view)
             var refused: [String: LoveseatError] = [:]
             let notes = try view.localCheckpoints(
                 prefix: DocumentFailure.prefix(.push, in: handle, remote: setup.remote)
@@ -85,7 +104,7 @@ struct PendingDocuments {
             for (id, json) in notes {
                 guard let refusal = DocumentFailure(json), refusal.error.code == .httpForbidden, isListed(id),
                     let record = try view.record(id, in: handle), record.revision == refusal.revision,
-                    done.contains(record.sequence), try !isAtPeer(record)
+                    known.covers(record), try !isAtPeer(record, known)
                 else { continue }
                 refused[id] = refusal.error
             }
@@ -96,17 +115,17 @@ struct PendingDocuments {
     func contains(_ id: String) throws -> Bool {
         let candidate = try setup.store.read { view -> FilterCandidate? in
             guard let record = try view.record(id, in: setup.handles[index]),
-                try isPending(record, try completed(view))
+                try isPending(record, try known(view))
             else { return nil }
             return FilterCandidate(record)
         }
         return candidate.map(passes) ?? false
     }
 
-    private func isPending(_ record: DocumentRecord, _ done: SequenceSet) throws -> Bool {
-        if done.contains(record.sequence) || record.hasConflicts { return false }
+    private func isPending(_ record: DocumentRecord, _ known: Known) throws -> Bool {
+        if known.covers(record) || record.hasConflicts { return false }
         if !isListed(record.id) || isExpired(record) { return false }
-        return try !isAtPeer(record)
+        return try !isAtPeer(record, known)
     }
 
     func isListed(_ id: String) -> Bool { rules.documentIDs?.contains(id) ?? true }
@@ -116,8 +135,10 @@ struct PendingDocuments {
     }
 
     /// Whether the peer is known to have the current revision, or the same content under another one.
-    func isAtPeer(_ record: DocumentRecord) throws -> Bool {
-        guard let mark = try record.remoteAncestor(setup.remote) else { return false }
+    func isAtPeer(_ record: DocumentRecord, _ known: Known) throws -> Bool {
+        guard known.believesMarks || known.covers(record),
+            let mark = try record.remoteAncestor(setup.remote)
+        else { return false }
         return try mark == record.revision || record.tree().isCurrent(mark)
     }
 

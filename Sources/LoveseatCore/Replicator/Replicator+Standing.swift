@@ -44,14 +44,15 @@ extension Replicator {
             let store = pending.setup.store
             let handle = pending.setup.handles[pending.index]
             let key = DocumentFailure.key(.push, documentID, in: handle, remote: pending.setup.remote)
-            let (record, refusal) = try store.read {
+            let (record, refusal, known) = try store.read {
                 (
                     try $0.record(documentID, in: handle),
-                    try $0.localCheckpoint(key).flatMap { DocumentFailure($0) }
+                    try $0.localCheckpoint(key).flatMap { DocumentFailure($0) },
+                    try pending.known($0)
                 )
             }
             guard let record else { return .notHere }
-            if try pending.isAtPeer(record) { return .upToDate }
+            if try pending.isAtPeer(record, known) { return .upToDate }
             if !pending.isListed(documentID) { return .notListed }
             if let refusal, refusal.revision == record.revision { return .refused(refusal.error) }
             if record.hasConflicts { return .inConflict }

@@ -22,7 +22,7 @@ struct UpgradeJudge: Hashable, Sendable {
         static func tooManyAttempts(retryAfter seconds: Int) -> Refusal {
             Refusal(
                 status: .tooManyRequests,
-                reason: "too many failed attempts: try again in \(seconds) seconds",
+                reason: "too many failed attempts: try again in \(seconds.counted("second"))",
                 headers: [["Retry-After", "\(seconds)"]]
             )
         }

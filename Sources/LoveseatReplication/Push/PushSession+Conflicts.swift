@@ -106,6 +106,8 @@ extension PushSession {
         case .agrees: disagreements[revision.documentID] = nil
         case .disagrees: countDisagreement(revision.change)
         case .lacksContent:
+            // A pull that began with an empty collection may have left out that the document was deleted.
+            fetchable.insert(revision.documentID)
             wait(revision.change, &effects)
             return pump(&effects)
         }

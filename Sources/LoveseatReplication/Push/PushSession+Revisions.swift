@@ -55,6 +55,7 @@ extension PushSession {
             case .found(let content)
             where content.copy != nil && content.copy?.original == copied[revision.documentID]:
                 // Two that copy over each other would go on for ever. The next session sees what has become of it.
+                sendNothing(revision, 410, "obsolete", &effects)
                 stopTransmitting(key)
                 inFlight[key] = nil
                 fail(revision.change, conflict(revision.change), &effects)
@@ -84,7 +85,9 @@ extension PushSession {
                 revision.sent = current
                 inFlight[key] = revision
                 requestBodies([revision], &effects)
-            case .same: end(revision, synced: false, &effects)
+            case .same:
+                sendNothing(revision, 410, "obsolete", &effects)
+                end(revision, synced: false, &effects)
             case .missing, .obsolete:
                 let (status, reason) = outgoing == .missing ? (404, "missing") : (410, "obsolete")
                 sendNothing(revision, status, reason, &effects)
@@ -95,14 +98,13 @@ extension PushSession {
         pump(&effects)
     }
 
-    /// Takes a promise back with `norev` (replication.md §9.3). A proposal promised nothing.
+    /// Says that a revision which the peer asked for, or agreed to, does not come (replication.md §9.3): it counts what it waits for.
     func sendNothing(
         _ revision: QueuedRevision,
         _ status: Int,
         _ reason: String,
         _ effects: inout [ReplicationEffect]
     ) {
-        guard !revision.isProposal else { return }
         var properties: MessageProperties = ["Profile": "norev"]
         properties["collection"] = wireIndex.map(String.init)
         properties["id"] = revision.documentID
@@ -115,10 +117,8 @@ extension PushSession {
 
     /// The stored body is not the revision's any more. The document stays pending, since it may be repaired.
     private mutating func damaged(_ revision: QueuedRevision, _ effects: inout [ReplicationEffect]) {
-        guard isProposing else {
-            sendNothing(revision, 500, "the document is damaged", &effects)
-            return end(revision, synced: false, &effects)
-        }
+        sendNothing(revision, 500, "the document is damaged", &effects)
+        guard isProposing else { return end(revision, synced: false, &effects) }
         stopTransmitting(revision.key)
         inFlight[revision.key] = nil
         let error = LoveseatError(

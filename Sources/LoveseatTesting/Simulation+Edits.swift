@@ -1,0 +1,89 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// What the peers' users do.
+extension SimulationRun {
+    func edit() {
+        let peer = generator.pick(guests.isEmpty ? peers : peers.filter { !isGuest($0) })
+        let collection = generator.int(0...peer.collections.count - 1)
+        let id = "doc\(generator.int(0...generator.pick([3, 12, 40])))"
+        let key = "\(collection)/\(id)"
+        let kind = generator.int(0...19)
+        trace("\(peer.index) edit \(kind) \(key)")
+        let base = peer.tree(id, in: collection)?.current?.id
+        defer {
+            if let tree = peer.tree(id, in: collection) { oracle.edited(peer.index, key, tree, base: base) }
+        }
+        do {
+            switch kind {
+            case 0:
+                if try peer.store.write({ try $0.purge(id, in: peer.collections[collection]) }) {
+                    hasPurged = true
+                    purgedKeys.insert(key)
+                    oracle.purged(peer.index, key)
+                    soleEditors[key] = .some(nil)
+                }
+            case 1...3:
+                let made = try peer.store.write {
+                    try $0.save(
+                        id,
+                        in: peer.collections[collection],
+                        body: .emptyObject,
+                        isDeleted: true,
+                        condition: .lastWriteWins
+                    )
+                }
+                if made != nil { noteEdit(key, peer, nil) }
+            case 4:
+                let resolution = ManualMerge(peer: peer, collection: collection, documentID: id)
+                if try resolution.merge() { soleEditors[key] = .some(nil) }
+            default:
+                let body = try randomBody(for: peer)
+                _ = try peer.store.write {
+                    try $0.save(
+                        id,
+                        in: peer.collections[collection],
+                        body: body,
+                        isDeleted: false,
+                        condition: .lastWriteWins
+                    )
+                }
+                noteEdit(key, peer, body)
+            }
+        } catch { report.problems.append("an edit failed: \(error)") }
+        peer.changed(collection)
+    }
+
+    private func noteEdit(_ key: String, _ peer: SimulatedPeer, _ body: JSONText?) {
+        switch soleEditors[key] {
+        case nil: soleEditors[key] = (peer.index, body)
+        case .some(.some(let entry)) where entry.peer == peer.index: soleEditors[key] = (peer.index, body)
+        default: soleEditors[key] = .some(nil)
+        }
+    }
+
+    private func randomBody(for peer: SimulatedPeer) throws -> JSONText {
+        var value: JSONValue = ["n": JSONValue(generator.int(0...1_000_000)), "by": JSONValue(peer.index)]
+        if generator.chance(0.3) {
+            // Long enough for deltas, and much the same every time.
+            value["log"] = .array((0..<generator.int(5...12)).map { JSONValue($0 * 1_000_003) })
+            value["text"] = .string(
+                String(repeating: "all work and no play ", count: 5) + String(generator.int(0...99))
+            )
+        }
+        if generator.chance(0.1) {
+            value["long"] = .string(String(repeating: "lorem ipsum ", count: generator.int(1...4_000)))
+        }
+        if generator.chance(0.15) {
+            let content = generator.bytes(generator.pick([0, 10, 5_000, 200_000]))
+            let writer = try peer.store.blobs.writer()
+            try writer.write(content)
+            let (digest, length) = try writer.finish()
+            blobContents[digest] = content
+            let type = generator.pick(["text/plain", "image/jpeg"])
+            value["blob"] = BlobReference(digest: digest, length: length, contentType: type).json
+        }
+        return JSONText(canonical: value)
+    }
+}

@@ -1,0 +1,82 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// What must be so in the end because of what was special in a history.
+extension SimulationRun {
+    /// Nobody has begun anew yet: what the checkpoints cover does not come by itself any more.
+    func compareWithoutReset() throws {
+        for (key, fresh) in freshDocuments.sorted(by: { $0.key < $1.key }) {
+            guard let collection = Int(key.prefix(1)) else { continue }
+            for peer in peers where !isGuest(peer) {
+                if peer.tree(String(key.dropFirst(2)), in: collection)?.current?.body != fresh.body {
+                    report.problems.append(
+                        "\(key): peer \(peer.index) lacks what peer \(fresh.peer) made anew"
+                    )
+                }
+            }
+        }
+        for guest in guests where !guest.isRestricted {
+            try compare(guest) { key in !purgedKeys.contains(key) }
+        }
+    }
+
+    func compareGuests() throws {
+        for guest in guests {
+            // What nobody took from a guest is lost with it, and nobody promised otherwise.
+            oracle.forgot(guest.peer.index, allBut: [:])
+            try compare(guest) { _ in true }
+            report.problems += try guest.peer.store.check().map { "peer \(guest.peer.index): \($0)" }
+        }
+    }
+
+    /// Compares what a guest holds with what its host has and the guest may see.
+    private func compare(_ guest: SimulatedGuest, where isExpected: (String) -> Bool) throws {
+        for collection in guest.peer.collections.indices {
+            let theirs = try peers[guest.host].state(of: collection)
+            let mine = try guest.peer.state(of: collection)
+            for id in Set(theirs.keys).union(mine.keys).sorted() where isExpected("\(collection)/\(id)") {
+                guard let problem = problem(guest, id, in: collection, mine: mine[id], theirs: theirs[id])
+                else { continue }
+                report.problems.append(
+                    "\(collection)/\(id): \(problem): guest \(guest.peer.index) has \(mine[id].map(\.description) ?? "nothing"), its host \(guest.host) has \(theirs[id].map(\.description) ?? "nothing")"
+                )
+            }
+        }
+    }
+
+    private func problem(
+        _ guest: SimulatedGuest,
+        _ id: String,
+        in collection: Int,
+        mine: SimulatedPeer.DocumentState?,
+        theirs: SimulatedPeer.DocumentState?
+    ) -> String? {
+        let rights = guest.rights
+        if let tree = guest.peer.tree(id, in: collection), let seen = guest.forbiddenContent(id, tree) {
+            return "SEEN \(seen)"
+        }
+        let isGone = theirs?.isDeleted ?? true
+        if mine?.isDeleted ?? true, isGone { return nil }
+        if let mine, !mine.isDeleted, let theirs, mine.body == theirs.body, !mine.hasConflict,
+            hubs > 0 || mine.revision == theirs.revision, rights.isIn(rights.read, id, theirs.body)
+        {
+            return nil
+        }
+        // An edit that the host does not take stays with the guest.
+        let isOwn = mine.map { JSONElement($0.body)["by"]?.int == guest.peer.index } ?? false
+        let mayWrite = [mine, theirs]
+            .allSatisfy { state in state.map { rights.isIn(rights.write, id, $0.body) } ?? true }
+        // Neither can a guest pass on what a resolver made, or what it knows of a document that the host gave up.
+        let knowsMore = merges || purgedKeys.contains("\(collection)/\(id)")
+        if guest.isRestricted, !mayWrite, isOwn || knowsMore { return nil }
+        if guest.isRestricted, mine?.isDeleted == true { return nil }
+        guard let theirs, !theirs.isDeleted else {
+            // The content of a deleted document decides whether the guest hears of its end.
+            return guest.isRestricted && rights.isByBody ? nil : "KEPT"
+        }
+        if rights.isIn(rights.read, id, theirs.body) { return "MISSING" }
+        // A filter says nothing of what came before.
+        return mine == nil || (!guest.isRestricted && rights.isByBody) ? nil : "NOT REVOKED"
+    }
+}
