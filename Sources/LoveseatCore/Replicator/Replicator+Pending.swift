@@ -73,7 +73,7 @@ struct PendingDocuments {
         return Known(
             completed: try view.localCheckpoint(id).map { Checkpoint(JSONElement($0)).completed }
                 ?? SequenceSet([0...0]),
-            believesMarks: marks?.checkpoint == id && marks?.isCovered == true
+            believesMarks: marks?.isCovered == true
         )
     }
 
