@@ -154,6 +154,22 @@ private func rev(_ text: String) -> RevisionID {
         #expect(behind.current?.id == rev("12-22") && behind.isLine)
     }
 
+    @Test
+    func `a branch that turns out to be a part of the line is told to those who heard of it as a branch`()
+        throws
+    {
+        var tree = try tree([["4-dd", "3-cc"], ["2-bb", "1-aa"]])
+        let heard = tree.knowledge
+        #expect(tree.leaves.count == 2)
+        let before = tree
+        _ = try tree.insert(arrival(["4-dd", "3-cc", "2-bb", "1-aa"]))
+        #expect(tree.isLine && tree.isTold && tree.tells(moreThan: before) && !tree.agrees(with: heard))
+        var other = RevisionTree()
+        try other.merge(heard)
+        try other.merge(tree.knowledge)
+        #expect(other.isLine && other.current?.id == rev("4-dd"))
+    }
+
     @Test func `two databases that both lack the body of the best candidate show the same`() throws {
         var one = try tree([["3-cc", "2-bb", "1-aa"]])
         var knowledge = TreeKnowledge()

@@ -71,6 +71,7 @@ extension RevisionTree {
         let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
         if arrival.sender == .hub { recognise(arrival) }
+        let branches = branches
         let repeats = isNew && arrival.remote.map { remotes[$0] } == before?.id && !arrival.isOutdated
         try addLine(
             arrival.history,
@@ -79,6 +80,7 @@ extension RevisionTree {
             body: arrival.body
         )
         if let knowledge = arrival.knowledge { try merge(knowledge) }
+        keepTelling(branches)
         if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id, arrival) {
             closed.insert(original(before.id))
             if arrival.sender == .hub, !arrival.flags.contains(.deleted) { closed.remove(original(id)) }
@@ -100,6 +102,7 @@ extension RevisionTree {
     ) throws(Refusal) -> Bool {
         let known = self
         try merge(knowledge)
+        keepTelling(known.branches)
         guard contains(theirs) else { throw .badHistory }
         // The body may be lost everywhere; then both show the best of those that are left.
         guard !lacksCurrentBody || current?.id == theirs else {

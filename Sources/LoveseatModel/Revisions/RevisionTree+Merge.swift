@@ -108,6 +108,16 @@ extension RevisionTree {
         for (id, sources) in other.copies { copies[id, default: []].formUnion(sources) }
     }
 
+    /// The leaves of more than one line.
+    var branches: [RevisionID] { isLine ? [] : leaves.map(\.id) }
+
+    /// Goes on telling of what turned out to be in the middle of a line: others may have heard of it from here as a leaf.
+    mutating func keepTelling(_ branches: [RevisionID]) {
+        guard !branches.isEmpty else { return }
+        let inner = Set(nodes.values.compactMap(\.parent))
+        for id in branches where inner.contains(id) { nodes[id]?.flags.insert(.joint) }
+    }
+
     /// Remembers what either side has as a leaf until the next pruning, which must not forget what followed it.
     private mutating func noteLeaves(_ other: TreeKnowledge) {
         guard nodes.count + other.nodes.count > depth else { return }
