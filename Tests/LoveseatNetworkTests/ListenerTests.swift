@@ -143,20 +143,6 @@ struct ListenerTests {
         #expect(answer.contains("BLIP_3+CBMobile_3\r\n"))
     }
 
-    @Test func `a thousand silent sockets do not stop a working peer`() async throws {
-        let listener = try await listener()
-        let port = Int(try #require(listener.port))
-        try near.defaultCollection().save(Document(id: "d"))
-        var silent: [any NIOCore.Channel] = []
-        for _ in 0..<1_000 {
-            let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            silent.append(try await bootstrap.connect(host: "127.0.0.1", port: port).get())
-        }
-        #expect(await sync(try configuration(listener)).error == nil)
-        #expect(try far.defaultCollection().count == 1)
-        for channel in silent { channel.close(promise: nil) }
-    }
-
     @Test func `a peer that vanishes is noticed by its heartbeat, and let go`() async throws {
         let listener = try await listener { $0.heartbeat = 0.3 }
         let port = try #require(listener.port)
