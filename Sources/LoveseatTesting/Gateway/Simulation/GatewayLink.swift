@@ -239,13 +239,13 @@ final class GatewayLink {
             guard let self, isOpen else { return }
             isWorkScheduled = false
             do { try line.work() } catch { return fail(error) }
-            onWorked()
+            onWorked(self)
             pumpBack()
         }
     }
 
     /// Called after the gateway worked.
-    var onWorked: () -> Void = {}
+    var onWorked: (GatewayLink) -> Void = { _ in }
 }
 
 /// A client of the simulation: a database, and whose it is.

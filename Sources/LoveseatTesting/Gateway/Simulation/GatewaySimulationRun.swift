@@ -216,7 +216,7 @@ final class GatewaySimulationRun {
                 body["_attachments"] = nil
                 client.refused[refused.id, default: []].insert(JSONText(canonical: body))
             }
-            link.onWorked = { [unowned self] in changed(by: link) }
+            link.onWorked = { [unowned self] in changed(by: $0) }
             report.connections += 1
             links.append(link)
             link.open(accepted.negotiated)
