@@ -281,6 +281,8 @@ package enum Hearing: Hashable, Sendable {
     case disagrees
     /// The peer's revision did not come along, or may not come here.
     case lacksContent
+    /// The peer's revision goes on from this side's, and nothing is pulled.
+    case isBehind
 }
 
 /// How to go on with a revision that a hub did not take.

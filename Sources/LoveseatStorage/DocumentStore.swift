@@ -62,6 +62,8 @@ package final class DocumentStore: Sendable {
         var firstFree: UInt64 = 0
         /// The last sequence that may be used.
         var reserved: UInt64 = 0
+        /// Whether something purged is remembered (PurgeTable).
+        var remembersPurges = false
 
         /// Begins every collection behind what may have been used.
         mutating func beginBehind(_ used: UInt64) {

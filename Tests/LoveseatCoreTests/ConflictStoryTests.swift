@@ -139,14 +139,68 @@ struct ConflictStoryTests {
         #expect(try texts() == [nil, nil, nil, nil])
     }
 
-    @Test func `made anew at the active side after a purge, both sides agree at once`() async throws {
+    @Test(arguments: [[true, true, true], [true, false, false], [false, true, true]])
+    func `what was purged and made anew in the middle of a star stands, whoever of its peers is active`(
+        isActive: [Bool]
+    ) async throws {
+        func meet(_ leaf: Int) async throws {
+            if isActive[leaf - 1] { try await sync(0, leaf) } else { try await sync(leaf, 0) }
+        }
+        try save(1, "old")
+        try save(1, "older and edited")
+        for leaf in 1...3 { try await meet(leaf) }
+        try collection(0).purge(id: "x")
+        try save(0, "new")
+        for _ in 0..<2 { for leaf in 1...3 { try await meet(leaf) } }
+        #expect(try texts() == ["new", "new", "new", "new"])
+    }
+
+    @Test func `what was purged and made anew with the old content stands`() async throws {
+        try save(0, "old")
+        try save(0, "edited")
+        try await sync(0, 1)
+        try collection(0).purge(id: "x")
+        try save(0, "old")
+        try await sync(0, 1)
+        #expect(try texts() == ["old", "old", nil, nil])
+    }
+
+    @Test func `what was purged comes back from a peer that edits it, and stands`() async throws {
         try save(0, "old")
         try await sync(0, 1)
         try collection(0).purge(id: "x")
-        try save(0, "new")
+        try save(1, "edited")
         try await sync(0, 1)
-        let texts = try texts()
-        #expect(texts[0] == texts[1])
+        #expect(try texts() == ["edited", "edited", nil, nil])
+        try save(0, "edited again")
+        try await sync(1, 0)
+        #expect(try texts() == ["edited again", "edited again", nil, nil])
+    }
+
+    @Test func `a database that never had a peer remembers nothing of what it purged`() throws {
+        try save(0, "old")
+        try save(0, "edited")
+        try collection(0).purge(id: "x")
+        try save(0, "new")
+        #expect(try collection(0).revisions(of: "x").count == 1)
+    }
+
+    @Test func `a push of what the peer has and has edited since is done, and nothing stays pending`()
+        async throws
+    {
+        try save(0, "first")
+        try await sync(1, 0, .pull)
+        try save(1, "second")
+        var configuration = ReplicatorConfiguration(
+            collections: [try collection(0)],
+            target: DatabaseEndpoint(database: databases[1])
+        )
+        configuration.replicatorType = .push
+        let replicator = Replicator(configuration)
+        replicator.start()
+        #expect(await replicator.waitUntilStopped().error == nil)
+        #expect(try replicator.pendingDocumentIds(collection: collection(0)).isEmpty)
+        #expect(try texts()[0] == "first")
     }
 
     @Test func `a push that is outranked fails, and stays pending`() async throws {

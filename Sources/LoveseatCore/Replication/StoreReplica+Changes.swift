@@ -100,7 +100,7 @@ extension StoreReplica {
                     }
                     let verdict = try verdict(on: record, removal, in: index)
                     if verdict == .removed || verdict == .removedWithEdit {
-                        _ = try transaction.purge(record.id, in: collection)
+                        _ = try transaction.purge(record.id, in: collection, isWanted: false)
                     }
                     return verdict
                 }

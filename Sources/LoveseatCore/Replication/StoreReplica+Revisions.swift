@@ -225,8 +225,13 @@ extension StoreReplica {
     }
 
     /// Takes in why a peer holds another revision to be the current one.
-    func hear(_ knowledge: TreeKnowledge, current: RevisionID, of id: String, in index: Int) throws -> Hearing
-    {
+    func hear(
+        _ knowledge: TreeKnowledge,
+        current: RevisionID,
+        of id: String,
+        in index: Int,
+        pulls: Bool
+    ) throws -> Hearing {
         guard let remote else { return .agrees }
         return try marking(index) { transaction in
             do {
@@ -239,7 +244,10 @@ extension StoreReplica {
                 )
                 guard hearing == false else { return .agrees }
                 let record = try transaction.record(id, in: collections[index])
-                return try record?.remoteAncestor(remote) == current ? .disagrees : .lacksContent
+                guard try record?.remoteAncestor(remote) != current else { return .disagrees }
+                let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
+                return !pulls && record.map { theirs.isAncestor($0.revision, of: current) } == true
+                    ? .isBehind : .lacksContent
             } catch is RevisionTree.Refusal {
                 throw LoveseatError(
                     .remoteError,

@@ -111,7 +111,7 @@ package final class StoreReplica: ReplicaStore {
             return .done
         case .hear(let index, let id, let knowledge, let current, let takesContent):
             let told = admitted(knowledge, of: id, in: index, takesContent: takesContent)
-            return .heard(try hear(told, current: current, of: id, in: index))
+            return .heard(try hear(told, current: current, of: id, in: index, pulls: takesContent))
         case .readRevisions(let index, let requests):
             let found = try store.readRows { view in
                 try requests.map { try read($0, in: index, view) }

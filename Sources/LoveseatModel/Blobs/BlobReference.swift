@@ -78,12 +78,9 @@ public struct BlobReference: Hashable, Sendable {
 
     /// Every blob that a body refers to, each digest once: also by an `_attachments` table, as apps of the 1.x kind do.
     package static func all(in text: JSONText) -> [BlobReference] {
-        // Most documents have none, and a search for a word, quickest for one that begins with a rare character, is fifty
-        // times faster than an index. An escape could hide the word, so text with escapes is looked at properly.
-        guard
-            text.bytes.contains(word: "@type") || text.bytes.contains(word: "_attachments")
-                || text.bytes.contains(word: "\\u")
-        else { return [] }
+        // Most documents have none, and a search for words is a hundred times faster than an index. An escape could hide
+        // a word, so text with escapes is looked at properly.
+        guard text.bytes.contains("@type", "_attachments", "\\u") else { return [] }
         var found: [BlobReference] = []
         let root = JSONElement(text)
         var stack = [root]
@@ -154,37 +151,5 @@ extension BlobReference: Codable {
         try stub.encode(digest.text, forKey: .digest)
         try stub.encodeIfPresent(length, forKey: .length)
         try stub.encodeIfPresent(contentType, forKey: .contentType)
-    }
-}
-
-extension [UInt8] {
-    /// Whether a short ASCII word occurs in the bytes. Eight bytes are skipped at once where its first one is not
-    /// among them.
-    package func contains(word: StaticString) -> Bool {
-        let length = word.utf8CodeUnitCount
-        guard length > 0, count >= length else { return false }
-        let first = UInt64(word.utf8Start[0]) &* 0x0101_0101_0101_0101
-        return withUnsafeBytes { text in
-            var index = 0
-            let last = text.count - length
-            while index <= last {
-                if index + 8 <= text.count {
-                    // Zero bytes of the difference are the first byte's places.
-                    let difference = text.loadUnaligned(fromByteOffset: index, as: UInt64.self) ^ first
-                    if (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080 == 0 {
-                        index += 8
-                        continue
-                    }
-                }
-                let end = Swift.min(index + 8, last + 1)
-                while index < end {
-                    var matched = 0
-                    while matched < length, text[index + matched] == word.utf8Start[matched] { matched += 1 }
-                    if matched == length { return true }
-                    index += 1
-                }
-            }
-            return false
-        }
     }
 }

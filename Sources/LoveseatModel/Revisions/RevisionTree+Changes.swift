@@ -64,6 +64,12 @@ extension RevisionTree {
         prune(depth: depth)
     }
 
+    /// Notes that a revision was given up here, which need not be here any more.
+    package mutating func giveUp(_ id: RevisionID) {
+        closed.insert(original(id))
+        prune(depth: depth)
+    }
+
     /// Adds a received revision, and what its sender knows beside.
     package mutating func insert(_ arrival: Arrival) throws(Refusal) -> Outcome {
         try Self.check(arrival.history)
@@ -137,7 +143,8 @@ extension RevisionTree {
     }
 
     /// What is news on a hub's line and says what a revision on another line here says is a copy of that one, whoever put it
-    /// there. Also of one that was edited since: whoever made the copy had not heard of the edit.
+    /// there. Also of one that was edited since: whoever made the copy had not heard of the edit. Not of one that was given up:
+    /// somebody else wants it, and has put it on top of what stands here. Two clients would overrule each other for ever.
     private mutating func recognise(_ arrival: Arrival) {
         let id = arrival.history[0]
         guard !contains(id), !isEmpty, arrival.history.count > 1, !arrival.flags.contains(.deleted),
@@ -152,7 +159,7 @@ extension RevisionTree {
                 node.parent.map { $0.generation == node.id.generation - 1 } ?? (node.id.generation == 1)
             if isWhole, arrival.name?(node.parent, body) == node.id { found.insert(node.id) }
         }
-        for match in found.subtracting(arrival.history) {
+        for match in found.subtracting(arrival.history) where !closed.contains(original(match)) {
             copies[id, default: []].formUnion(sources(of: match).filter { $0.original != id })
         }
     }

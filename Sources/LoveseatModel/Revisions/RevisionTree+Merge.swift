@@ -166,7 +166,7 @@ extension RevisionTree {
     /// Adds a received revision with its ancestors, newest first (replication.md §12.2).
     ///
     /// `origin`: the first revision of the line, where the history does not reach so far (docs/extensions.md).
-    mutating func addLine(
+    package mutating func addLine(
         _ history: [RevisionID],
         origin: RevisionID?,
         flags: Flags,

@@ -1,6 +1,6 @@
 extension RevisionTree {
     /// How many lines that somebody gave up are remembered.
-    static let closedLinesKept = 32
+    package static let closedLinesKept = 32
     /// Candidates beyond this number are given up, the lowest first. Every database that holds them gives up the same ones.
     static let openCandidatesKept = 64
     /// How many revisions are kept in the middle of lines because somebody took them for leaves.

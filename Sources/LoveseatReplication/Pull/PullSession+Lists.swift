@@ -17,12 +17,7 @@ extension PullSession {
                 return acknowledge(message, request, &effects)
             }
             guard !message.noReply else { return }
-            var list = List(
-                request: request,
-                isUrgent: message.isUrgent,
-                namesRevision: false,
-                changes: changes
-            )
+            var list = List(request, isUrgent: message.isUrgent, changes: changes)
             list.bytes = message.body.count + Self.listOverhead
             add(list, &effects)
         } catch { refuse(message, request, error, &effects) }
@@ -38,10 +33,10 @@ extension PullSession {
             guard !message.noReply else { return }
             let namesRevision = message.properties.bool("conflictIncludesRev")
             var list = List(
-                request: request,
+                request,
                 isUrgent: message.isUrgent,
-                namesRevision: namesRevision,
-                proposals: proposals
+                proposals: proposals,
+                namesRevision: namesRevision
             )
             list.bytes = message.body.count + Self.listOverhead
             add(list, &effects)
@@ -110,9 +105,8 @@ extension PullSession {
         guard outstanding > 0 else { return true }
         // Who proposes sends a few at a time (replication.md §9.1).
         guard list.proposals.isEmpty else { return outstanding < tuning.proposalsAgreed }
-        let bytes = list.changes.reduce(0) { $0 + likelySize($1.bodySize) }
         return outstanding + list.changes.count <= tuning.revisionsRequested
-            && expectedBytes + bytes <= tuning.requestedBytes
+            && expectedBytes + list.announcedBytes + list.unsized * usualSize <= tuning.requestedBytes
     }
 
     mutating func changesJudged(

@@ -17,6 +17,20 @@ struct PullSession: Sendable {
         var proposals: [ProposedChange] = []
         /// About the memory that it takes.
         var bytes = 0
+        /// What the peer says that the bodies take, and of how many it does not say.
+        private(set) var (announcedBytes, unsized) = (0, 0)
+
+        init(_ request: UInt64, isUrgent: Bool, changes: [AnnouncedChange]) {
+            (self.request, self.isUrgent, self.changes, namesRevision) = (request, isUrgent, changes, false)
+            for change in changes {
+                if change.bodySize > 1 { announcedBytes += change.bodySize } else { unsized += 1 }
+            }
+        }
+
+        init(_ request: UInt64, isUrgent: Bool, proposals: [ProposedChange], namesRevision: Bool) {
+            (self.request, self.isUrgent, self.proposals) = (request, isUrgent, proposals)
+            self.namesRevision = namesRevision
+        }
     }
 
     /// Where something was announced: later lists, and later entries of one list, say what the peer had later.
@@ -93,7 +107,7 @@ struct PullSession: Sendable {
     private(set) var expected: [ExpectedKey: Expected] = [:]
     private(set) var expectedBytes = 0
     /// How long bodies are that the peer did not announce the size of, in bytes, lately.
-    private var usualSize = 0
+    private(set) var usualSize = 0
     /// What a passive side has agreed to and not received.
     var promises = Promises()
     /// Documents that the peer took away while a revision of theirs was on its way.

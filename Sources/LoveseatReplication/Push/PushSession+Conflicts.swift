@@ -45,6 +45,7 @@ extension PushSession {
             .httpConflict,
             unseen.contains(change.documentID)
                 ? "\(name) is not taken: the peer has a document of this name that this user may not see"
+                    + ", or that the filter leaves out"
                 : "\(name) conflicts with another revision at the peer"
         )
     }
@@ -105,6 +106,10 @@ extension PushSession {
         switch hearing {
         case .agrees: disagreements[revision.documentID] = nil
         case .disagrees: countDisagreement(revision.change)
+        case .isBehind:
+            report(revision, nil, &effects)
+            end(revision, synced: true, &effects)
+            return pump(&effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
             fetchable.insert(revision.documentID)

@@ -6,6 +6,7 @@ enum CollectionTable {
     static func load(_ db: Database) throws -> DocumentStore.Catalog {
         var catalog = DocumentStore.Catalog()
         catalog.schemaVersion = try schemaVersion(db)
+        catalog.remembersPurges = try StoreWriteTransaction.remembersPurges(db)
         let rows = try Row.fetchAll(
             db,
             sql: "SELECT number, scope, name, table_name, last_sequence FROM collections"
@@ -84,6 +85,7 @@ enum CollectionTable {
         for table in ["grants", "marks"] {
             try db.execute(sql: "DELETE FROM \(table) WHERE collection = ?", arguments: [handle.number])
         }
+        try StoreWriteTransaction.forgetPurges(in: handle, db)
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
         catalog.schemaVersion = try schemaVersion(db)
     }

@@ -12,6 +12,10 @@ extension StoreWriteTransaction {
         outcome: RevisionTree.Outcome, preferred: RevisionTree?
     ) {
         try requireOpen(collection)
+        // What comes back is no longer purged.
+        if catalogView.remembersPurges, try record(incoming.documentID, in: collection) == nil {
+            _ = try takePurge(of: incoming.documentID, in: collection)
+        }
         let flags = rowFlags(of: incoming.body, isDeleted: incoming.isDeleted)
         if incoming.history.count == 1, let id = incoming.history.first, incoming.origin == nil,
             incoming.knowledge == nil

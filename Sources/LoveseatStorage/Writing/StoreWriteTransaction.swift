@@ -100,6 +100,11 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return last + 1
     }
 
+    /// Something purged is remembered from now on.
+    func notePurges() {
+        if !catalogView.remembersPurges { replaceCatalog { $0.remembersPurges = true } }
+    }
+
     private func note(_ id: String, in collection: CollectionHandle) {
         if let index = changed.firstIndex(where: { $0.collection.number == collection.number }) {
             changed[index].ids.append(id)
@@ -170,6 +175,16 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         let body = body.keepingAttachments(of: nil)
         let flags = rowFlags(of: body, isDeleted: false)
+        if catalogView.remembersPurges, try record(id, in: collection) == nil {
+            let purged = try takePurge(of: id, in: collection)
+            if !purged.isEmpty {
+                var tree = newTree
+                let revision = try tree.makeAnew(over: purged, flags: flags.treeFlags, body: body) {
+                    try Self.revisionID(parent: $0, isDeleted: false, body: body)
+                }
+                return (revision, try store(tree, over: nil, id: id, in: collection))
+            }
+        }
         let revision = try Self.revisionID(parent: nil, isDeleted: false, body: body)
         let sequence = try insertRow(
             id,
@@ -213,9 +228,12 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     // MARK: Purge and expiration
 
-    /// Removes a document without trace; false if it was not there.
-    package func purge(_ id: String, in collection: CollectionHandle) throws -> Bool {
+    /// Removes a document; false if it was not there.
+    ///
+    /// `isWanted`: whether the user wants to be rid of it, rather than a peer that takes it away.
+    package func purge(_ id: String, in collection: CollectionHandle, isWanted: Bool = true) throws -> Bool {
         try requireOpen(collection)
+        if isWanted { try rememberPurge(of: id, in: collection) }
         let statement = try RawStatement(
             "DELETE FROM \"\(collection.table)\" WHERE doc_id = ?1",
             in: database

@@ -1,0 +1,36 @@
+extension [UInt8] {
+    /// Whether a short ASCII word occurs in the bytes.
+    package func contains(word: StaticString) -> Bool { contains(word, word, word) }
+
+    /// Whether any of three short ASCII words occurs in the bytes. Quickest for words that begin with a rare character:
+    /// sixteen bytes are skipped at once where no word's first one is among them.
+    package func contains(_ first: StaticString, _ second: StaticString, _ third: StaticString) -> Bool {
+        func occurs(_ word: StaticString, in text: UnsafeRawBufferPointer, at index: Int) -> Bool {
+            let length = word.utf8CodeUnitCount
+            guard index + length <= text.count else { return false }
+            for place in 0..<length where text[index + place] != word.utf8Start[place] { return false }
+            return true
+        }
+        let (a, b, c) = (first.utf8Start[0], second.utf8Start[0], third.utf8Start[0])
+        let (allA, allB, allC) = (SIMD16(repeating: a), SIMD16(repeating: b), SIMD16(repeating: c))
+        return withUnsafeBytes { text in
+            var index = 0
+            while index < text.count {
+                var end = Swift.min(index + 16, text.count)
+                if index + 16 <= text.count {
+                    let bytes = text.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+                    let isThere = (bytes .== allA) .| (bytes .== allB) .| (bytes .== allC)
+                    if !any(isThere) { (index, end) = (end, end) }
+                }
+                while index < end {
+                    let byte = text[index]
+                    if byte == a, occurs(first, in: text, at: index) { return true }
+                    if byte == b, occurs(second, in: text, at: index) { return true }
+                    if byte == c, occurs(third, in: text, at: index) { return true }
+                    index += 1
+                }
+            }
+            return false
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import GRDB
+import LoveseatModel
+
+/// What was purged here, by a hash of its ID, until a document of that name is stored again.
+///
+/// Who makes a purged document anew has decided against what was purged, which peers may still have. Without this their
+/// revision, which is often the higher one, would come back (docs/decisions/0001). A database that never had a peer keeps
+/// nothing.
+extension StoreWriteTransaction {
+    static let purgesPrefix = "purged/"
+    /// What is remembered; where there is more, the oldest is forgotten.
+    private static let purgesKept = 10_000
+
+    /// A revision that was purged, and the first one of its line.
+    struct PurgedRevision: Hashable {
+        let original: RevisionID
+        let origin: RevisionID
+    }
+
+    /// Whether anything purged is remembered.
+    static func remembersPurges(_ database: GRDB.Database) throws -> Bool {
+        try Bool.fetchOne(
+            database,
+            sql: "SELECT EXISTS (SELECT 1 FROM local_checkpoints WHERE id >= 'purged/' AND id < 'purged0')"
+        ) ?? false
+    }
+
+    /// Remembers the live versions of a document that is about to be purged, and those that were given up for it.
+    func rememberPurge(of id: String, in collection: CollectionHandle) throws {
+        let peers = "SELECT EXISTS (SELECT 1 FROM remotes) OR EXISTS (SELECT 1 FROM peer_checkpoints)"
+        guard try Bool.fetchOne(database, sql: peers) == true, let record = try record(id, in: collection)
+        else { return }
+        let tree = try tree(of: record)
+        var revisions = tree.candidates.filter { !$0.node.isDeleted }.map {
+            PurgedRevision(original: $0.original, origin: tree.line($0.node.id).last ?? $0.original)
+        }
+        guard !revisions.isEmpty else { return }
+        revisions += tree.closed.sorted(by: >).map { PurgedRevision(original: $0, origin: $0) }
+        try saveLocalCheckpoint(
+            Self.purgeID(id, collection),
+            JSONText(
+                canonical: .array(
+                    revisions.prefix(RevisionTree.closedLinesKept).map {
+                        [.string($0.original.text), .string($0.origin.text)]
+                    }
+                )
+            )
+        )
+        if database.lastInsertedRowID % 64 == 0 { try forgetOldPurges() }
+        notePurges()
+    }
+
+    /// What was purged of a document that is stored again, which is then no longer remembered.
+    func takePurge(of id: String, in collection: CollectionHandle) throws -> [PurgedRevision] {
+        let key = Self.purgeID(id, collection)
+        guard let text = try localCheckpoint(key) else { return [] }
+        try removeLocalCheckpoint(key)
+        return JSONElement(text).items.compactMap { pair in
+            guard let original = pair[0]?.string.flatMap({ RevisionID($0) }),
+                let origin = pair[1]?.string.flatMap({ RevisionID($0) })
+            else { return nil }
+            return PurgedRevision(original: original, origin: origin)
+        }
+    }
+
+    static func forgetPurges(in collection: CollectionHandle, _ database: GRDB.Database) throws {
+        try database.execute(
+            sql: "DELETE FROM local_checkpoints WHERE id >= ?1 AND id < ?2",
+            arguments: ["\(purgesPrefix)\(collection.number)/", "\(purgesPrefix)\(collection.number)0"]
+        )
+    }
+
+    private static func purgeID(_ id: String, _ collection: CollectionHandle) -> String {
+        let hash = Hashing.sha256(Array(id.utf8)).prefix(16).hexadecimalText
+        return "\(purgesPrefix)\(collection.number)/\(hash)"
+    }
+
+    private func forgetOldPurges() throws {
+        let all = "FROM local_checkpoints WHERE id >= 'purged/' AND id < 'purged0'"
+        try database.execute(
+            sql: """
+                DELETE FROM local_checkpoints WHERE rowid IN (SELECT rowid \(all) ORDER BY rowid \
+                LIMIT max(0, (SELECT count(*) \(all)) - ?))
+                """,
+            arguments: [Self.purgesKept]
+        )
+    }
+}
+
+extension RevisionTree {
+    /// Makes the first revision of a document anew that was purged here.
+    ///
+    /// `name`: names the revision over a parent. A document that begins as the purged one did, goes on where that one ended.
+    mutating func makeAnew(
+        over purged: [StoreWriteTransaction.PurgedRevision],
+        flags: Flags,
+        body: JSONText,
+        name: (_ parent: RevisionID?) throws -> RevisionID
+    ) throws -> RevisionID {
+        var revision = try name(nil)
+        if let same = purged.first(where: { $0.origin == revision || $0.original == revision }) {
+            revision = try name(same.original)
+            try addLine([revision, same.original], origin: same.origin, flags: flags, body: body)
+        } else {
+            insertLocal(revision, parent: nil, flags: flags, body: body)
+        }
+        for given in purged where !contains(given.original) { giveUp(given.original) }
+        return revision
+    }
+}
