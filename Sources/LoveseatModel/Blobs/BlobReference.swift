@@ -1,4 +1,4 @@
-/// The name of a blob's content: `sha1-` and the Base64 of its SHA-1 (replication.md §11.1).
+/// The name of a blob's content: `sha1-` and the Base64 of its SHA-1.
 public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
     /// The text that travels.
     public let text: String
@@ -31,7 +31,7 @@ public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
     public var description: String { text }
 }
 
-/// A blob inside a document: the stub that stands for content kept elsewhere (replication.md §11.1).
+/// A reference to a blob, as documents contain it: an object with `"@type": "blob"` and the content's digest, length and media type.
 public struct BlobReference: Hashable, Sendable {
     /// What the content is found by.
     public let digest: BlobDigest

@@ -1,4 +1,4 @@
-/// The name of a collection: its own and its scope's (replication.md §20).
+/// The name of a collection, with the name of its scope.
 public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
     /// The scope's name; `_default` for the default scope.
     public let scope: String
@@ -38,7 +38,7 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The path that travels (replication.md §B.2): without the scope if that is the default one.
+    /// The name as peers send it: `scope.collection`, or `collection` in the default scope.
     public var path: String { scope == Self.defaultPart ? name : "\(scope).\(name)" }
 
     /// `scope.collection`.

@@ -82,7 +82,7 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let dnsFailure = Code(5001)
         /// No such host.
         public static let unknownHost = Code(5002)
-        /// There is no such network interface.
+        /// The network interface does not exist.
         public static let unknownInterface = Code(5027)
         /// No answer in time.
         public static let timeout = Code(5003)
@@ -102,7 +102,7 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let tlsClientCertRejected = Code(5010)
         /// The server's certificate is self-signed, of an unknown authority, or not the pinned one.
         public static let tlsCertUnknownRoot = Code(5011)
-        /// A redirect to somewhere that is no HTTP URL.
+        /// The server redirects to something that is not an HTTP URL.
         public static let invalidRedirect = Code(5012)
         /// User name or password missing or wrong.
         public static let httpAuthRequired = Code(10401)
@@ -116,7 +116,7 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let httpConflict = Code(10409)
         /// The peer stopped, or closed the connection in the normal way.
         public static let webSocketGoingAway = Code(11001)
-        /// The peer broke the WebSocket protocol, or does not speak a protocol of ours.
+        /// The peer broke the WebSocket protocol, or does not support any version of the replication protocol that Loveseat does.
         public static let webSocketProtocolError = Code(11002)
         /// The connection broke.
         public static let webSocketAbnormalClose = Code(11006)

@@ -1,6 +1,6 @@
 /// Names one revision of a document: how many edits deep it is, and a digest of its content (`3-9f86…`).
 ///
-/// Ordered by generation first, then by digest (replication.md §3). The digest is opaque: peers make it in their own
+/// Ordered by generation first, then by digest. The digest is opaque: peers make it in their own
 /// ways and nobody verifies it. Code compares and orders revisions only through this type, so that a second family
 /// of names can join it.
 public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
