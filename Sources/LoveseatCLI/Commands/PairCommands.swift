@@ -155,7 +155,7 @@ struct PairUse: AsyncParsableCommand {
         }
         guard let url else { return try PairingCode(text: code) }
         guard let parsed = URL(string: url) else {
-            throw LoveseatError(.invalidURL, "\(url) is no URL: use wss://host:port/database")
+            throw LoveseatError(.invalidURL, "\(url) is not a URL: use wss://host:port/database")
         }
         return try PairingCode(digits: code, url: parsed)
     }

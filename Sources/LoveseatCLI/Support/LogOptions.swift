@@ -28,7 +28,7 @@ struct LogOptions: ParsableArguments {
             else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\"\(part)\" is no log level: use part=level, of \(Self.parts) and \(Self.levels)"
+                    "\"\(part)\" is not a log level: use part=level, of \(Self.parts) and \(Self.levels)"
                 )
             }
             domain.level = level

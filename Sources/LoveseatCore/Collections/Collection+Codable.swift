@@ -60,7 +60,7 @@ extension Document {
             element = JSONElement(JSONText(canonical: .object(properties)))
         }
         do { return try element.decode(type, hooks: .foundation) } catch {
-            throw LoveseatError(.decodingError, "document \"\(id)\" is no \(T.self): \(error)")
+            throw LoveseatError(.decodingError, "document \"\(id)\" does not fit \(T.self): \(error)")
         }
     }
 
@@ -91,7 +91,7 @@ extension JSONCodingHooks {
             case is Data:
                 throw LoveseatError(
                     .encodingError,
-                    "Data is no JSON: save it as a blob and keep the BlobReference"
+                    "Data has no form in JSON: save it as a blob and keep the BlobReference"
                 )
             default: nil
             }
@@ -99,13 +99,13 @@ extension JSONCodingHooks {
         decode: { type, element in
             if type == Date.self {
                 guard let text = element.string, let date = Date(iso8601: text) else {
-                    throw LoveseatError(.decodingError, "\(element.value) is no ISO 8601 date")
+                    throw LoveseatError(.decodingError, "\(element.value) is not an ISO 8601 date")
                 }
                 return date
             }
             if type == URL.self {
                 guard let url = element.string.flatMap({ URL(string: $0) }) else {
-                    throw LoveseatError(.decodingError, "\(element.value) is no URL")
+                    throw LoveseatError(.decodingError, "\(element.value) is not a URL")
                 }
                 return url
             }

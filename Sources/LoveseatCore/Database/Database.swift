@@ -87,7 +87,7 @@ public final class Database: Sendable {
         else {
             throw LoveseatError(
                 .invalidParameter,
-                "\"\(name)\" is no name for a database: use 1 to 240 bytes without a slash"
+                "\"\(name)\" is not a valid database name: use 1 to 240 bytes without a slash"
             )
         }
         return "\(directory)/\(name).loveseat"
