@@ -149,7 +149,7 @@ public final class Database: Sendable {
     /// This call blocks the thread until replicators and listeners have ended; in async code, use ``delete()-7nbnp`` instead.
     ///
     /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `busy` if another `Database` of this process has the folder
-    ///   open, `transactionNotClosed` inside a transaction's closure, `ioError` if files cannot be removed.
+    ///   open for writing, `transactionNotClosed` inside a transaction's closure, `ioError` if files cannot be removed.
     @available(*, noasync, message: "use `try await delete()`, which blocks no thread")
     public func delete() throws(LoveseatError) {
         let folder = try soleFolder()
@@ -160,7 +160,7 @@ public final class Database: Sendable {
     /// Closes the database and removes it from the disk, without blocking a thread.
     ///
     /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `busy` if another `Database` of this process has the folder
-    ///   open, `transactionNotClosed` inside a transaction's closure, `ioError` if files cannot be removed.
+    ///   open for writing, `transactionNotClosed` inside a transaction's closure, `ioError` if files cannot be removed.
     public func delete() async throws(LoveseatError) {
         let folder = try soleFolder()
         try await close()

@@ -4,7 +4,7 @@ private import Synchronization
 
 /// A connection over a transport of the app, with callbacks, as in Couchbase Lite. ``MessageTransport`` is the same with `async` methods.
 ///
-/// Its methods are called one at a time, from any thread.
+/// Its methods may be called from any thread. Messages are sent one at a time: the next one follows the completion of the one before.
 public protocol MessageEndpointConnection: AnyObject, Sendable {
     /// Connects to the peer. Call the completion once, with true or with an error. From then on, pass what arrives to `connection`.
     func open(
