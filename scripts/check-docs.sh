@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compiles the documentation and type-checks every Swift example in README.md, the articles and the doc comments, against the
 # modules of the last release build. Fails on any warning of DocC, such as a link to a symbol that does not exist.
-# A first argument names a folder that keeps the built documentation.
+# Build after editing comments: the modules refer to the lines of their sources. A first argument names a folder that keeps the
+# built documentation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
