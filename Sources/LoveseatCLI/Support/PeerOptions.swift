@@ -32,7 +32,7 @@ struct PeerOptions: ParsableArguments {
     var headerFile: String?
     @Option(
         help:
-            "The collections, with commas in between; all if none is named. Those that are not here are made."
+            "The collections, with commas in between; all if none is named. Collections that do not exist here are created."
     )
     var collections = ""
     @Option(help: "Only these documents, with commas in between.")
