@@ -3,28 +3,28 @@ import LoveseatModel
 import SwiftASN1
 import X509
 
-/// The name of the certificate's owner. Every certificate has one.
+/// The key of the common name in a certificate's attributes: the owner's name, 1 to 64 characters. It is required.
 public let certAttrCommonName = "CN"
-/// The owner's organisation.
+/// The key of the owner's organisation in a certificate's attributes.
 public let certAttrOrganization = "O"
-/// The part of the organisation.
+/// The key of the organisation's unit in a certificate's attributes.
 public let certAttrOrganizationUnit = "OU"
-/// The town.
+/// The key of the town in a certificate's attributes.
 public let certAttrLocality = "L"
-/// The state or province.
+/// The key of the state or province in a certificate's attributes.
 public let certAttrStateOrProvince = "ST"
-/// The country, in two letters.
+/// The key of the country in a certificate's attributes, two letters.
 public let certAttrCountry = "C"
-/// Mail addresses, with commas in between.
+/// The key of mail addresses in a certificate's attributes, separated by commas.
 public let certAttrEmailAddress = "rfc822Name"
-/// Host names that the certificate is for, with commas in between. `*.example.org` stands for every name below.
+/// The key of the host names that a certificate is for, separated by commas. `*.example.org` matches every name one level below.
 public let certAttrHostname = "dNSName"
-/// IPv4 and IPv6 addresses that the certificate is for, with commas in between.
+/// The key of the IPv4 and IPv6 addresses that a certificate is for, separated by commas.
 public let certAttrIPAddress = "iPAddress"
-/// URLs, with commas in between.
+/// The key of URLs in a certificate's attributes, separated by commas.
 public let certAttrURL = "uniformResourceIdentifier"
 
-/// Who a certificate is for, in X.509's terms.
+/// The owner of a certificate, as X.509 names it.
 struct CertificateAttributes {
     let subject: DistinguishedName
     let alternativeNames: [GeneralName]
@@ -60,7 +60,7 @@ struct CertificateAttributes {
         var names = list(certAttrHostname).map { GeneralName.dnsName($0) }
         for text in list(certAttrIPAddress) {
             guard let bytes = IPAddress.bytes(text) else {
-                throw LoveseatError(.crypto, "\"\(text)\" is no IP address")
+                throw LoveseatError(.crypto, "\"\(text)\" is not an IP address")
             }
             names.append(.ipAddress(ASN1OctetString(contentBytes: bytes[...])))
         }

@@ -3,22 +3,23 @@ public import Foundation
 public import LoveseatModel
 import LoveseatPlatform
 
-/// Keeps identities as PEM files in a folder that only its owner can enter.
+/// An identity store that keeps PEM files in a folder to which only its owner has access.
 ///
-/// The folder has the mode 0700 and its files 0600; if others could read or write them the store refuses. With a
-/// passphrase the keys are encrypted (PKCS#8, PBES2).
+/// The folder has the mode 0700 and its files have 0600. If others could read or write them, every call throws `crypto`. With a
+/// passphrase, the keys are encrypted (PKCS#8, PBES2).
 public struct FileIdentityStore: IdentityStore {
-    /// The folder, which is made when the first identity is kept.
+    /// The folder. It is created when the first identity is stored.
     public let folder: URL
     private let passphrase: String?
 
-    /// A store in a folder; with a passphrase keys are encrypted with it.
+    /// Creates a store in a folder. Keys are encrypted if there is a passphrase.
     public init(folder: URL, passphrase: String? = nil) {
         self.folder = folder
         self.passphrase = passphrase
     }
 
-    /// The folder that the environment variable `LOVESEAT_IDENTITIES` names, or `~/.local/share/loveseat/identities`.
+    /// The folder that the environment variable `LOVESEAT_IDENTITIES` names, or `loveseat/identities` in `$XDG_DATA_HOME` or
+    /// `~/.local/share`.
     public static var standardFolder: URL {
         let environment = ProcessInfo.processInfo.environment
         if let folder = environment["LOVESEAT_IDENTITIES"], !folder.isEmpty { return URL(filePath: folder) }
@@ -27,9 +28,9 @@ public struct FileIdentityStore: IdentityStore {
             .appending(path: "loveseat/identities")
     }
 
-    /// The identity under a label; nil if there is none.
+    /// Returns the identity with a label, or nil if there is none.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` for a file or folder that others can read, a wrong passphrase, or damage;
+    /// - Throws: ``LoveseatError``: `crypto` for a file or folder that others can access, a wrong passphrase, or a damaged file;
     ///   `ioError`.
     public func identity(label: String) throws(LoveseatError) -> TLSIdentity? {
         let path = try path(label)
@@ -48,9 +49,9 @@ public struct FileIdentityStore: IdentityStore {
         } catch { throw LoveseatError(error.code, "the identity \"\(label)\" in \(path): \(error.message)") }
     }
 
-    /// Keeps an identity under a label. When this returns it is on the disk.
+    /// Stores an identity under a label of 1 to 200 bytes. It is on the disk when this returns.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if the label is taken or not allowed, or the folder open to others;
+    /// - Throws: ``LoveseatError``: `crypto` if the label is in use or not allowed, or if others have access to the folder;
     ///   `ioError`.
     public func add(_ identity: TLSIdentity, label: String) throws(LoveseatError) {
         let path = try path(label)
@@ -69,7 +70,7 @@ public struct FileIdentityStore: IdentityStore {
         try syncFolder()
     }
 
-    /// Forgets an identity, if there is one.
+    /// Removes the identity with a label. Does nothing if there is none.
     ///
     /// - Throws: ``LoveseatError``: `ioError`.
     public func remove(label: String) throws(LoveseatError) {
@@ -81,9 +82,9 @@ public struct FileIdentityStore: IdentityStore {
         try syncFolder()
     }
 
-    /// Every label.
+    /// Returns the labels of all identities, in any order.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if the folder is open to others; `ioError`.
+    /// - Throws: ``LoveseatError``: `crypto` if others have access to the folder; `ioError`.
     public func labels() throws(LoveseatError) -> [String] {
         guard try check(folder.path, isFolder: true) else { return [] }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else {
@@ -122,7 +123,7 @@ public struct FileIdentityStore: IdentityStore {
         guard kind == (isFolder ? S_IFDIR : S_IFREG) else {
             throw LoveseatError(
                 .crypto,
-                "\(path) is no \(isFolder ? "folder" : "file"): identities are not kept there"
+                "\(path) is not a \(isFolder ? "folder" : "file"): identities are not kept there"
             )
         }
         guard status.st_mode & 0o077 == 0 else {

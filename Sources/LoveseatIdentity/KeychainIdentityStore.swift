@@ -3,14 +3,14 @@ private import Foundation
 public import LoveseatModel
 private import Security
 
-/// Keeps identities in the app's keychain, each as one item that never leaves the device.
+/// An identity store that uses the app's keychain. Each identity is one item that does not leave the device.
 public struct KeychainIdentityStore: IdentityStore {
     private static let service = "org.loveseat.identities"
 
-    /// The store; all of them are the same.
+    /// Creates a store. All instances use the same items.
     public init() {}
 
-    /// The identity under a label; nil if there is none.
+    /// Returns the identity with a label, or nil if there is none.
     ///
     /// - Throws: ``LoveseatError``: `crypto` if the keychain refuses, or the item is damaged.
     public func identity(label: String) throws(LoveseatError) -> TLSIdentity? {
@@ -25,9 +25,9 @@ public struct KeychainIdentityStore: IdentityStore {
         return try TLSIdentity.importIdentity(withCertificates: pem, privateKey: pem, label: nil, in: self)
     }
 
-    /// Keeps an identity under a label.
+    /// Stores an identity under a label.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if the label is taken, or the keychain refuses.
+    /// - Throws: ``LoveseatError``: `crypto` if the label is in use, or the keychain refuses.
     public func add(_ identity: TLSIdentity, label: String) throws(LoveseatError) {
         let status = SecItemAdd(
             query(
@@ -48,7 +48,7 @@ public struct KeychainIdentityStore: IdentityStore {
         guard status == errSecSuccess else { throw failure("keep", label, status) }
     }
 
-    /// Forgets an identity, if there is one.
+    /// Removes the identity with a label. Does nothing if there is none.
     ///
     /// - Throws: ``LoveseatError``: `crypto` if the keychain refuses.
     public func remove(label: String) throws(LoveseatError) {
@@ -58,7 +58,7 @@ public struct KeychainIdentityStore: IdentityStore {
         }
     }
 
-    /// Every label.
+    /// Returns the labels of all identities, in any order.
     ///
     /// - Throws: ``LoveseatError``: `crypto` if the keychain refuses.
     public func labels() throws(LoveseatError) -> [String] {

@@ -5,20 +5,20 @@ import SwiftASN1
 import X509
 
 extension TLSCertificate {
-    /// Reads a certificate from its DER encoding.
+    /// Creates a certificate from its DER encoding.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if it is none.
+    /// - Throws: ``LoveseatError``: `crypto` if the bytes are not an X.509 certificate.
     public init(der: some Sequence<UInt8>) throws(LoveseatError) {
         let bytes = Array(der)
         do { _ = try X509.Certificate(derEncoded: bytes) } catch {
-            throw LoveseatError(.crypto, "this is no X.509 certificate: \(error)")
+            throw LoveseatError(.crypto, "this is not an X.509 certificate: \(error)")
         }
         self.init(checked: bytes)
     }
 
-    /// Reads the one certificate of a PEM text.
+    /// Creates a certificate from a PEM text that contains exactly one.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if there is none, or more than one.
+    /// - Throws: ``LoveseatError``: `crypto` if the text contains none, or more than one.
     public init(pem: String) throws(LoveseatError) {
         let all = try Self.all(pem: pem)
         guard all.count == 1 else {
@@ -27,9 +27,9 @@ extension TLSCertificate {
         self = all[0]
     }
 
-    /// Reads every certificate of a PEM text, which may hold other things too.
+    /// Returns every certificate of a PEM text, in order. The text may contain other things, such as keys.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if there is none, or the text is damaged.
+    /// - Throws: ``LoveseatError``: `crypto` if the text contains no certificate, or is damaged.
     public static func all(pem: String) throws(LoveseatError) -> [TLSCertificate] {
         let documents = try PEMText.documents(pem).filter { $0.discriminator == "CERTIFICATE" }
         guard !documents.isEmpty else {
@@ -49,7 +49,7 @@ extension TLSCertificate {
     /// Nil for bytes that nobody checked, which does not happen.
     var parsed: X509.Certificate? { try? X509.Certificate(derEncoded: derBytes) }
 
-    /// The common name of the subject; nil if it has none.
+    /// The common name of the subject, or nil if it has none.
     public var commonName: String? {
         parsed?.subject.lazy.flatMap { $0 }
             .first { $0.type == .RDNAttributeType.commonName }
@@ -62,26 +62,27 @@ extension TLSCertificate {
     /// The issuer, as in `CN=Ana,O=Sofa`.
     public var issuer: String { parsed.map { String(describing: $0.issuer) } ?? "" }
 
-    /// From when it is valid.
+    /// The time from which the certificate is valid.
     public var notValidBefore: Date { parsed?.notValidBefore ?? .distantPast }
 
-    /// Until when it is valid.
+    /// The time until which the certificate is valid.
     public var notValidAfter: Date { parsed?.notValidAfter ?? .distantPast }
 
-    /// Whether its own key signed it.
+    /// Whether the certificate was signed with its own key.
     public var isSelfSigned: Bool {
         guard let parsed else { return false }
         return parsed.issuer == parsed.subject
             && parsed.publicKey.isValidSignature(parsed.signature, for: parsed)
     }
 
-    /// SHA-256 of the bytes in hexadecimal, as `openssl x509 -fingerprint -sha256` shows it but without colons. Two
-    /// people can compare it to be sure of a pin.
+    /// The SHA-256 fingerprint: 64 lower-case hexadecimal digits, as `openssl x509 -fingerprint -sha256` prints them, without colons.
+    ///
+    /// Two people can compare it to verify a pin.
     public var fingerprint: String { SHA256.hash(data: derBytes).hexadecimalText }
 }
 
 extension TLSCertificate: CustomStringConvertible {
-    /// The subject and the fingerprint.
+    /// The subject and the first 16 digits of the fingerprint.
     public var description: String { "\(subject) (\(fingerprint.prefix(16))…)" }
 }
 

@@ -4,31 +4,31 @@ private import NIOSSL
 import SwiftASN1
 import X509
 
-/// What the key of an identity is for.
+/// The purposes of an identity's key, as a certificate states them.
 public struct KeyUsages: OptionSet, Hashable, Sendable {
-    /// The bits.
+    /// The purposes as bits.
     public let rawValue: Int
-    /// Makes a set of its bits.
+    /// Creates a set of purposes from bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// To be a replicator's identity.
+    /// To authenticate a client, which is a replicator.
     public static let clientAuth = KeyUsages(rawValue: 1)
-    /// To be a listener's identity.
+    /// To authenticate a server, which is a listener.
     public static let serverAuth = KeyUsages(rawValue: 2)
-    /// To issue certificates of other identities: an app's own authority.
+    /// To issue certificates for other identities, as an authority of your own.
     public static let certificateAuthority = KeyUsages(rawValue: 4)
 }
 
-/// A private key and the certificate that says whose it is, with those that vouch for it.
+/// A private key with its certificate, and the certificates of those that issued it.
 ///
-/// An identity made or imported under a label is kept in an ``IdentityStore`` and found again with
-/// ``identity(withLabel:in:)``.
+/// An identity that is created or imported with a label is kept in an ``IdentityStore``, and ``identity(withLabel:in:)`` returns it
+/// later. An identity is safe to use from any thread. The calls that use a store block the thread.
 public final class TLSIdentity: Sendable {
-    /// The certificates, the key's own first, each signed by the next.
+    /// The certificates: the key's own first, then that of its issuer, and so on. Never empty.
     public let certs: [TLSCertificate]
     let key: X509.Certificate.PrivateKey
 
-    /// When the first certificate expires.
+    /// When the key's own certificate expires.
     public var expiration: Date { certs.first?.notValidAfter ?? .distantPast }
 
     init(certs: [TLSCertificate], key: X509.Certificate.PrivateKey) throws(LoveseatError) {
@@ -44,18 +44,18 @@ public final class TLSIdentity: Sendable {
 
     // MARK: Making and importing
 
-    /// Makes an identity with a new P-256 key, and keeps it under a label.
+    /// Creates an identity with a new P-256 key, and stores it under a label.
     ///
     /// - Parameters:
-    ///   - usages: what it is for.
-    ///   - attributes: who it is for, under keys such as ``certAttrCommonName``, the one that must be there.
-    ///   - expiration: until when it is valid; a year from now if nil.
-    ///   - issuer: whose key signs the certificate; its own if nil.
-    ///   - label: where to keep it; nowhere if nil.
-    ///   - store: in which store.
-    /// - Returns: the identity.
-    /// - Throws: ``LoveseatError``: `crypto` for a label that is taken, no common name, or attributes that make no
-    ///   certificate; an error of the store.
+    ///   - usages: The purposes of the key.
+    ///   - attributes: The owner of the certificate, under keys such as ``certAttrCommonName``, which is required.
+    ///   - expiration: When the certificate expires. Nil means a year from now.
+    ///   - issuer: The identity that signs the certificate. Nil makes it self-signed.
+    ///   - label: The label under which to store the identity. Nil means not to store it.
+    ///   - store: The store.
+    /// - Returns: The identity.
+    /// - Throws: ``LoveseatError``: `crypto` for a label that is in use, a missing common name, or attributes that are not allowed;
+    ///   an error of the store.
     public static func createIdentity(
         for usages: KeyUsages,
         attributes: [String: String],
@@ -74,9 +74,9 @@ public final class TLSIdentity: Sendable {
         return try TLSIdentity(certs: made.chain, key: made.key).kept(under: label, in: store)
     }
 
-    /// Makes an identity of a PKCS#8 key and a certificate, both in DER, to issue others with. It is not kept.
+    /// Creates an identity from a PKCS#8 key and a certificate, both in DER, to issue others with. It is not stored.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if they are damaged or do not belong together.
+    /// - Throws: ``LoveseatError``: `crypto` if the key or the certificate is damaged, or if they do not belong together.
     public static func createIssuer(
         withPrivateKey privateKey: Data,
         certificate: Data
@@ -87,11 +87,17 @@ public final class TLSIdentity: Sendable {
         )
     }
 
-    /// Makes an identity of PEM texts: certificates, the key's own first, and a key (PKCS#8, encrypted with the password
-    /// or not, SEC 1, or PKCS#1). Both may stand in one text.
+    /// Creates an identity from PEM texts, and stores it under a label.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if something is missing or damaged, or the password wrong; an error of the
-    ///   store.
+    /// - Parameters:
+    ///   - certificates: The certificates, the key's own first.
+    ///   - privateKey: A text with one key, as PKCS#8 (encrypted or not), SEC 1 or PKCS#1. It may be the same text as `certificates`.
+    ///   - password: The password of an encrypted key.
+    ///   - label: The label under which to store the identity. Nil means not to store it.
+    ///   - store: The store.
+    /// - Returns: The identity.
+    /// - Throws: ``LoveseatError``: `crypto` if something is missing or damaged, the password is wrong, or the label is in use; an error
+    ///   of the store.
     public static func importIdentity(
         withCertificates certificates: String,
         privateKey: String,
@@ -111,9 +117,16 @@ public final class TLSIdentity: Sendable {
         .kept(under: label, in: store)
     }
 
-    /// Makes an identity of a PKCS#12 file's content.
+    /// Creates an identity from the content of a PKCS#12 file of up to 1 MB, and stores it under a label.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if it is damaged or the password wrong; an error of the store.
+    /// - Parameters:
+    ///   - data: The content of the file.
+    ///   - password: The file's password. Nil means an empty one.
+    ///   - label: The label under which to store the identity. Nil means not to store it.
+    ///   - store: The store.
+    /// - Returns: The identity.
+    /// - Throws: ``LoveseatError``: `crypto` if the content is damaged, the password is wrong, or the label is in use; an error of the
+    ///   store.
     public static func importIdentity(
         withData data: Data,
         password: String?,
@@ -160,7 +173,7 @@ public final class TLSIdentity: Sendable {
 
     // MARK: Keeping
 
-    /// The identity that is kept under a label; nil if there is none.
+    /// Returns the identity that is stored under a label, or nil if there is none.
     ///
     /// - Throws: ``LoveseatError``: an error of the store; `crypto` if what it keeps is damaged.
     public static func identity(
@@ -170,7 +183,7 @@ public final class TLSIdentity: Sendable {
         try store.identity(label: label)
     }
 
-    /// Forgets the identity under a label. That there is none is no error.
+    /// Removes the identity that is stored under a label. Does nothing if there is none.
     ///
     /// - Throws: ``LoveseatError``: an error of the store.
     public static func deleteIdentity(
@@ -180,7 +193,7 @@ public final class TLSIdentity: Sendable {
         try store.remove(label: label)
     }
 
-    /// The labels under which identities are kept, in order.
+    /// Returns the labels of all stored identities, sorted.
     ///
     /// - Throws: ``LoveseatError``: an error of the store.
     public static func labels(in store: any IdentityStore = TLSIdentity.standardStore) throws(LoveseatError)
@@ -189,8 +202,9 @@ public final class TLSIdentity: Sendable {
         try store.labels().sorted()
     }
 
-    /// The identity that a listener uses if it is given none: self-signed, made once and kept in the store. It is made
-    /// anew when it is about to expire.
+    /// Returns the identity that a listener uses by default: self-signed, created once and kept in the store.
+    ///
+    /// Its certificate is valid for ten years. Within the last 30 days it is replaced by a new one, which clients have to pin anew.
     ///
     /// - Throws: ``LoveseatError``: an error of the store.
     public static func anonymousIdentity(
@@ -215,7 +229,7 @@ public final class TLSIdentity: Sendable {
         }
     }
 
-    /// Forgets the identity of listeners that are given none; the next one makes another.
+    /// Removes the identity that listeners use by default. The next call of ``anonymousIdentity(in:)`` creates another one.
     ///
     /// - Throws: ``LoveseatError``: an error of the store.
     public static func deleteAnonymousIdentity(
@@ -225,15 +239,15 @@ public final class TLSIdentity: Sendable {
     }
 
     static let anonymousLabel = "anonymous"
-    /// Ten years: whoever pinned the certificate has to be told of another.
+    /// Ten years, because every client that pinned the certificate has to pin its successor.
     private static let anonymousValidity: TimeInterval = 3_650 * 24 * 3_600
     private static let renewalPeriod: TimeInterval = 30 * 24 * 3_600
 
     // MARK: Exporting
 
-    /// The certificates and the key in PEM, the key encrypted if there is a passphrase.
+    /// Returns the certificates and the key as PEM. The key is encrypted if there is a passphrase; otherwise keep the text secret.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if the key cannot leave its place.
+    /// - Throws: ``LoveseatError``: `crypto` if the key cannot be exported.
     public func pem(passphrase: String?) throws(LoveseatError) -> String {
         do {
             let key = try key.serializeAsPEM()

@@ -44,7 +44,7 @@ struct HandshakeTests {
             "sad"
         ),
         ("HTTP/1.1 302 Found\r\nLocation: ftp://x/y\r\nContent-Length: 0\r\n\r\n", 5_012, "ftp://x/y"),
-        ("nonsense\r\n\r\n", 11_002, "no HTTP"),
+        ("nonsense\r\n\r\n", 11_002, "not HTTP"),
         (
             "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: wrong\r\n\r\n",
             11_002,

@@ -89,8 +89,8 @@ struct Compact: ParsableCommand {
 
 struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look at everything stored, and say what is wrong.",
-        discussion: "Ends with 65 if anything is. Goes on beside `serve` and `sync`."
+        abstract: "Verify everything that is stored.",
+        discussion: "Exits with 65 if something is damaged. Runs beside `serve` and `sync`, too."
     )
 
     @OptionGroup var argument: DatabaseArgument

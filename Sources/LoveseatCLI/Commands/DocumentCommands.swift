@@ -52,7 +52,7 @@ struct Get: ParsableCommand {
         let text: JSONText
         if let rev {
             guard let revision = RevisionID(rev) else {
-                throw LoveseatError(.badRevisionID, "\"\(rev)\" is no revision ID: see `loveseat revs`")
+                throw LoveseatError(.badRevisionID, "\"\(rev)\" is not a revision ID: see `loveseat revs`")
             }
             text = try collection.body(of: id, revision: revision)
         } else {

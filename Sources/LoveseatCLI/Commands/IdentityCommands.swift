@@ -94,7 +94,7 @@ struct ShowIdentity: ParsableCommand {
 }
 
 struct DeleteIdentity: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "delete", abstract: "Forget one.")
+    static let configuration = CommandConfiguration(commandName: "delete", abstract: "Remove an identity.")
     @Argument(help: "Its label.") var label: String
     func run() throws { try TLSIdentity.deleteIdentity(withLabel: label, in: Identities.store) }
 }
@@ -102,7 +102,7 @@ struct DeleteIdentity: ParsableCommand {
 struct ImportIdentity: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Keep one that is in PEM files or in a PKCS#12 file.",
+        abstract: "Import an identity from PEM files or a PKCS#12 file.",
         discussion: "LOVESEAT_IDENTITY_PASSWORD has the password of an encrypted key."
     )
     @Argument(help: "The label to keep it under.") var label: String

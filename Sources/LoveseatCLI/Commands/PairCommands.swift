@@ -4,7 +4,7 @@ import Loveseat
 
 struct Pair: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make two databases trust each other, by a code that one shows and the other uses once.",
+        abstract: "Pair two databases by a code, so that they trust each other.",
         discussion: """
             EXAMPLE
               loveseat pair show trips --port 55990       on the one machine: shows a QR code and six digits
@@ -155,7 +155,7 @@ struct PairUse: AsyncParsableCommand {
         }
         guard let url else { return try PairingCode(text: code) }
         guard let parsed = URL(string: url) else {
-            throw LoveseatError(.invalidURL, "\(url) is no URL: use wss://host:port/database")
+            throw LoveseatError(.invalidURL, "\(url) is not a URL: use wss://host:port/database")
         }
         return try PairingCode(digits: code, url: parsed)
     }
@@ -185,7 +185,7 @@ struct PairList: AsyncParsableCommand {
 struct PairForget: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Trust a peer no more."
+        abstract: "Remove a paired peer, so that it is no longer trusted."
     )
     @OptionGroup var argument: DatabaseArgument
     @Argument(help: "The fingerprint of its certificate.") var fingerprint: String

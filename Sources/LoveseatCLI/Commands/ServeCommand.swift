@@ -35,7 +35,7 @@ struct Serve: AsyncParsableCommand {
             "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12 (LOVESEAT_IDENTITY_PASSWORD has its password)."
     )
     var tls = "anonymous"
-    @Flag(help: "Everybody on the network may connect: do not warn of it.")
+    @Flag(help: "Do not warn that everybody on the network may connect.")
     var open = false
     @Flag(help: "Serve in the clear.")
     var noTls = false

@@ -81,10 +81,10 @@ struct Conflicts: AsyncParsableCommand {
 
 struct Why: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Say why a document is at a peer as it is here, or is not.",
+        abstract: "Show whether a document is at a peer as it is here, and why not.",
         discussion: """
-            Says what this database knows, and does not ask the peer. One of: up-to-date, pending, in-conflict, not-listed, \
-            filtered, refused, passed-over, expired, not-here.
+            The answer is what this database knows; the peer is not asked. One of: up-to-date, pending, in-conflict, \
+            not-listed, filtered, refused, not-pulled, not-pushed, passed-over, expired, not-here.
 
             The document is in the default collection, or in the one that --collections names.
 

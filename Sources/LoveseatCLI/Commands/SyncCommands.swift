@@ -18,7 +18,8 @@ struct Sync: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Push and pull, so that both have the same.",
         discussion: """
-            Ends when there is nothing left to do; with --continuous when it is interrupted. A peer that stops is tried again.
+            Ends when everything is done, or with --continuous when it is interrupted. With --continuous it \
+            connects again after the peer was restarted.
 
             EXAMPLE: loveseat sync trips ws://192.168.1.7:55990/trips --user ana --continuous
             """
@@ -30,7 +31,7 @@ struct Sync: AsyncParsableCommand {
 struct SyncOptions: ParsableArguments {
     @OptionGroup var argument: DatabaseArgument
     @OptionGroup var peer: PeerOptions
-    @Flag(help: "Go on with every change on either side.")
+    @Flag(help: "Go on with every later change on either side until interrupted.")
     var continuous = false
     @Flag(help: "Look at every document again; send nothing that the peer is known to have.")
     var reset = false
@@ -40,7 +41,7 @@ struct SyncOptions: ParsableArguments {
     var maxAttempts: UInt?
     @Option(help: "The longest wait between two attempts, in seconds.")
     var maxWait = ReplicatorConfiguration.defaultMaxAttemptsWaitTime
-    @Option(help: "Seconds without a word from the peer after which it is asked for one.")
+    @Option(help: "Seconds that the connection may be idle before a ping checks the peer.")
     var heartbeat = ReplicatorConfiguration.defaultHeartbeat
     @Flag(help: "Keep documents that the peer takes away.")
     var noAutoPurge = false

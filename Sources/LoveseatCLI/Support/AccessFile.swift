@@ -59,7 +59,7 @@ final class AccessFile: Sendable {
             throw LoveseatError(.cantOpenFile, "cannot read the access file \(path)")
         }
         let json = try JSONValue(parsing: String(decoding: data, as: UTF8.self))
-        guard case .object(let peers) = json else { throw mistake(path, "it is no object") }
+        guard case .object(let peers) = json else { throw mistake(path, "it is not an object") }
         var rules: Rules = [:]
         for (peer, value) in peers {
             guard case .object(let collections) = value else {

@@ -112,7 +112,7 @@ extension String {
             guard let name = CollectionName(path: self) else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\"\(self)\" is no collection's name: use scope.collection"
+                    "\"\(self)\" is not a collection's name: use scope.collection"
                 )
             }
             return name

@@ -4,7 +4,7 @@ import Loveseat
 
 /// What is written to standard error about the work.
 struct LogOptions: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Say what happens to every document, and on the network.")
+    @Flag(name: .shortAndLong, help: "Log what happens to each document and on the network.")
     var verbose = false
     @Option(
         help: ArgumentHelp(
@@ -28,7 +28,7 @@ struct LogOptions: ParsableArguments {
             else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\"\(part)\" is no log level: use part=level, of \(Self.parts) and \(Self.levels)"
+                    "\"\(part)\" is not a log level: use part=level, of \(Self.parts) and \(Self.levels)"
                 )
             }
             domain.level = level

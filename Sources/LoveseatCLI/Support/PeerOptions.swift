@@ -32,7 +32,7 @@ struct PeerOptions: ParsableArguments {
     var headerFile: String?
     @Option(
         help:
-            "The collections, with commas in between; all if none is named. Those that are not here are made."
+            "The collections, with commas in between; all if none is named. Collections that do not exist here are created."
     )
     var collections = ""
     @Option(help: "Only these documents, with commas in between.")
@@ -75,7 +75,7 @@ struct PeerOptions: ParsableArguments {
             }
         }
         guard let url = url.flatMap({ URL(string: $0) }) else {
-            throw LoveseatError(.invalidURL, "\(url ?? "") is no URL: use wss://host:port/database")
+            throw LoveseatError(.invalidURL, "\(url ?? "") is not a URL: use wss://host:port/database")
         }
         return URLEndpoint(url)
     }
@@ -137,7 +137,7 @@ struct PeerOptions: ParsableArguments {
             guard let expression = FilterExpression(text) else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\"\(text)\" is no condition: use for example 'n >= 3' or 'address.city = \"Oslo\"'"
+                    "\"\(text)\" is not a condition: use for example 'n >= 3' or 'address.city = \"Oslo\"'"
                 )
             }
             return expression

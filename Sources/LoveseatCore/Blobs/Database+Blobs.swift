@@ -2,7 +2,7 @@ public import Foundation
 public import LoveseatModel
 import LoveseatStorage
 
-/// Blobs: content kept beside documents, which refer to it by a ``BlobReference``.
+/// Blobs: content that is kept beside documents, which refer to it by a ``BlobReference``.
 ///
 /// ```swift
 /// document["photo"] = try database.saveBlob(jpeg, contentType: "image/jpeg").json
@@ -13,7 +13,15 @@ extension Database {
     /// How much of a blob is in memory at a time, in bytes.
     package static let blobPiece = 256 << 10
 
-    /// Stores content, synced to the disk when this returns.
+    /// Stores content as a blob. It is on the disk when this returns.
+    ///
+    /// Equal contents are stored once. This call blocks the thread while it writes, and does not take part in a transaction.
+    ///
+    /// - Parameters:
+    ///   - content: The bytes, such as a `Data` or `[UInt8]`.
+    ///   - contentType: The media type, such as `image/jpeg`, which the reference carries.
+    /// - Returns: The reference to put into a document.
+    /// - Throws: ``LoveseatError``: `notOpen`, an error of the disk.
     public func saveBlob(_ content: some Sequence<UInt8>, contentType: String? = nil) throws(LoveseatError)
         -> BlobReference
     {
@@ -22,7 +30,15 @@ extension Database {
         return try Self.reference(writer, contentType)
     }
 
-    /// Stores the content of a file, a piece at a time.
+    /// Stores the content of a file as a blob, a piece at a time. It is on the disk when this returns.
+    ///
+    /// This call blocks the thread while it reads and writes.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file to read.
+    ///   - contentType: The media type, such as `video/mp4`, which the reference carries.
+    /// - Returns: The reference to put into a document.
+    /// - Throws: ``LoveseatError``: `cantOpenFile` or `ioError` if the file cannot be read; `notOpen`, an error of the disk.
     public func saveBlob(fileURL: URL, contentType: String? = nil) throws(LoveseatError) -> BlobReference {
         let writer = try store.blobs.writer()
         let file: FileHandle
@@ -41,9 +57,15 @@ extension Database {
         return try Self.reference(writer, contentType)
     }
 
-    /// Stores content that arrives in pieces.
+    /// Stores content that arrives in pieces as a blob. It is on the disk when this returns.
     ///
-    /// - Throws: what the sequence throws, or ``LoveseatError``.
+    /// If the sequence throws, nothing is stored.
+    ///
+    /// - Parameters:
+    ///   - stream: The pieces, in order.
+    ///   - contentType: The media type, which the reference carries.
+    /// - Returns: The reference to put into a document.
+    /// - Throws: What the sequence throws; ``LoveseatError``: `notOpen`, an error of the disk.
     public func saveBlob<S: AsyncSequence>(stream: S, contentType: String? = nil) async throws
         -> BlobReference
     where S.Element: Sequence<UInt8> {
@@ -59,23 +81,25 @@ extension Database {
         return BlobReference(digest: digest, length: length, contentType: contentType)
     }
 
-    /// The length of a blob's content in bytes; nil if it is not here.
+    /// Returns the length of a blob's content in bytes, or nil if the blob is not in this database.
     public func blobLength(_ blob: BlobReference) throws(LoveseatError) -> UInt64? {
         try store.blobs.length(blob.digest)
     }
 
-    /// The whole content of a blob. For large ones see ``blobPieces(_:)``.
+    /// Returns the whole content of a blob. For large blobs, use ``blobPieces(_:)``.
     ///
-    /// - Throws: `notFound` if it is not here.
+    /// This call blocks the thread while it reads.
+    ///
+    /// - Throws: ``LoveseatError``: `notFound` if the blob is not in this database; `notOpen`; an error of the disk.
     public func blobContent(_ blob: BlobReference) throws(LoveseatError) -> Data {
         let files = try store.blobs
         let length = try knownLength(blob)
         return Data(try files.read(blob.digest, from: 0, count: Int(length)))
     }
 
-    /// Some bytes of a blob; fewer where the range reaches past its end.
+    /// Returns some bytes of a blob, and fewer than asked for if the range extends beyond its end.
     ///
-    /// - Throws: `notFound` if it is not here.
+    /// - Throws: ``LoveseatError``: `notFound` if the blob is not in this database; `notOpen`; an error of the disk.
     public func blobContent(_ blob: BlobReference, in range: Range<UInt64>) throws(LoveseatError) -> Data {
         let length = try knownLength(blob)
         let range = range.clamped(to: 0..<length)
@@ -89,9 +113,9 @@ extension Database {
         return length
     }
 
-    /// The content of a blob, a piece of up to 256 kB at a time.
+    /// Returns the content of a blob as a sequence of pieces of up to 256 kB.
     ///
-    /// - Throws: `notFound` if it is not here.
+    /// - Throws: ``LoveseatError``: `notFound` if the blob is not in this database; `notOpen`.
     public func blobPieces(_ blob: BlobReference) throws(LoveseatError) -> BlobPieces {
         BlobPieces(files: try store.blobs, digest: blob.digest, length: try knownLength(blob))
     }
@@ -135,33 +159,33 @@ extension Document {
     package var blobDigests: [BlobDigest] { BlobReference.all(in: json).map(\.digest) }
 }
 
-/// A blob's content in pieces.
+/// The content of a blob as a sequence of pieces. It can be iterated several times.
 public struct BlobPieces: AsyncSequence, Sendable {
-    /// A piece.
+    /// A piece of up to 256 kB.
     public typealias Element = Data
-    /// What a disk does.
+    /// Reading throws ``LoveseatError``.
     public typealias Failure = LoveseatError
     let files: BlobFiles
     let digest: BlobDigest
     let length: UInt64
     var pieceBytes = Database.blobPiece
 
-    /// Starts to read.
+    /// Returns an iterator that starts at the first byte.
     public func makeAsyncIterator() -> Iterator { Iterator(pieces: self) }
 
-    /// Reads piece after piece.
+    /// Reads a blob's pieces, on the thread that asks for them.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let pieces: BlobPieces
         fileprivate var offset: UInt64 = 0
 
-        /// The next piece; nil at the end.
+        /// Reads the next piece, or returns nil at the end.
         ///
-        /// - Throws: `corruptData` or `ioError`.
+        /// - Throws: ``LoveseatError``: `corruptData` if the file is shorter than it was, `ioError` if it cannot be read.
         public mutating func next() async throws(LoveseatError) -> Data? { try read() }
 
-        /// The next piece; nil at the end.
+        /// Reads the next piece, or returns nil at the end.
         ///
-        /// - Throws: `corruptData` or `ioError`.
+        /// - Throws: ``LoveseatError``: `corruptData` if the file is shorter than it was, `ioError` if it cannot be read.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(LoveseatError) -> Data?
         {
             try read()

@@ -1,31 +1,35 @@
 public import LoveseatModel
 private import LoveseatStorage
 
-/// Documents of a collection that one transaction changed.
+/// The documents of a collection that one transaction changed.
 public struct CollectionChange: Sendable {
-    /// The collection.
+    /// The collection that changed.
     public let collection: Collection
-    /// The documents saved, deleted, purged, expired or replicated, each once, in order.
+    /// The IDs of documents that were saved, deleted, purged, expired or replicated, each once, in the order of the changes.
     public internal(set) var documentIDs: [String]
-    /// Whether so much happened before anybody looked that IDs had to be left out: look at the whole collection.
+    /// Whether IDs are missing, because the consumer of the feed fell too far behind. Then look at the whole collection.
     public internal(set) var isIncomplete = false
 }
 
-/// A change of one document.
+/// A change of a document that is observed by ``Collection/documentChanges(id:)``.
 public struct DocumentChange: Sendable {
-    /// The document.
+    /// The document's ID.
     public let documentID: String
-    /// Its collection.
+    /// The document's collection.
     public let collection: Collection
 }
 
 extension Collection {
     private static let idsPerChange = 1_000
 
-    /// The changes of this collection from now on, by whomever they are made: one event a transaction, or several where
-    /// that changed more than 1,000 documents.
+    /// Returns a feed of the changes to this collection from now on, whoever makes them in this process: the app, a replicator, or the
+    /// expiration of a document.
     ///
-    /// - Throws: `notOpen`.
+    /// There is one event for each transaction, or several if a transaction changed more than 1,000 documents. The feed keeps up to
+    /// 4 MB of events that were not consumed; beyond that, IDs are left out and ``CollectionChange/isIncomplete`` is set. It ends
+    /// when the database is closed or the collection deleted.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`.
     public func changes() throws(LoveseatError) -> Feed<CollectionChange> {
         let buffer = FeedBuffer<CollectionChange>(
             cost: { $0.documentIDs.reduce(64) { $0 + $1.utf8.count + 32 } },
@@ -39,12 +43,15 @@ extension Collection {
         }
     }
 
-    /// The changes of one document from now on: its creation, every save, its deletion, purge or expiration.
+    /// Returns a feed of the changes to one document from now on: its creation, every save, its deletion, purge or expiration.
     ///
-    /// - Throws: `notOpen`.
+    /// The document need not exist. A consumer that falls behind gets fewer events than there were changes, but always one after the
+    /// last change. The feed ends when the database is closed or the collection deleted.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`.
     public func documentChanges(id: String) throws(LoveseatError) -> Feed<DocumentChange> {
         let change = DocumentChange(documentID: id, collection: self)
-        // Who falls behind learns that the document changed, not how often.
+        // A consumer that falls behind is told that the document changed, not how often.
         let buffer = FeedBuffer<DocumentChange>(limit: 64 << 10, cost: { _ in 64 }, merge: { _, _ in })
         return try observe(buffer) { ids in if ids.contains(id) { buffer.push(change) } }
     }

@@ -78,7 +78,7 @@ extension Collection {
         guard DocumentID.isValid(id) else {
             throw LoveseatError(
                 .badDocID,
-                "\"\(id)\" is no document ID: use 1 to 240 bytes, no _ in front, no control characters"
+                "\"\(id)\" is not a valid document ID: use 1 to 240 bytes, no _ in front, no control characters"
             )
         }
     }
@@ -120,7 +120,7 @@ extension Collection {
         return body
     }
 
-    /// Top-level names that begin with `_` belong to the protocol, and vanish at every peer (replication.md §20).
+    /// Top-level names that begin with `_` belong to the protocol: every peer removes them.
     private static func checkNames(in body: JSONText, of id: String) throws(LoveseatError) {
         guard body.bytes.contains(word: "\"_") else { return }
         for (key, _) in JSONElement(body).members

@@ -2,21 +2,27 @@ private import Foundation
 public import LoveseatModel
 private import LoveseatStorage
 
-/// Any `Codable` type with an ID of its own can be a document.
+/// Documents as values of `Codable` types that are `Identifiable` by a `String`.
 extension Collection {
-    /// Reads a document as a value; nil if there is none, or it was deleted.
+    /// Returns a document as a value of a type, or nil if the document does not exist or was deleted.
     ///
-    /// - Throws: `decodingError` if the document does not fit the type.
+    /// A property `id` of the type gets the document's ID. Dates are read from ISO 8601 strings, with or without a fraction.
+    ///
+    /// - Throws: ``LoveseatError``: `decodingError` if the document does not fit the type, `badDocID` for an empty ID, `notOpen`.
     public func document<T: Decodable>(id: String, as type: T.Type = T.self) throws(LoveseatError) -> T? {
         guard let document = try document(id: id) else { return nil }
         return try document.decode(type)
     }
 
-    /// Saves a value as a document. Its ID names the document and is not part of the body.
+    /// Saves a value as a document, replacing all properties of a document that exists.
     ///
-    /// - Returns: false if `concurrencyControl` is `failOnConflict` and there is a document of this ID: a plain value
-    ///   does not know which revision it was read from. Use ``Document`` to tell.
-    /// - Throws: `encodingError` if the value cannot be JSON, or is not an object.
+    /// The value's `id` becomes the document's ID and is left out of the properties. Dates are stored as ISO 8601 strings in UTC with
+    /// milliseconds. `Data` is refused; use a blob.
+    ///
+    /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document exists: a plain value does not know which revision
+    ///   it was read from. Use ``Document`` to detect changes since it was read.
+    /// - Throws: ``LoveseatError``: `encodingError` if the value cannot be encoded, or not as a JSON object; otherwise as
+    ///   ``save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func save<T: Encodable & Identifiable>(
         _ value: T,
@@ -43,9 +49,9 @@ extension Document {
 }
 
 extension Document {
-    /// Reads the properties, and the document's ID as `id`, as a value.
+    /// Returns the properties as a value of a type. A property `id` of the type gets the document's ID.
     ///
-    /// - Throws: `decodingError` if they do not fit the type.
+    /// - Throws: ``LoveseatError``: `decodingError` if the properties do not fit the type.
     public func decode<T: Decodable>(_ type: T.Type = T.self) throws(LoveseatError) -> T {
         var element = element
         if element["id"] == nil {
@@ -54,13 +60,13 @@ extension Document {
             element = JSONElement(JSONText(canonical: .object(properties)))
         }
         do { return try element.decode(type, hooks: .foundation) } catch {
-            throw LoveseatError(.decodingError, "document \"\(id)\" is no \(T.self): \(error)")
+            throw LoveseatError(.decodingError, "document \"\(id)\" does not fit \(T.self): \(error)")
         }
     }
 
-    /// Replaces the properties by those of a value; a property `id` is left out.
+    /// Replaces all properties by those of a value. A property `id` is left out. The document keeps its ID and revision.
     ///
-    /// - Throws: `encodingError` if the value cannot be JSON, or is not an object.
+    /// - Throws: ``LoveseatError``: `encodingError` if the value cannot be encoded, or not as a JSON object.
     public mutating func encode(_ value: some Encodable) throws(LoveseatError) {
         let text: JSONText
         do { text = try JSONText(encoding: value, hooks: .foundation) } catch {
@@ -85,7 +91,7 @@ extension JSONCodingHooks {
             case is Data:
                 throw LoveseatError(
                     .encodingError,
-                    "Data is no JSON: save it as a blob and keep the BlobReference"
+                    "Data has no form in JSON: save it as a blob and keep the BlobReference"
                 )
             default: nil
             }
@@ -93,13 +99,13 @@ extension JSONCodingHooks {
         decode: { type, element in
             if type == Date.self {
                 guard let text = element.string, let date = Date(iso8601: text) else {
-                    throw LoveseatError(.decodingError, "\(element.value) is no ISO 8601 date")
+                    throw LoveseatError(.decodingError, "\(element.value) is not an ISO 8601 date")
                 }
                 return date
             }
             if type == URL.self {
                 guard let url = element.string.flatMap({ URL(string: $0) }) else {
-                    throw LoveseatError(.decodingError, "\(element.value) is no URL")
+                    throw LoveseatError(.decodingError, "\(element.value) is not a URL")
                 }
                 return url
             }

@@ -2,26 +2,30 @@ public import Foundation
 public import LoveseatModel
 package import LoveseatStorage
 
-/// What a save or delete does when somebody else changed the document since it was read.
+/// What a save or delete does if the document was changed since it was read.
 public enum ConcurrencyControl: UInt8, Hashable, Sendable {
-    /// The last one wins.
+    /// The last save wins. This is the default.
     case lastWriteWins
-    /// Nothing is saved.
+    /// Nothing is saved, and the call returns false.
     case failOnConflict
 }
 
-/// Documents of one kind. A value that names a collection of an open database; safe to use from any thread.
+/// A collection of documents in a database.
+///
+/// A collection is a value that names a collection of an open database. It is safe to use from any thread. Its calls block the
+/// calling thread, for microseconds unless other transactions are in progress.
 ///
 /// Each call that saves, deletes or purges is a transaction of its own. To change several documents together, or to read
 /// several as of one moment, use ``Database/write(_:)-8w0u2`` and ``Database/read(_:)-8zqyx``.
 ///
-/// Every member that throws throws `notOpen` once the collection was deleted or its database closed, and
+/// Every call that can throw throws `notOpen` after the collection was deleted or its database closed, and
 /// `transactionNotClosed` inside the closure of a transaction of the database, where the transaction has calls of the same
-/// names. Those that write throw `busy` if other transactions last longer than ``DatabaseConfiguration/busyTimeout``.
+/// names. Calls that write throw `busy` if other transactions last longer than ``DatabaseConfiguration/busyTimeout``, and
+/// `notWriteable` if the database is read-only.
 public struct Collection: Sendable {
-    /// `_default`.
+    /// The name of the default collection, `_default`.
     public static let defaultCollectionName = CollectionName.defaultPart
-    /// The database it is in.
+    /// The database that contains the collection.
     public let database: Database
     package let handle: CollectionHandle
 
@@ -30,15 +34,17 @@ public struct Collection: Sendable {
         self.handle = handle
     }
 
-    /// Its name within its scope.
+    /// The collection's name within its scope.
     public var name: String { handle.name.name }
-    /// `scope.collection`.
+    /// The collection's name with its scope, `scope.collection`.
     public var fullName: String { handle.name.fullName }
-    /// The scope it is in.
+    /// The scope that contains the collection.
     public var scope: Scope { Scope(name: handle.name.scope, database: database) }
 
-    /// The number of documents, deleted ones not counted; 0 once the collection is gone. Inside a transaction's closure it
-    /// is the number before the transaction, see ``ReadTransaction/count(in:)``.
+    /// The number of documents, without deleted ones. 0 after the collection was deleted or its database closed.
+    ///
+    /// Inside the closure of a write transaction this is the number before the transaction; use ``ReadTransaction/count(in:)``
+    /// there. Counting takes time in proportion to the number of documents.
     public var count: UInt64 {
         guard let store = try? database.store else { return 0 }
         // Counting takes long enough to hold up the connection for single rows, so it takes another one where it can.
@@ -67,9 +73,9 @@ public struct Collection: Sendable {
 
     // MARK: Reading
 
-    /// A document; nil if there is none, or it was deleted.
+    /// Returns a document, or nil if it does not exist or was deleted.
     ///
-    /// - Throws: `badDocID` for an empty ID.
+    /// - Throws: ``LoveseatError``: `badDocID` for an empty ID, `corruptRevisionData` if what is stored cannot be read, `notOpen`.
     public func document(id: String) throws(LoveseatError) -> Document? {
         guard !id.isEmpty else { throw LoveseatError(.badDocID, "a document ID cannot be empty") }
         let store = try openStore
@@ -79,17 +85,17 @@ public struct Collection: Sendable {
 
     // MARK: Saving
 
-    /// Saves a document, and brings its ``Document/revisionID`` and ``Document/sequence`` up to date.
+    /// Saves a document, and updates its ``Document/revisionID`` and ``Document/sequence``.
     ///
-    /// Attachments that a REST client or a 1.x app made (``Document/attachment(_:)``) stay unless the document names
+    /// Attachments that a REST client or a 1.x app made (``Document/attachment(_:)``) stay, unless the document has a property
     /// `_attachments`.
     ///
-    /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
-    /// - Throws: `badDocID` if the ID is empty, longer than 240 bytes or begins with `_`; `encodingError` for a value that
-    ///   JSON cannot hold (an infinity, a number beyond a double's range, more than 128 levels); `invalidParameter` for a
-    ///   top-level name that begins with `_`, a document larger than ``DatabaseConfiguration/maximumDocumentBytes``, or one
-    ///   of another collection or `Database`; `unexpectedError` if it refers to a blob that is not in the database; an error
-    ///   of the disk.
+    /// - Returns: False if the document was changed since it was read and `concurrencyControl` is `failOnConflict`; true otherwise.
+    /// - Throws: ``LoveseatError``: `badDocID` if the ID is empty, longer than 240 bytes, begins with `_` or has a control character;
+    ///   `encodingError` for a value that JSON cannot hold (an infinity, a number beyond a double's range, more than 128 levels);
+    ///   `invalidParameter` for a top-level name that begins with `_`, a document larger than
+    ///   ``DatabaseConfiguration/maximumDocumentBytes``, or one that belongs to another collection or `Database`;
+    ///   `unexpectedError` if the document refers to a blob that is not in the database; an error of the disk.
     @discardableResult
     public func save(_ document: inout Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
@@ -105,7 +111,10 @@ public struct Collection: Sendable {
         return true
     }
 
-    /// Saves a document that is not needed afterwards; see ``save(_:concurrencyControl:)-(Document,_)``.
+    /// Saves a document without updating the caller's copy.
+    ///
+    /// The caller's copy keeps its old revision, so saving it again with `failOnConflict` returns false. Otherwise the same as
+    /// ``save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func save(_ document: Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
@@ -114,13 +123,16 @@ public struct Collection: Sendable {
         return try save(&document, concurrencyControl: concurrencyControl)
     }
 
-    /// Saves a document, asking what to do if it was changed since it was read.
+    /// Saves a document, and asks a handler what to do if it was changed since it was read.
     ///
-    /// The handler gets the document and what is stored (nil if it was deleted), changes the first and returns true to
-    /// save it, or false to give up. It runs outside any transaction, and again if the document changes meanwhile.
-    ///
-    /// - Returns: false if the handler gave up.
-    /// - Throws: what the handler throws; `notFound` if the document was purged meanwhile; as for other saves.
+    /// - Parameters:
+    ///   - document: The document to save.
+    ///   - conflictHandler: Gets the document and the stored one, which is nil if it was deleted. It changes the first and returns
+    ///     true to save it, or returns false to give up. It runs on the calling thread, outside any transaction, and again if the
+    ///     document changes meanwhile.
+    /// - Returns: False if the handler gave up; true otherwise.
+    /// - Throws: What the handler throws; ``LoveseatError``: `notFound` if the document was purged meanwhile; otherwise as
+    ///   ``save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func save(
         _ document: inout Document,
@@ -144,11 +156,13 @@ public struct Collection: Sendable {
 
     // MARK: Deleting
 
-    /// Deletes a document. A tombstone stays, which replicates.
+    /// Deletes a document. It is replaced by a tombstone, which replicates.
     ///
-    /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
-    /// - Throws: `notFound` if the document was never saved, or was purged; `invalidParameter` if it is another
-    ///   collection's.
+    /// Deleting a document that is deleted already succeeds and changes nothing.
+    ///
+    /// - Returns: False if the document was changed since it was read and `concurrencyControl` is `failOnConflict`; true otherwise.
+    /// - Throws: ``LoveseatError``: `notFound` if the document was never saved, or was purged; `invalidParameter` if it belongs to
+    ///   another collection or `Database`.
     @discardableResult
     public func delete(_ document: Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
@@ -158,18 +172,20 @@ public struct Collection: Sendable {
         return try write(in: store) { try delete(document, concurrencyControl, $0) }
     }
 
-    /// Removes a document without trace. Other databases keep it.
+    /// Removes a document from this database without a trace. Other databases keep it, and do not send it again until it changes.
     ///
-    /// - Throws: `notFound` if it is not there; `invalidParameter` if it is another collection's.
+    /// - Throws: ``LoveseatError``: `notFound` if the document does not exist; `invalidParameter` if it belongs to another collection
+    ///   or `Database`.
     public func purge(_ document: Document) throws(LoveseatError) {
         let store = try openStore
         try requireOwn(document)
         try purge(document.id, in: store)
     }
 
-    /// Removes a document, or a tombstone, without trace. Other databases keep it.
+    /// Removes a document or a tombstone from this database without a trace. Other databases keep it, and do not send it again until it
+    /// changes.
     ///
-    /// - Throws: `notFound` if it is not there.
+    /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func purge(id: String) throws(LoveseatError) { try purge(id, in: openStore) }
 
     private func purge(_ id: String, in store: DocumentStore) throws(LoveseatError) {
@@ -178,9 +194,12 @@ public struct Collection: Sendable {
 
     // MARK: Expiration
 
-    /// Sets when a document purges itself, to the millisecond; nil for never. Changes no revision.
+    /// Sets when a document is purged. Nil means never.
     ///
-    /// - Throws: `notFound` if there is no such document.
+    /// The time has a resolution of a millisecond. The document is purged at that time if the database is open, otherwise when it
+    /// is opened next. Setting an expiration does not make a revision, does not replicate, and is not a change.
+    ///
+    /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func setDocumentExpiration(id: String, expiration: Date?) throws(LoveseatError) {
         let time = expiration.map(\.expirationTime)
         let isSet = try write(in: openStore) { try $0.setExpiration(id, in: handle, at: time) }
@@ -188,7 +207,7 @@ public struct Collection: Sendable {
         if let time { try database.opened.expiration.expires(at: time) }
     }
 
-    /// When a document purges itself; nil if never, or if there is none.
+    /// Returns when a document will be purged, or nil if it has no expiration or does not exist.
     public func getDocumentExpiration(id: String) throws(LoveseatError) -> Date? {
         let store = try openStore
         let record = try DocumentStore.wrapping { try store.readRows { try $0.record(id, in: handle) } }
@@ -197,11 +216,11 @@ public struct Collection: Sendable {
 }
 
 extension Collection: Hashable {
-    /// Whether both name the same collection of the same database.
+    /// Returns whether both values name the same collection of the same open database.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.handle == rhs.handle && lhs.database.path != nil && lhs.database.path == rhs.database.path
     }
 
-    /// Hashes the name.
+    /// Hashes the collection's name.
     public func hash(into hasher: inout Hasher) { hasher.combine(handle.name) }
 }

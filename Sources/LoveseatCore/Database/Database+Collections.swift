@@ -1,30 +1,32 @@
 public import LoveseatModel
 import LoveseatStorage
 
-/// Scopes and collections. Inside the closure of a transaction of the database, these throw `transactionNotClosed`:
-/// ``ReadTransaction`` and ``WriteTransaction`` have calls of the same names.
+/// Scopes and collections.
+///
+/// These calls throw `notOpen` after the database was closed, and `transactionNotClosed` inside the closure of a transaction of this
+/// database, where ``ReadTransaction`` and ``WriteTransaction`` have calls of the same names.
 extension Database {
-    /// `_default`.
+    /// The name of the default scope, `_default`.
     public static let defaultScopeName = CollectionName.defaultPart
-    /// `_default`.
+    /// The name of the default collection, `_default`.
     public static let defaultCollectionName = CollectionName.defaultPart
 
-    /// The default scope, which always exists.
+    /// Returns the default scope, which always exists.
     public func defaultScope() throws(LoveseatError) -> Scope {
         _ = try opened
         return Scope(name: Self.defaultScopeName, database: self)
     }
 
-    /// The default scope and every other one that holds a collection, in order of their names.
+    /// Returns the default scope and every other scope that contains a collection, in order of their names.
     public func scopes() throws(LoveseatError) -> [Scope] {
         let names = Set(try outerStore.collections.map(\.name.scope)).union([Self.defaultScopeName])
         return names.sorted().map { Scope(name: $0, database: self) }
     }
 
-    /// A scope; nil if no collection is in it.
+    /// Returns a scope, or nil if it contains no collection.
     public func scope(name: String) throws(LoveseatError) -> Scope? { try scopes().first { $0.name == name } }
 
-    /// The default collection, which always exists.
+    /// Returns the default collection, which always exists.
     public func defaultCollection() throws(LoveseatError) -> Collection {
         guard let collection = try collection(.default) else {
             throw LoveseatError(.corruptData, "the default collection is missing")
@@ -32,7 +34,8 @@ extension Database {
         return collection
     }
 
-    /// The collections of a scope, in order of their names; none if there is no such scope.
+    /// Returns the collections of a scope, in order of their names. The result is empty if the scope does not exist. A nil scope is
+    /// the default scope.
     public func collections(scope: String? = defaultScopeName) throws(LoveseatError) -> [Collection] {
         let scope = scope ?? Self.defaultScopeName
         return try outerStore.collections.filter { $0.name.scope == scope }.sorted {
@@ -41,10 +44,16 @@ extension Database {
         .map { Collection(database: self, handle: $0) }
     }
 
-    /// Makes a collection, or returns the one that is there.
+    /// Creates a collection, or returns the existing one.
     ///
-    /// - Throws: `invalidParameter` if a name breaks the rules: 1 to 251 of `A–Z a–z 0–9 _ - %`, the first not `_` or
-    ///   `%`.
+    /// A scope exists while it contains a collection. Names are case-sensitive.
+    ///
+    /// - Parameters:
+    ///   - name: The collection's name: 1 to 251 of the characters `A–Z a–z 0–9 _ - %`, not beginning with `_` or `%`.
+    ///   - scope: The scope's name, by the same rules. Nil means the default scope.
+    /// - Returns: The collection.
+    /// - Throws: ``LoveseatError``: `invalidParameter` if a name breaks the rules; `busy` if other transactions lasted longer than
+    ///   ``DatabaseConfiguration/busyTimeout``; `notWriteable`; an error of the disk.
     @discardableResult
     public func createCollection(name: String, scope: String? = defaultScopeName) throws(LoveseatError)
         -> Collection
@@ -58,7 +67,9 @@ extension Database {
         return Collection(database: self, handle: handle)
     }
 
-    /// A collection; nil if there is none of this name.
+    /// Returns a collection, or nil if it does not exist.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` if a name breaks the rules of ``createCollection(name:scope:)``.
     public func collection(name: String, scope: String? = defaultScopeName) throws(LoveseatError)
         -> Collection?
     {
@@ -69,9 +80,12 @@ extension Database {
         try outerStore.collection(name).map { Collection(database: self, handle: $0) }
     }
 
-    /// Deletes a collection with its documents; one that does not exist is deleted already.
+    /// Deletes a collection with its documents. Does nothing if the collection does not exist.
     ///
-    /// - Throws: `invalidParameter` for the default collection.
+    /// The deletion does not replicate. A collection that is created anew under the same name is empty, and ``Collection`` values of
+    /// the deleted one throw `notOpen`.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` for the default collection; `busy`; `notWriteable`; an error of the disk.
     public func deleteCollection(name: String, scope: String? = defaultScopeName) throws(LoveseatError) {
         let name = try Self.checked(name, scope)
         try Self.requireDeletable(name)
@@ -110,19 +124,24 @@ extension Database {
     }
 }
 
-/// A namespace for collections. It exists while a collection is in it.
+/// A namespace for collections, which exists while it contains a collection.
 public struct Scope: Sendable {
-    /// `_default`.
+    /// The name of the default scope, `_default`.
     public static let defaultScopeName = CollectionName.defaultPart
-    /// Its name.
+    /// The scope's name.
     public let name: String
-    /// The database it is in.
+    /// The database that contains the scope.
     public let database: Database
 
-    /// Its collections, in order of their names.
+    /// Returns the scope's collections, in order of their names.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`, or `transactionNotClosed` inside a transaction's closure.
     public func collections() throws(LoveseatError) -> [Collection] { try database.collections(scope: name) }
 
-    /// One of its collections; nil if there is none of this name.
+    /// Returns one of the scope's collections, or nil if it does not exist.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` if the name breaks the rules; `notOpen`; `transactionNotClosed` inside a
+    ///   transaction's closure.
     public func collection(name: String) throws(LoveseatError) -> Collection? {
         try database.collection(name: name, scope: self.name)
     }

@@ -6,12 +6,15 @@ private import Synchronization
 
 /// An embedded database: scopes, collections, JSON documents and blobs in one folder, `<name>.loveseat`.
 ///
-/// Any number of `Database` values may be open on one folder within a process; they see each other's commits. Another
-/// process is refused (``LoveseatError/Code/busy``). Safe to use from any thread.
+/// Any number of `Database` instances may be open on one folder within a process, and see each other's commits. A second process
+/// can open the folder only with ``DatabaseConfiguration/readOnly``; otherwise it gets ``LoveseatError/Code/busy``.
+///
+/// A database is safe to use from any thread. It closes when the last reference to it goes, unless a replicator or listener still
+/// uses it.
 public final class Database: Sendable {
-    /// The name it was opened under.
+    /// The name under which the database was opened.
     public let name: String
-    /// How it was opened.
+    /// The configuration with which the database was opened. Changing a copy of it has no effect.
     public let config: DatabaseConfiguration
     /// A number that no other `Database` of this process has.
     let instance = Database.instances.add(1, ordering: .relaxed).newValue
@@ -25,10 +28,14 @@ public final class Database: Sendable {
         var services: [ObjectIdentifier: any DatabaseService] = [:]
     }
 
-    /// Opens a database, making it if it does not exist.
+    /// Opens a database, and creates it if it does not exist.
     ///
-    /// - Throws: ``LoveseatError``: `invalidParameter` for an empty name or one with a slash, `busy` if another process
-    ///   has it open, `unreadableDatabase` or `databaseTooNew` if it is not ours to open, an error of the disk.
+    /// - Parameters:
+    ///   - name: The name: 1 to 240 bytes without a slash. The folder is `<name>.loveseat`.
+    ///   - config: Where the folder is, and how to open it.
+    /// - Throws: ``LoveseatError``: `invalidParameter` for a name or setting that is not allowed, `busy` if another process
+    ///   has the database open, `unreadableDatabase` if the files are not a Loveseat database, `databaseTooNew` if a newer version of
+    ///   Loveseat wrote them, `cantOpenFile` or another error of the disk.
     public init(name: String, config: DatabaseConfiguration = DatabaseConfiguration()) throws(LoveseatError) {
         self.name = name
         self.config = config
@@ -80,13 +87,13 @@ public final class Database: Sendable {
         else {
             throw LoveseatError(
                 .invalidParameter,
-                "\"\(name)\" is no name for a database: use 1 to 240 bytes without a slash"
+                "\"\(name)\" is not a valid database name: use 1 to 240 bytes without a slash"
             )
         }
         return "\(directory)/\(name).loveseat"
     }
 
-    /// The database's folder; nil once it is closed.
+    /// The path of the database's folder, or nil after the database was closed.
     public var path: String? { state.withLock { $0.open?.folder } }
 
     /// What is open.
@@ -105,12 +112,12 @@ public final class Database: Sendable {
 
     // MARK: Ending
 
-    /// Closes the database: stops its replicators and listeners, waits for them, and lets go of the files. Closing
-    /// again does nothing.
+    /// Closes the database: stops its replicators and listeners, waits for them, and releases the files.
     ///
-    /// Blocks the thread until replicators and listeners have ended: in async code there is ``close()-(_)`` instead.
+    /// Closing a second time does nothing. This call blocks the thread until replicators and listeners have ended; in async code, use
+    /// ``close()-5y0ux`` instead.
     ///
-    /// - Throws: `transactionNotClosed` inside a transaction's closure.
+    /// - Throws: ``LoveseatError``: `transactionNotClosed` inside a transaction's closure; an error of the disk.
     @available(*, noasync, message: "use `try await close()`, which blocks no thread")
     public func close() throws(LoveseatError) {
         try refuseInTransaction()
@@ -126,7 +133,11 @@ public final class Database: Sendable {
         try leave()
     }
 
-    /// Closes the database without blocking a thread; see ``close()-swift.method``.
+    /// Closes the database: stops its replicators and listeners, waits for them, and releases the files.
+    ///
+    /// Closing a second time does nothing. No thread is blocked while waiting. Cancelling the task does not interrupt the call.
+    ///
+    /// - Throws: ``LoveseatError``: `transactionNotClosed` inside a transaction's closure; an error of the disk.
     public func close() async throws(LoveseatError) {
         try refuseInTransaction()
         for service in takeServices() { await service.endWithDatabase() }
@@ -135,10 +146,10 @@ public final class Database: Sendable {
 
     /// Closes the database and removes it from the disk.
     ///
-    /// Blocks the thread until replicators and listeners have ended: in async code there is `await delete()` instead.
+    /// This call blocks the thread until replicators and listeners have ended; in async code, use ``delete()-7nbnp`` instead.
     ///
-    /// - Throws: `notOpen` if it is closed already, `busy` if it is open elsewhere in this process, `transactionNotClosed`
-    ///   inside a transaction's closure.
+    /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `busy` if another `Database` of this process has the folder
+    ///   open for writing, `transactionNotClosed` inside a transaction's closure, `ioError` if files cannot be removed.
     @available(*, noasync, message: "use `try await delete()`, which blocks no thread")
     public func delete() throws(LoveseatError) {
         let folder = try soleFolder()
@@ -148,8 +159,8 @@ public final class Database: Sendable {
 
     /// Closes the database and removes it from the disk, without blocking a thread.
     ///
-    /// - Throws: `notOpen` if it is closed already, `busy` if it is open elsewhere in this process, `transactionNotClosed`
-    ///   inside a transaction's closure.
+    /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `busy` if another `Database` of this process has the folder
+    ///   open for writing, `transactionNotClosed` inside a transaction's closure, `ioError` if files cannot be removed.
     public func delete() async throws(LoveseatError) {
         let folder = try soleFolder()
         try await close()
@@ -162,9 +173,14 @@ public final class Database: Sendable {
         return folder
     }
 
-    /// Removes a database that is not open. One that does not exist is removed already.
+    /// Removes a database that is not open. Does nothing if it does not exist.
     ///
-    /// - Throws: `busy` if it is open.
+    /// - Parameters:
+    ///   - name: The name of the database.
+    ///   - directory: The folder that contains the database's folder. Nil means the default of
+    ///     ``DatabaseConfiguration/directory``.
+    /// - Throws: ``LoveseatError``: `busy` if this or another process has it open, `invalidParameter` for a name that is not allowed,
+    ///   `ioError` if files cannot be removed.
     public static func delete(withName name: String, inDirectory directory: String? = nil)
         throws(LoveseatError)
     {
@@ -178,7 +194,8 @@ public final class Database: Sendable {
         try remove(folder)
     }
 
-    /// Whether there is a database of this name.
+    /// Returns whether a database of this name exists in a directory. A nil directory means the default of
+    /// ``DatabaseConfiguration/directory``.
     public static func exists(withName name: String, inDirectory directory: String? = nil) -> Bool {
         guard let folder = try? folder(name, in: directory ?? DatabaseConfiguration().directory) else {
             return false
@@ -186,10 +203,19 @@ public final class Database: Sendable {
         return FileManager.default.fileExists(atPath: "\(folder)/db.sqlite")
     }
 
-    /// Copies a database's folder, which may be open, to a new database with an identity of its own.
+    /// Copies a database with its blobs to a new database, which gets an identity of its own.
     ///
-    /// - Throws: `notFound` if there is nothing at `path`, `invalidParameter` if the new one exists, `transactionNotClosed`
-    ///   inside the closure of a transaction of the database that is copied.
+    /// The database may be open in this process, and the copy shows it as of one moment. The copy has no checkpoints, so that a
+    /// replicator compares all documents with its peer once. This call blocks the thread while it copies. If it fails, nothing is left
+    /// of the copy.
+    ///
+    /// - Parameters:
+    ///   - path: The folder to copy, such as ``path`` of an open database.
+    ///   - name: The name of the copy.
+    ///   - config: Where to put the copy. Nil means the defaults.
+    /// - Throws: ``LoveseatError``: `notFound` if there is no database at `path`, `invalidParameter` if the copy exists already or its
+    ///   name is not allowed, `busy` if another process has the database open, `transactionNotClosed` inside the closure of one of its
+    ///   transactions, an error of the disk.
     public static func copy(
         fromPath path: String,
         toDatabase name: String,
@@ -270,10 +296,12 @@ public final class Database: Sendable {
 
     // MARK: Maintenance
 
-    /// Tidies the database up.
+    /// Cleans up, optimises or checks the database.
     ///
-    /// - Throws: `transactionNotClosed` inside a transaction's closure, `corruptData` if an integrity check finds something wrong,
-    ///   or an error of the disk.
+    /// This call blocks the thread until it is done, which takes time in proportion to the size of the database.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed` inside a transaction's closure, `corruptData` if
+    ///   ``MaintenanceType/integrityCheck`` finds damage, `notWriteable`, an error of the disk.
     public func performMaintenance(type: MaintenanceType) throws(LoveseatError) {
         let store = try store
         try refuseInTransaction()
@@ -294,17 +322,17 @@ public final class Database: Sendable {
     }
 }
 
-/// What ``Database/performMaintenance(type:)`` does.
+/// The kinds of maintenance that ``Database/performMaintenance(type:)`` performs.
 public enum MaintenanceType: UInt8, Hashable, Sendable, CaseIterable {
-    /// Removes blobs that no document refers to, and gives free space back.
+    /// Removes blobs that no document refers to, and returns free space to the file system.
     case compact
-    /// Builds the indexes anew.
+    /// Rebuilds the indexes.
     case reindex
-    /// Looks at everything stored; throws `corruptData` if something is wrong.
+    /// Verifies everything that is stored, blobs included, and throws `corruptData` if something is damaged.
     case integrityCheck
-    /// Updates the statistics that queries are planned by, where they are out of date.
+    /// Updates outdated statistics that SQLite plans queries with.
     case optimize
-    /// Updates all of them.
+    /// Updates all statistics that SQLite plans queries with.
     case fullOptimize
 }
 

@@ -1,58 +1,59 @@
 private import Foundation
 
-/// How a database is opened.
+/// The settings with which a database is opened.
 ///
-/// If a database is open already in this process, the stricter of both wins from then on, for everybody who has it open:
-/// ``fullSync`` and ``enableDeltaSync`` stay on until it is closed. ``maximumDocumentBytes`` and ``busyTimeout`` are each `Database`'s own, and
-/// ``readOnly`` opens it apart from those who write.
+/// If the same folder is open already in this process, ``fullSync`` and ``enableDeltaSync`` apply to all of its `Database` instances
+/// as soon as one of them asks for them, until the last one is closed. ``maximumDocumentBytes`` and ``busyTimeout`` belong to each
+/// instance. An instance with ``readOnly`` is separate from those that write.
 public struct DatabaseConfiguration: Hashable, Sendable {
-    /// False.
+    /// The default of ``fullSync``, false.
     public static let defaultFullSync = false
 
-    /// The folder that holds the database's own folder.
+    /// The path of the folder that contains the database's own folder. It is created if it does not exist.
     ///
-    /// By default `Loveseat` in the user's application support folder; on Linux that is `$XDG_DATA_HOME` or
+    /// The default is `Loveseat` in the user's application support folder, which on Linux is `$XDG_DATA_HOME` or
     /// `~/.local/share`.
     public var directory: String
-    /// Whether a save reaches the disk before it returns, and a pushed document before the peer hears that it is stored.
+    /// Whether a save reaches the disk before it returns, and a pushed document before the peer is told that it is stored. The default
+    /// is false.
     ///
-    /// Without it, saves survive a crash of the process, but a power loss may take the last seconds: the database opens whole,
-    /// as it was before. The next replication makes up for documents that a peer still has, or believes to be here
-    /// (docs/decisions/0006-lost-commits.md). With it, each save or transaction waits for a disk flush.
+    /// If this is false, saves survive a crash of the process, but a power loss may undo the last seconds: the database then opens
+    /// undamaged, as it was before. The next replication restores what a peer still has (docs/decisions/0006-lost-commits.md). If
+    /// this is true, each save or transaction waits for a flush of the disk.
     public var fullSync: Bool
-    /// Whether only to read, which goes on while another process has the database open. Saves throw `notWriteable`, and
-    /// feeds tell nothing of what the other process does.
+    /// Whether the database is opened for reading only, which is possible while another process has it open. The default is false.
+    ///
+    /// Saves throw `notWriteable`. Change feeds do not report what another process changes.
     public var readOnly: Bool
-    /// Whether documents keep the bodies of their last four revisions (those up to 32 kB), so that peers that pull can be sent
-    /// only the difference from what they have. Pushing deltas needs nothing of this.
+    /// Whether documents keep the bodies of their last four revisions, up to 32 kB each, so that peers that pull can be sent only
+    /// the difference to what they have. The default is false. Pushing deltas does not need it.
     public var enableDeltaSync: Bool
 
-    /// How long a call may wait for other transactions before it throws `busy`; 10 seconds by default.
+    /// How long a call waits for other transactions before it throws `busy`. The default is 10 seconds; 0 means not to wait.
     ///
-    /// It bounds what the app calls: ``Database/read(_:)-8zqyx``, ``Database/write(_:)-8w0u2`` and the calls that change one
-    /// document or collection. They wait for other transactions of this process and for other programs that have the
-    /// file locked, and the time does not count once they have begun. Replication waits as long as it takes. Zero means not
-    /// to wait. Each `Database` has its own.
+    /// It applies to ``Database/read(_:)-8zqyx``, ``Database/write(_:)-8w0u2`` and the calls that change one document or
+    /// collection. They wait for other transactions of this process, and for other programs that have the file locked. The time that a
+    /// transaction itself takes does not count. Replicators and listeners wait without a limit.
     public var busyTimeout: Duration
 
-    /// The largest document that may be saved, in bytes of its JSON text without blobs. The default is 20 MB (20,971,520),
-    /// which is also what Sync Gateway takes; at most 23 MB (24,117,248), since no message to a peer exceeds 24 MB.
+    /// The maximum size of a document that may be saved, in bytes of its JSON text without blobs. The default is 20 MB (20,971,520),
+    /// which is also Sync Gateway's limit. The maximum is 23 MB (24,117,248), because a message to a peer has at most 24 MB.
     ///
-    /// Documents that peers send are not measured against it.
+    /// It does not apply to documents that peers send.
     public var maximumDocumentBytes: Int
 
     /// Whether bodies are also kept for deltas if the database was last opened with ``enableDeltaSync``, for tools that open
     /// other programs' databases.
     package var remembersDeltaSync = false
 
-    /// 10 seconds.
+    /// The default of ``busyTimeout``, 10 seconds.
     public static let defaultBusyTimeout = Duration.seconds(10)
-    /// 20 MB.
+    /// The default of ``maximumDocumentBytes``, 20 MB.
     public static let defaultMaximumDocumentBytes = 20 << 20
     static let largestMaximumDocumentBytes = 23 << 20
     static let deltaBasesKept = 4
 
-    /// The defaults, changed where given.
+    /// Creates a configuration. Every parameter has the default of the property of the same name; a nil `directory` means its default.
     public init(
         directory: String? = nil,
         fullSync: Bool = defaultFullSync,

@@ -1,15 +1,15 @@
 public import LoveseatModel
 
-/// What a peer may do with a document or a collection.
+/// The rights of a peer in a document or a collection.
 public enum DocumentAccess: UInt8, Hashable, Sendable, Comparable {
-    /// Nothing: for the peer it is not there.
+    /// No access. To the peer, the document or collection does not exist.
     case none
-    /// Pull it.
+    /// The peer may pull it.
     case read
-    /// Pull and push it.
+    /// The peer may pull it and push changes to it.
     case write
 
-    /// Less access is less.
+    /// Orders access from none to write.
     public static func < (one: DocumentAccess, other: DocumentAccess) -> Bool {
         one.rawValue < other.rawValue
     }
@@ -17,17 +17,22 @@ public enum DocumentAccess: UInt8, Hashable, Sendable, Comparable {
 
 /// Decides what each peer of a listener may do.
 ///
-/// It is asked for every document that would be sent or was received, each time anew, so it should be fast. What was sent to
-/// a peer is remembered in the database: when a document is refused later the peer is told to give it up, which Loveseat and
-/// Couchbase Lite do unless auto-purge is off. Tell the listener with ``URLEndpointListener/accessChanged()`` when answers
-/// change for peers that are connected; others are told when they connect again.
+/// The policy is asked about every document that would be sent or was received, every time, so it has to be fast. It is called on
+/// threads of the database, outside any transaction, and may read the database.
+///
+/// The database remembers which documents a peer was sent. If the answer for one of them becomes ``DocumentAccess/none`` later, the peer is
+/// told to remove the document, which Loveseat and Couchbase Lite do unless auto-purge is off. Call the listener's `accessChanged()`
+/// when answers change while peers are connected; others are told when they connect again.
 public struct AccessPolicy: Sendable {
     let decide: @Sendable (PeerIdentity, CollectionName, Document?) -> DocumentAccess
 
-    /// A policy of a closure. The document is nil when it is asked what the peer may do in a collection at most. For a
-    /// document that a peer wants to write it is asked twice: for what is here, and for what the peer sends. For a deleted
-    /// document it is asked about the revision that was deleted; one that was deleted before the database was served under a
-    /// policy has no properties. Peers that were sent a document are also sent its deletion.
+    /// Creates a policy from a closure.
+    ///
+    /// - Parameter decide: Returns what a peer may do. `document` is nil when the question is about the collection as a whole: then
+    ///   return the most that the peer may do in it. For a document that the peer pushes, the closure is called twice: with the stored
+    ///   document, and with the one that the peer sends. For a deleted document, it is called with the revision that was deleted; one
+    ///   that was deleted before the database was served under a policy has no properties. Peers that were sent a document are sent its
+    ///   deletion too.
     public init(_ decide: @escaping @Sendable (PeerIdentity, CollectionName, Document?) -> DocumentAccess) {
         self.decide = decide
     }

@@ -1,7 +1,7 @@
 private import Foundation
 import LoveseatModel
 
-/// One cookie (replication.md §18.4).
+/// An HTTP cookie (RFC 6265), without the attributes that do not matter here.
 package struct Cookie: Hashable, Sendable {
     package let name: String
     package let value: String
@@ -11,7 +11,7 @@ package struct Cookie: Hashable, Sendable {
     package let isSecure: Bool
     /// Unix time in seconds; nil for one that ends with the replicator.
     package let expires: Int64?
-    /// Names the credentials with which it came; it is sent with those only (replication.md §18.5).
+    /// Names the credentials with which it came; it is sent with those only.
     package let credentials: String?
 
     /// Reads a `Set-Cookie` header.
@@ -108,7 +108,7 @@ package struct Cookie: Hashable, Sendable {
     }
 }
 
-/// The dates that servers write (replication.md §18.4).
+/// The forms of dates that servers write into headers (RFC 9110 §5.6.7).
 package enum CookieDate {
     /// The seconds of a `Retry-After` header, which are a number or a date.
     package static func delay(_ text: String, now: Int64) -> UInt? {

@@ -2,12 +2,15 @@ package import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// Another database of this process (replication.md §21a). It serves the collections that it has.
+/// Another database in this process, to replicate with.
+///
+/// The other database serves all of its collections, for reading and writing, and nothing has to be started for it. Collections have
+/// to exist on both sides under the same names.
 public struct DatabaseEndpoint: PeerEndpoint {
-    /// The other database.
+    /// The database to replicate with.
     public let database: Database
 
-    /// Makes an endpoint of a database.
+    /// Creates an endpoint for a database, which has to stay open while it is replicated with.
     public init(database: Database) { self.database = database }
 
     package var remoteName: String { "file://\(database.path ?? "")" }

@@ -2,11 +2,14 @@ package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
 
-/// Where a replicator finds its peer: a URL, another database of this process, or a transport of the app's.
+/// Where a replicator finds its peer: `URLEndpoint`, ``DatabaseEndpoint`` or `MessageEndpoint`.
+///
+/// Apps do not conform to this protocol. To use a connection of your own, see `MessageEndpoint`.
 public protocol Endpoint: Sendable {}
 
-/// How a client proves who it is: ``BasicAuthenticator``, ``SessionAuthenticator``, or `ClientCertificateAuthenticator`. A
-/// replicator that is given any other type stops with `invalidParameter` before it connects.
+/// How a client proves who it is: ``BasicAuthenticator``, ``SessionAuthenticator`` or `ClientCertificateAuthenticator`.
+///
+/// Apps do not conform to this protocol: a replicator that is given any other type stops with `invalidParameter` before it connects.
 public protocol Authenticator: Sendable {}
 
 /// An authenticator that a replicator knows how to use.
@@ -15,37 +18,37 @@ package protocol PeerAuthenticator: Authenticator {
     var user: RemoteUser { get }
 }
 
-/// A user name and a password. Without TLS both can be read on the way.
+/// A user name and a password (HTTP Basic). Without TLS, others on the network can read both.
 public struct BasicAuthenticator: PeerAuthenticator {
-    /// The user's name, without a colon.
+    /// The user name. It must not contain a colon.
     public let username: String
     /// The password.
     public let password: String
 
     package var user: RemoteUser { RemoteUser(kind: .name, name: username) }
 
-    /// Makes one of its parts.
+    /// Creates an authenticator with a user name and a password.
     public init(username: String, password: String) {
         self.username = username
         self.password = password
     }
 }
 
-/// A session with a gateway, which somebody opened before.
+/// The ID of a session with Sync Gateway, which the app obtained before.
 public struct SessionAuthenticator: PeerAuthenticator {
-    /// `SyncGatewaySession`.
+    /// The default of ``cookieName``, `SyncGatewaySession`.
     public static let defaultCookieName = "SyncGatewaySession"
 
     /// The session's ID.
     public let sessionID: String
-    /// The name of the cookie that carries it.
+    /// The name of the cookie that carries the ID.
     public let cookieName: String
 
     package var user: RemoteUser {
         RemoteUser(kind: .session, name: Base64.encode(Hashing.sha256(Array(sessionID.utf8))))
     }
 
-    /// Makes one of an ID.
+    /// Creates an authenticator with a session's ID. A nil cookie name means the default.
     public init(sessionID: String, cookieName: String? = nil) {
         self.sessionID = sessionID
         self.cookieName = cookieName ?? Self.defaultCookieName
@@ -101,7 +104,7 @@ package struct ConnectionOptions: Sendable {
 package struct PeerConnection: Sendable {
     package let channel: any MessageChannel
     package let negotiated: ReplicationProtocol
-    /// Who the other side is. Only listeners know.
+    /// The other side's identity. Only listeners know it.
     package let peer: PeerIdentity
 
     package init(

@@ -1,15 +1,15 @@
 public import LoveseatModel
 import LoveseatStorage
 
-/// A peer that was paired with: each side knows the other's certificate.
+/// A peer that this database was paired with. Each side knows the other's certificate.
 public struct PairedPeer: Hashable, Sendable {
-    /// The name that this database's owner gave the peer, or the one by which its device calls itself.
+    /// The name that the owner of this database gave the peer, or the name that the peer's device gave itself.
     public let name: String
-    /// Whether the owner gave the name. Rights go by such names only: a device can call itself anything.
+    /// Whether the owner gave the name. Only such a name becomes ``PeerIdentity/name``, because a device can call itself anything.
     public let isNameGiven: Bool
-    /// The SHA-256 fingerprint of the peer's certificate, in hexadecimal.
+    /// The SHA-256 fingerprint of the peer's certificate, 64 lower-case hexadecimal digits.
     public let fingerprint: String
-    /// The URLs at which it listens; empty for a peer that connects to us.
+    /// The URLs at which the peer listens; empty for a peer that connects to this database.
     public let urls: [String]
 
     /// Creates a peer from its parts.
@@ -24,7 +24,7 @@ public struct PairedPeer: Hashable, Sendable {
 extension Database {
     private static let pairings = "paired_peers"
 
-    /// The peers that this database was paired with, by fingerprint.
+    /// Returns the peers that this database was paired with, in order of their fingerprints.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
     public func pairedPeers() throws(LoveseatError) -> [PairedPeer] {
@@ -34,16 +34,18 @@ extension Database {
         }
     }
 
-    /// Remembers a peer, in place of what was known of the same certificate.
+    /// Adds a peer, or replaces the one with the same fingerprint. Pairing does this itself.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; an error of the disk.
     public func addPairedPeer(_ peer: PairedPeer) throws(LoveseatError) {
         try changePairings { $0.filter { $0.fingerprint != peer.fingerprint } + [peer] }
     }
 
-    /// Forgets a peer, by its certificate's fingerprint. Listeners let it in no more when it connects the next time.
+    /// Removes a peer by the fingerprint of its certificate. Does nothing if the database was not paired with it.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
+    /// Listeners refuse the peer when it connects the next time. A connection that is open stays open.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; an error of the disk.
     public func removePairedPeer(fingerprint: String) throws(LoveseatError) {
         try changePairings { $0.filter { $0.fingerprint != fingerprint } }
     }

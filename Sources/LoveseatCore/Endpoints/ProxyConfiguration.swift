@@ -1,23 +1,24 @@
 private import Foundation
 import LoveseatModel
 
-/// An HTTP proxy that connections are tunnelled through (`CONNECT`; blip.md §1.7).
+/// An HTTP proxy that connections are tunnelled through, with the method `CONNECT`.
 public struct ProxyConfiguration: Sendable {
     /// The proxy's host name or address.
     public var host: String
-    /// Its port.
+    /// The proxy's port.
     public var port: UInt16
-    /// The user name and password that it asks for; nil if it asks for none.
+    /// The user name and password for the proxy. Nil, the default, is for a proxy that asks for none.
     public var authenticator: BasicAuthenticator?
 
-    /// A proxy at a host and port.
+    /// Creates a configuration for a proxy at a host and port.
     public init(host: String, port: UInt16, authenticator: BasicAuthenticator? = nil) {
         self.host = host
         self.port = port
         self.authenticator = authenticator
     }
 
-    /// Reads a URL such as `http://user:password@proxy.example.org:3128`; nil if it is none of this form.
+    /// Creates a configuration from a URL such as `http://user:password@proxy.example.org:3128`, or returns nil if the URL does not have
+    /// this form. The default port is 80.
     public init?(url: String) {
         guard let url = URL(string: url.contains("://") ? url : "http://\(url)"), url.scheme == "http",
             let host = url.host(percentEncoded: false), !host.isEmpty,

@@ -2,6 +2,6 @@ public import Foundation
 public import LoveseatModel
 
 extension LoveseatError: LocalizedError {
-    /// The message.
+    /// The error's ``message``, so that `localizedDescription` shows it.
     public var errorDescription: String? { message }
 }

@@ -1,12 +1,13 @@
 private import Synchronization
 
-/// Events as they happen, in order. One consumer iterates it; ask for another where there are two.
+/// An asynchronous sequence of events, in the order in which they happen.
 ///
-/// It observes from the moment it was made, also what happens before the first `next()`. What is not taken yet is
-/// bounded in bytes: beyond that, events are merged, and the merged one says so. It ends when its source does, or when the
-/// iterating task is cancelled, after which nothing is delivered.
+/// A feed observes from the moment it is created, also what happens before the first `next()`. It has one consumer: ask for
+/// another feed if two parts of an app need the events. Events that were not consumed are kept up to a number of bytes; beyond
+/// that, they are merged, and the merged event says so. The feed ends when its source ends, or when the iterating task is
+/// cancelled; nothing is delivered after that.
 public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
-    /// Nothing is thrown.
+    /// A feed does not throw.
     public typealias Failure = Never
 
     private let buffer: FeedBuffer<Element>
@@ -18,18 +19,18 @@ public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
         subscription = FeedSubscription(onEnd: onEnd)
     }
 
-    /// Starts to take events.
+    /// Returns the iterator of the feed's only consumer.
     public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer, subscription: subscription) }
 
-    /// Takes events.
+    /// Waits for the events of a feed.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let buffer: FeedBuffer<Element>
         fileprivate let subscription: FeedSubscription
 
-        /// The next event; nil at the end.
+        /// Waits for the next event and returns it, or nil at the end of the feed or if the task is cancelled.
         public mutating func next() async -> Element? { await buffer.next() }
 
-        /// The next event; nil at the end.
+        /// Waits for the next event and returns it, or nil at the end of the feed or if the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
             await buffer.next()
         }

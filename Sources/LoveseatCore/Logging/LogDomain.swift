@@ -1,26 +1,27 @@
 public import Logging
 private import Synchronization
 
-/// A part of Loveseat that writes to swift-log, under the label `loveseat.` with its name, and with a level of its own.
+/// A part of Loveseat that writes log messages with swift-log, under the label `loveseat.` followed by its name.
 ///
 /// ```swift
 /// LogDomain.replicator.level = .debug
 /// ```
 ///
-/// Where the lines go is the app's to say, with `LoggingSystem.bootstrap`.
+/// The app chooses where messages go, with `LoggingSystem.bootstrap`. By default swift-log prints them to standard error.
 public enum LogDomain: String, CaseIterable, Hashable, Sendable {
     /// Opening, closing and maintaining databases.
     case database
-    /// Queries.
+    /// Queries. Nothing is logged here yet.
     case query
-    /// Replicators and conflicts: what goes where, what is refused and why.
+    /// Replicators and conflicts: which documents are transferred, which are refused, and why.
     case replicator
-    /// Connections.
+    /// Connections: handshakes, TLS, retries.
     case network
-    /// Listeners and their peers.
+    /// Listeners and the peers that connect to them.
     case listener
 
-    /// The least severe messages that are written; `warning` unless it is set.
+    /// The level from which messages of this part are logged. The default is `warning`. It applies to the whole process at once, and can be
+    /// set from any thread.
     public var level: Logger.Level {
         get { Self.levels.withLock { $0[self] ?? .warning } }
         nonmutating set {

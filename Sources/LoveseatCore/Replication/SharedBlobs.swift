@@ -71,7 +71,7 @@ struct SharedBlobs {
         sent.insert(Entry(collection: collection, digest: digest))
     }
 
-    /// The peer has sent the blob, so that it is no secret for it.
+    /// The peer has sent the blob, so the peer knows its content.
     func receive(_ digest: BlobDigest) { proven.insert(digest, from: peer) }
 
     /// Whether the peer has sent the blob.
@@ -82,7 +82,7 @@ struct SharedBlobs {
     }
 }
 
-/// Which blobs a peer may have, and which content of ours a peer may build upon (replication.md §11).
+/// Which blobs a peer may have, and which of our content a peer may build upon (replication.md §11).
 extension StoreReplica {
     /// The active side chose its peer, and what the peer has it may pull. Its own blobs it gives with what it pushes, only.
     var trustsPeer: Bool { remote != nil }

@@ -1,41 +1,44 @@
 public import LoveseatModel
 import LoveseatReplication
 
-/// Decides whether a document is replicated. Called for every revision, deletions included, on a thread of the
-/// replicator's; it may use the database.
+/// Decides whether a revision of a document is replicated.
+///
+/// A filter is called for every revision, deletions included, on a thread of the replicator and outside any transaction. It may use
+/// the database. The document has the properties of the revision; a deletion usually has none.
 public typealias ReplicationFilter = @Sendable (Document, DocumentFlags) -> Bool
 
-/// What a ``Replicator`` does with one collection.
+/// How a ``Replicator`` replicates one collection.
 public struct CollectionConfiguration: Sendable {
-    /// The collection.
+    /// The collection to replicate.
     public let collection: Collection
-    /// The only documents to replicate; nil or empty for all.
+    /// The IDs of the only documents to replicate. Nil, the default, or an empty list means all documents.
     public var documentIDs: [String]?
-    /// The gateway's channels to pull from; nil or empty for all that the user may see. Only gateways have channels.
+    /// The channels of Sync Gateway to pull from. Nil, the default, or an empty list means all that the user may see. Other peers have no
+    /// channels.
     public var channels: [String]?
-    /// Which local revisions are pushed; nil for all.
+    /// Decides which local revisions are pushed. Nil, the default, means all.
     public var pushFilter: ReplicationFilter?
-    /// Which of the peer's revisions are stored; nil for all.
+    /// Decides which revisions of the peer are stored. Nil, the default, means all.
     ///
-    /// A document that the peer takes away comes with ``DocumentFlags/accessRemoved`` and no properties: answering
-    /// false keeps it.
+    /// For a document that the peer takes away, the filter is called with ``DocumentFlags/accessRemoved`` and a document without
+    /// properties. If it returns false, the document stays.
     public var pullFilter: ReplicationFilter?
-    /// Names what ``pushFilter`` and ``pullFilter`` let through, such as `"v2"` or the text they were made of; nil by default.
+    /// A name for what ``pushFilter`` and ``pullFilter`` let through, such as `"v2"` or the text of a condition. The default is nil.
     ///
-    /// A replicator goes on where the last one with the same configuration ended, so that documents which a filter left out
-    /// stay left out when it lets more through later. Channels and document IDs tell configurations apart, closures cannot:
-    /// change this whenever a filter changes, and the next replicator looks at all documents again.
+    /// A replicator continues where the last one with the same configuration ended, so documents that a filter left out stay left
+    /// out when it lets more through later. Loveseat can compare channels and document IDs, but not closures: change this name
+    /// whenever a filter changes, and the next replicator looks at all documents again.
     public var filterVersion: String?
-    /// Decides between two versions of a document; nil for ``ConflictResolver/default``.
+    /// Decides between two versions of a document. Nil, the default, means ``ConflictResolver/default``.
     public var conflictResolver: (any ConflictResolverProtocol)?
 
-    /// Replicates a collection whole.
+    /// Creates a configuration that replicates all documents of a collection.
     public init(collection: Collection, conflictResolver: (any ConflictResolverProtocol)? = nil) {
         self.collection = collection
         self.conflictResolver = conflictResolver
     }
 
-    /// Replicates collections whole.
+    /// Returns configurations that replicate all documents of some collections.
     public static func fromCollections(_ collections: [Collection]) -> [CollectionConfiguration] {
         collections.map { CollectionConfiguration(collection: $0) }
     }
@@ -43,10 +46,10 @@ public struct CollectionConfiguration: Sendable {
     /// Says what cannot work.
     func validate() throws(LoveseatError) {
         for channel in channels ?? [] where channel.isEmpty || channel.contains(",") {
-            throw LoveseatError(.invalidParameter, "\"\(channel)\" is no name of a channel")
+            throw LoveseatError(.invalidParameter, "\"\(channel)\" is not a valid channel name")
         }
         if let id = documentIDs?.first(where: { !DocumentID.isValidOnWire($0) }) {
-            throw LoveseatError(.badDocID, "\"\(id)\" is no document ID")
+            throw LoveseatError(.badDocID, "\"\(id)\" is not a valid document ID")
         }
     }
 

@@ -1,15 +1,15 @@
 public import LoveseatModel
 import LoveseatReplication
 
-/// A document that was changed here and at the peer.
+/// Two versions of a document, changed here and at the peer.
 public struct Conflict: Sendable {
-    /// The document.
+    /// The document's ID.
     public let documentID: String
-    /// What is here; nil if it was deleted.
+    /// The version of this database; nil if it was deleted here.
     public let localDocument: Document?
-    /// What the peer has; nil if it was deleted there.
+    /// The version of the peer; nil if it was deleted there.
     public let remoteDocument: Document?
-    /// What both grew from, if it is still here.
+    /// The last version that both have in common; nil if they have none, or if its content is not kept any more.
     public let baseDocument: Document?
     fileprivate let sides: ConflictCase
 
@@ -28,22 +28,29 @@ public struct Conflict: Sendable {
 
 /// Decides between two versions of a document.
 ///
-/// Called outside every lock, for several documents at once; called again if the document changes meanwhile. Give every
-/// peer the same rule, and let it depend on nothing but the conflict: then all of them end with the same document.
+/// A resolver runs outside every lock and transaction, for several documents at a time, and again if the document changes meanwhile.
+/// Use the same resolver on every peer, and let its result depend on the conflict alone, so that all peers end with the same
+/// document.
 public protocol ConflictResolverProtocol: Sendable {
-    /// The document that both become: one of the two, or a new one; nil deletes it. A document that was read from another
-    /// collection is refused, as is one with another ID.
+    /// Returns the document that replaces both versions.
     ///
-    /// If it throws, the conflict stays, and the replicator's next start asks again.
+    /// A resolver that throws, or takes longer than ``ReplicatorConfiguration/conflictResolverTimeout``, leaves the conflict as it is: an
+    /// event reports the error, and the replicator's next start asks again.
+    ///
+    /// - Parameter conflict: The two versions.
+    /// - Returns: One of the two documents, or a new one with the same ID; nil deletes the document. A document that was read from
+    ///   another collection is refused, as is one with another ID.
+    /// - Throws: Any error, which the event reports.
     func resolve(conflict: Conflict) async throws -> Document?
 }
 
 /// The resolvers that come with Loveseat.
 public enum ConflictResolver {
-    /// A deletion wins, then the version that was edited more often, then the greater revision ID: the same on every peer.
+    /// The default resolver: a deletion wins, then the version that was edited more often, then the greater revision ID. The result is
+    /// the same on every peer.
     public static var `default`: any ConflictResolverProtocol { DefaultResolver() }
 
-    /// A resolver made of a closure.
+    /// Returns a resolver that calls a closure.
     public static func custom(_ body: @escaping @Sendable (Conflict) async throws -> Document?)
         -> any ConflictResolverProtocol
     {

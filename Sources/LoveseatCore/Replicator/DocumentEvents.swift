@@ -1,7 +1,6 @@
 private import Synchronization
 
-/// Gathers what becomes of documents: up to a hundred of one direction, or for a fifth of a second (replication.md
-/// §19.3).
+/// Collects document events into batches of one direction: up to 100 documents, or those of 200 milliseconds.
 final class DocumentEvents: Sendable {
     private static let most = 100
     private static let longest = Duration.milliseconds(200)

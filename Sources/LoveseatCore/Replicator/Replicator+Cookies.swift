@@ -6,7 +6,7 @@ import Synchronization
 extension Replicator {
     private static let key = "cookies"
 
-    /// Cookies with an expiry are the database's, others this replicator's (replication.md §18.4).
+    /// Cookies with an expiration are stored in the database; others live as long as this replicator.
     func cookieStorage() throws(LoveseatError) -> CookieStorage {
         guard let database = config.collections.first?.collection.database else {
             throw LoveseatError(.invalidParameter, "no collections")

@@ -3,30 +3,33 @@ import LoveseatReplication
 import LoveseatStorage
 
 extension Replicator {
-    /// The documents with changes that this configuration would push and has not pushed, deletions included
-    /// (replication.md §19.1). Documents in conflict wait for their resolution and are not among them. A document that the next run
-    /// offers again, because a connection broke before both sides had saved a checkpoint, is among them though the peer may have it.
+    /// Returns the IDs of documents with changes that this configuration would push and has not pushed, deletions included.
     ///
-    /// - Throws: ``LoveseatError``: `unsupported` for a replicator that only pulls, `notOpen` for a collection that is not
-    ///   in the configuration or is closed.
+    /// Documents in conflict are not among them until they are resolved. After a broken connection, a document that the peer has
+    /// received may still be among them; the next run finds that out. The push filter is called for each document. This call reads all
+    /// documents that changed since the last checkpoint, and blocks the thread meanwhile. It does not need a connection.
+    ///
+    /// - Throws: ``LoveseatError``: `unsupported` for a replicator that only pulls; `notOpen` if the collection is not in the
+    ///   configuration, or was deleted or closed.
     public func pendingDocumentIds(collection: Collection) throws(LoveseatError) -> Set<String> {
         let pending = try PendingDocuments(config, collection)
         return try DocumentStore.wrapping { try pending.all() }
     }
 
-    /// Whether a document has a change that this configuration would push and has not pushed (replication.md §19.2).
+    /// Returns whether a document has a change that this configuration would push and has not pushed.
     ///
-    /// - Throws: ``LoveseatError`` as ``pendingDocumentIds(collection:)`` does.
+    /// - Throws: ``LoveseatError``, as ``pendingDocumentIds(collection:)``.
     public func isDocumentPending(_ documentID: String, collection: Collection) throws(LoveseatError) -> Bool
     {
         let pending = try PendingDocuments(config, collection)
         return try DocumentStore.wrapping { try pending.contains(documentID) }
     }
 
-    /// The documents whose current revision the peer refused for good (`HTTP`/403, replication.md §9.2), each with its reason.
-    /// They are not pending: the peer is sent them again when they change, or after ``start(reset:)`` with a reset.
+    /// Returns the documents whose current revision the peer forbids (`httpForbidden`), by their IDs, with the peer's reasons.
     ///
-    /// - Throws: ``LoveseatError`` as ``pendingDocumentIds(collection:)`` does.
+    /// They are not pending. They are sent again when they change, or after ``start(reset:resetMarks:)`` with a reset.
+    ///
+    /// - Throws: ``LoveseatError``, as ``pendingDocumentIds(collection:)``.
     public func refusedDocuments(collection: Collection) throws(LoveseatError) -> [String: LoveseatError] {
         let pending = try PendingDocuments(config, collection)
         return try DocumentStore.wrapping { try pending.refused() }

@@ -2,36 +2,39 @@ public import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// Why a document is at the peer as it is here, or is not.
+/// Whether a document is at the peer as it is here, and why not.
 public enum DocumentStanding: Hashable, Sendable {
-    /// There is no such document here.
+    /// The document does not exist in this database.
     case notHere
     /// The peer is known to have the current revision.
     case upToDate
-    /// It will be pushed when the replicator runs.
+    /// The document has a change that is pushed when the replicator runs.
     case pending
-    /// Its conflict waits to be resolved; until then it is not pushed.
+    /// The document has a conflict that was not resolved yet. It is not pushed until then.
     case inConflict
-    /// It is not among the configuration's documents.
+    /// The document is not among ``CollectionConfiguration/documentIDs``.
     case notListed
-    /// The push filter keeps it here.
+    /// The push filter leaves the document out.
     case filtered
     /// The peer refused the current revision, or a resolver failed.
     case refused(LoveseatError)
-    /// The peer has a revision that could not be stored here. The replicator asks for it again by its ID when it runs.
+    /// The peer has a revision that could not be stored here. The replicator asks for it again when it runs.
     case notPulled(LoveseatError)
     /// The replicator only pulls.
     case notPushed
-    /// Its time is up; it is about to be purged.
+    /// The document has expired and is about to be purged.
     case expired
-    /// It was looked at and is not to be pushed: a later run pushes what changes after it, or everything after a reset.
+    /// An earlier run passed over the document, for example because of another filter. It is pushed when it changes, or after a reset.
     case passedOver
 }
 
 extension Replicator {
-    /// Why a document is at the peer as it is here, or is not, as far as this database knows.
+    /// Returns whether a document is at the peer as it is here, and why not.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen` for a collection that is not in the configuration or is closed.
+    /// The answer is what this database knows; the peer is not asked. The push filter may be called. This call blocks the thread while it
+    /// reads.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen` if the collection is not in the configuration, or was deleted or closed.
     public func standing(of documentID: String, collection: Collection) throws(LoveseatError)
         -> DocumentStanding
     {

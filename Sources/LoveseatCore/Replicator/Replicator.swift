@@ -2,7 +2,7 @@ public import LoveseatModel
 import LoveseatReplication
 import Synchronization
 
-/// The active peer: replicates collections of a database with a peer, in one pass or continuously.
+/// Replicates collections of a database with a peer, in one pass or continuously.
 ///
 /// ```swift
 /// let replicator = Replicator(configuration)
@@ -10,10 +10,10 @@ import Synchronization
 /// for await status in replicator.statuses { print(status.activity, status.progress.documents) }
 /// ```
 ///
-/// A started replicator lives until it stops, whoever still refers to it. It can be started again after it stopped, and
-/// goes on where it was. Safe to use from any thread.
+/// A started replicator is kept alive by its database until it stops, and stops when the database closes. It can be started again, and
+/// continues where it was. A replicator is safe to use from any thread, and none of its calls blocks for the network.
 public final class Replicator: Sendable {
-    /// What it was made with.
+    /// The configuration with which the replicator was created.
     public let config: ReplicatorConfiguration
     let state = Mutex(State())
     /// Where it waits between attempts.
@@ -36,21 +36,22 @@ public final class Replicator: Sendable {
         var documentFeeds: [Int: FeedBuffer<DocumentReplication>] = [:]
     }
 
-    /// Makes a replicator, which connects when it is started.
+    /// Creates a replicator. It connects when it is started.
     public init(_ config: ReplicatorConfiguration) { self.config = config }
 
-    /// Makes a replicator, which connects when it is started.
+    /// Creates a replicator. It connects when it is started.
     public convenience init(config: ReplicatorConfiguration) { self.init(config) }
 
     // MARK: Observing
 
-    /// What it is doing now.
+    /// The current state, progress and error.
     public var status: Status { state.withLock { $0.status } }
 
-    /// The certificate that the server showed last, also if it was not trusted; nil before the first TLS handshake.
+    /// The certificate that the server showed last, even if it was not trusted; nil before the first TLS handshake.
     public var serverCertificate: TLSCertificate? { state.withLock { $0.serverCertificate } }
 
-    /// Its status from now on: the current one first if it was started, then every change. Ends when it stops.
+    /// A feed of the replicator's status from now on. It begins with the current status if the replicator was started, and ends when the
+    /// replicator stops. A slow consumer misses intermediate statuses, but not the last one.
     public var statuses: Feed<Status> {
         let buffer = FeedBuffer<Status>(limit: 32 << 10, cost: { _ in 128 }, merge: { $0 = $1 })
         let number = state.withLock { state in
@@ -68,7 +69,10 @@ public final class Replicator: Sendable {
         }
     }
 
-    /// Documents as they are replicated or cannot be, from now on. Ends when the replicator stops.
+    /// A feed of the documents that are replicated, or cannot be, from now on. It ends when the replicator stops.
+    ///
+    /// Ask for it before ``start(reset:resetMarks:)`` to get all of them. Events come in batches of up to 100 documents of one direction,
+    /// at most 200 milliseconds late.
     public var documentReplications: Feed<DocumentReplication> {
         let buffer = FeedBuffer<DocumentReplication>(
             cost: { $0.documents.reduce(64) { $0 + 128 + $1.id.utf8.count } },
@@ -103,12 +107,12 @@ public final class Replicator: Sendable {
 
     // MARK: Starting and stopping
 
-    /// Starts, unless it is running. Problems come as a ``Status`` with an error.
+    /// Starts the replicator, unless it is running. Returns at once; errors arrive as a ``Status``.
     ///
     /// - Parameters:
-    ///   - reset: Whether to look at every document again, as after a purge that shall be undone. Documents that the peer is
-    ///     known to have are not sent again.
-    ///   - resetMarks: Whether to forget as well what the peer is known to have, and to offer it every document again. This
+    ///   - reset: Whether to compare all documents again instead of those that changed. This brings back documents that were purged
+    ///     here. Documents that the peer is known to have are not sent again.
+    ///   - resetMarks: Whether to forget what the peer is known to have as well, and to offer it every document again. This
     ///     brings back documents that were purged at the peer. Implies `reset`.
     public func start(reset: Bool = false, resetMarks: Bool = false) {
         state.withLock { state in
@@ -123,7 +127,7 @@ public final class Replicator: Sendable {
         }
     }
 
-    /// Stops, in good order but without waiting long for the peer. Returns at once; the status tells when it is done.
+    /// Stops the replicator. Returns at once; ``waitUntilStopped()`` waits for the end. Does nothing if the replicator is not running.
     public func stop() {
         interrupt { state in
             guard state.task != nil else { return false }
@@ -132,8 +136,9 @@ public final class Replicator: Sendable {
         }
     }
 
-    /// Disconnects, and is ``ActivityLevel/offline`` until ``resume()``: for apps that go to the background. What is
-    /// done is kept; what is under way is done again afterwards.
+    /// Disconnects until ``resume()``, for apps that go to the background. Returns at once.
+    ///
+    /// The replicator is ``ActivityLevel/offline`` meanwhile. Documents that were being transferred are transferred again afterwards.
     public func suspend() {
         interrupt { state in
             guard !state.isSuspended else { return false }
@@ -142,7 +147,7 @@ public final class Replicator: Sendable {
         }
     }
 
-    /// Goes on after ``suspend()``. If it waits to connect again, it does so now, as on a change of the network.
+    /// Connects again after ``suspend()``. A replicator that waits before its next attempt tries at once. Returns at once.
     public func resume() {
         state.withLock { $0.isSuspended = false }
         gate.open()
@@ -159,7 +164,10 @@ public final class Replicator: Sendable {
         if let conversation { Task { await conversation.stop() } }
     }
 
-    /// Waits until it has stopped, and returns the status with which it did.
+    /// Waits until the replicator has stopped, and returns its last status.
+    ///
+    /// Returns at once if the replicator is not running. A continuous replicator stops only when it is told to, or with an error.
+    /// Cancelling the task does not end the wait.
     @discardableResult
     public func waitUntilStopped() async -> Status {
         await state.withLock { $0.task }?.value
@@ -175,7 +183,7 @@ extension Replicator: DatabaseService {
 }
 
 extension Replicator: CustomStringConvertible {
-    /// The database and its peer.
+    /// The names of the database and its peer, for logs.
     public var description: String {
         let database = config.collections.first?.collection.database.name ?? "nothing"
         let peer = (config.target as? any PeerEndpoint)?.remoteName ?? "\(config.target)"

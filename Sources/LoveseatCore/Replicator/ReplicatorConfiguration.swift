@@ -1,111 +1,129 @@
 public import LoveseatModel
 
-/// Which way documents go.
+/// The directions in which a replicator transfers documents.
 public enum ReplicatorType: UInt8, Hashable, Sendable {
-    /// Both ways.
+    /// Both directions. This is the default.
     case pushAndPull
-    /// From here to the peer.
+    /// From this database to the peer.
     case push
-    /// From the peer to here.
+    /// From the peer to this database.
     case pull
 }
 
-/// What a ``Replicator`` does. A value: a replicator keeps the one it was made with.
+/// The settings of a ``Replicator``.
+///
+/// A configuration is a value. A replicator keeps the one it was created with; changing a copy has no effect on it. Settings that
+/// cannot work are reported when the replicator is started: it stops with an error that names the setting.
 public struct ReplicatorConfiguration: Sendable {
-    /// Both ways.
+    /// The default of ``replicatorType``, both directions.
     public static let defaultType = ReplicatorType.pushAndPull
-    /// One pass.
+    /// The default of ``continuous``, false.
     public static let defaultContinuous = false
-    /// 300 seconds.
+    /// The default of ``heartbeat``, 300 seconds.
     public static let defaultHeartbeat = 300.0
-    /// 10 attempts.
+    /// The default of ``maxAttempts`` for a single pass, 10.
     public static let defaultMaxAttemptsSingleShot: UInt = 10
-    /// No end.
+    /// The default of ``maxAttempts`` for a continuous replicator, no limit.
     public static let defaultMaxAttemptsContinuous = UInt.max
-    /// False.
+    /// The default of ``reconnectsAfterGoingAway``, false.
     public static let defaultReconnectsAfterGoingAway = false
-    /// 300 seconds.
+    /// The default of ``maxAttemptWaitTime``, 300 seconds.
     public static let defaultMaxAttemptsWaitTime = 300.0
-    /// True.
+    /// The default of ``enableAutoPurge``, true.
     public static let defaultEnableAutoPurge = true
-    /// False.
+    /// The default of ``purgesUnpushedEdits``, false.
     public static let defaultPurgesUnpushedEdits = false
-    /// False.
+    /// The default of ``adoptsOtherUsersChanges``, false.
     public static let defaultAdoptsOtherUsersChanges = false
-    /// False.
+    /// The default of ``acceptParentDomainCookie``, false.
     public static let defaultAcceptParentCookies = false
-    /// False: servers need a certificate of an authority that is trusted.
+    /// The default of ``acceptOnlySelfSignedServerCertificate``, false.
     public static let defaultSelfSignedCertificateOnly = false
-    /// False.
+    /// The default of ``enableDeltaSync``, false.
     public static let defaultEnableDeltaSync = false
-    /// 60 seconds.
+    /// The default of ``conflictResolverTimeout``, 60 seconds.
     public static let defaultConflictResolverTimeout = 60.0
 
-    /// 1: fast.
+    /// The default of ``compressionLevel``, 1.
     public static let defaultCompressionLevel = 1
 
-    /// Where the peer is.
+    /// The endpoint at which the peer is found.
     public let target: any Endpoint
-    /// The collections to replicate, each once, of one database.
+    /// The collections to replicate, each once. They have to belong to one `Database` instance.
     public package(set) var collections: [CollectionConfiguration]
-    /// Which way documents go.
+    /// The directions in which documents are transferred. The default is both.
     public var replicatorType = defaultType
-    /// Whether to go on after everything known is done, with every change on either side, until stopped.
+    /// Whether the replicator goes on with every later change on either side until it is stopped. The default is false: it stops when
+    /// everything known is done.
     public var continuous = defaultContinuous
-    /// How to prove who we are; nil if the peer does not ask.
+    /// The credentials for the peer. Nil, the default, is for peers that ask for none.
     public var authenticator: (any Authenticator)?
-    /// The certificate that the server must show as its own, or that must have issued the server's chain. Neither the host's
-    /// name nor the pinned certificate's expiration is checked then. Takes precedence over the other ways.
-    public var pinnedServerCertificate: TLSCertificate?
-    /// The same by the certificate's SHA-256 fingerprint, in hexadecimal with or without colons, for who does not have the
-    /// certificate. ``pinnedServerCertificate`` takes precedence.
-    public var pinnedServerFingerprint: String?
-    /// Whether to accept servers whose certificate is self-signed, and only those. It keeps listeners from being overheard,
-    /// but not from being impersonated: pin the certificate against that.
-    public var acceptOnlySelfSignedServerCertificate = defaultSelfSignedCertificateOnly
-    /// The authorities that may vouch for the server, in place of the system's; nil for the system's.
-    public var rootCertificates: [TLSCertificate]?
-    /// The HTTP proxy to connect through; nil for none.
-    public var proxy: ProxyConfiguration?
-    /// More HTTP headers for the connection's first request. They take the place of our own but for those of the
-    /// handshake; a `Cookie` is added to the others.
-    public var headers: [String: String]?
-    /// Whether a cookie is taken that a server sets for the domain above its own.
-    public var acceptParentDomainCookie = defaultAcceptParentCookies
-    /// The name or address of the network interface to connect from; nil for any.
-    public var networkInterface: String?
-    /// Seconds without a word from the peer after which it is asked for one; 0 for the default.
-    public var heartbeat = defaultHeartbeat
-    /// The longest wait between two attempts, in seconds; 0 for the default.
-    public var maxAttemptWaitTime = defaultMaxAttemptsWaitTime
-    /// Whether to connect again after the peer said that it goes away (WebSocket code 1000 or 1001), as a listener does that
-    /// stops. False, as with Couchbase Lite: the replicator stops with `webSocketGoingAway`. True is for peers that are
-    /// restarted now and then: the replicator is offline, and tries again as after any connection that broke.
-    public var reconnectsAfterGoingAway = defaultReconnectsAfterGoingAway
-    /// Whether documents that the peer takes away from us are purged here. Events tell of them in either case.
-    public var enableAutoPurge = defaultEnableAutoPurge
-    /// Whether a document that the peer takes away is also purged if it has an edit that the peer has not got. False: such a
-    /// document stays, and its event has an error. Couchbase Lite purges it. Documents that the peer is not known to have had
-    /// stay in either case.
-    public var purgesUnpushedEdits = defaultPurgesUnpushedEdits
-    /// Whether documents that were saved while the peer was used under another name, and that were not pushed, are pushed under
-    /// this one. False: the replicator stops with `invalidParameter`, and its message has their number.
+    /// The certificate that the server has to show as its own, or that has to have issued the server's certificate. The default is nil.
     ///
-    /// The user is known by the ``authenticator``: the name of a password, the certificate's fingerprint, or a digest of the
-    /// session's ID. Another user starts pulling from the beginning. A session does not say whose it is, so that documents saved
-    /// while sessions were used are pushed without this; so are documents that go out without any authenticator.
+    /// Neither the host's name nor the expiration of the pinned certificate is checked. A pin takes precedence over
+    /// ``acceptOnlySelfSignedServerCertificate`` and ``rootCertificates``.
+    public var pinnedServerCertificate: TLSCertificate?
+    /// Pins the server by the SHA-256 fingerprint of its certificate instead of the certificate itself: 64 hexadecimal digits, with or
+    /// without colons. The default is nil. ``pinnedServerCertificate`` takes precedence.
+    public var pinnedServerFingerprint: String?
+    /// Whether servers with a self-signed certificate are accepted, and no others. The default is false.
+    ///
+    /// This protects against eavesdropping, but not against impersonation. To know whom you are connected to, pin the certificate or
+    /// pair the devices.
+    public var acceptOnlySelfSignedServerCertificate = defaultSelfSignedCertificateOnly
+    /// The certificates of the authorities that may have issued the server's certificate. Nil, the default, means those that the system
+    /// trusts.
+    public var rootCertificates: [TLSCertificate]?
+    /// The HTTP proxy to connect through. Nil, the default, means a direct connection.
+    public var proxy: ProxyConfiguration?
+    /// Additional HTTP headers for the request that opens the connection. The default is nil.
+    ///
+    /// They replace headers that Loveseat sends itself, except those of the WebSocket handshake. A `Cookie` is added to other cookies.
+    public var headers: [String: String]?
+    /// Whether a cookie is accepted that a server sets for its parent domain. The default is false.
+    public var acceptParentDomainCookie = defaultAcceptParentCookies
+    /// The name or address of the network interface to connect from, such as `en0`. Nil, the default, means any.
+    public var networkInterface: String?
+    /// How long the connection may be idle, in seconds, before a ping checks that the peer is still there. 0 means the default, 300.
+    public var heartbeat = defaultHeartbeat
+    /// The maximum wait between two attempts to connect, in seconds. 0 means the default, 300.
+    public var maxAttemptWaitTime = defaultMaxAttemptsWaitTime
+    /// Whether the replicator connects again after the peer has closed the connection in good order (WebSocket code 1000 or 1001), as a
+    /// listener does that stops.
+    ///
+    /// The default is false, as with Couchbase Lite: the replicator stops with `webSocketGoingAway`. Set it for peers that are
+    /// restarted now and then: the replicator goes offline and tries again, as after a broken connection.
+    public var reconnectsAfterGoingAway = defaultReconnectsAfterGoingAway
+    /// Whether documents are purged here when the user loses access to them at the peer. The default is true. An event with
+    /// ``DocumentFlags/accessRemoved`` reports them in either case.
+    public var enableAutoPurge = defaultEnableAutoPurge
+    /// Whether a document that is lost by ``enableAutoPurge`` is purged even if it has an edit that was not pushed.
+    ///
+    /// The default is false: such a document stays, and its event has an error. True is Couchbase Lite's behaviour. Documents that
+    /// the peer is not known to have had stay in either case.
+    public var purgesUnpushedEdits = defaultPurgesUnpushedEdits
+    /// Whether changes that were saved while the peer was used under another user name, and that were not pushed, are pushed under this
+    /// user name.
+    ///
+    /// The default is false: the replicator stops with `invalidParameter`, and the message says how many documents wait. Users are
+    /// told apart by the ``authenticator``: the user name, the certificate's fingerprint, or a digest of the session's ID. For another
+    /// user, pulling starts from the beginning. A session does not say whose it is, so changes that were saved while sessions were
+    /// used are pushed without this setting; so is everything when there is no authenticator.
     public var adoptsOtherUsersChanges = defaultAdoptsOtherUsersChanges
-    /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how.
+    /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false.
     public var enableDeltaSync = defaultEnableDeltaSync
-    /// Seconds after which a conflict resolver is given up; its conflict stays for the next start. 0 for the default.
+    /// How long a conflict resolver may take, in seconds. After that the conflict stays until the next start. 0 means the default, 60.
     public var conflictResolverTimeout = defaultConflictResolverTimeout
 
-    /// How hard to compress what is sent: 0 not at all, 9 hardest. On a fast network 0 saves a quarter of the processor's time.
+    /// How much to compress what is sent, from 0 for not at all to 9. The default is 1. On a fast network, 0 saves about a quarter of the
+    /// processor's time.
     public var compressionLevel = defaultCompressionLevel
 
     private var chosenAttempts: UInt?
 
-    /// Attempts to connect in all, the first included; 0 for the default, which depends on ``continuous``.
+    /// How often to try to connect, the first attempt included. A connection that succeeds starts the count anew.
+    ///
+    /// 0 means the default: 10 for a single pass, no limit if ``continuous`` is set.
     public var maxAttempts: UInt {
         get {
             chosenAttempts
@@ -114,7 +132,8 @@ public struct ReplicatorConfiguration: Sendable {
         set { chosenAttempts = newValue == 0 ? nil : newValue }
     }
 
-    /// Replicates collections with a peer, by default both ways in one pass. If one is named twice the last counts.
+    /// Creates a configuration that replicates collections with a peer, by default in both directions and in one pass. If a collection
+    /// is named twice, the last one counts.
     public init(collections: [CollectionConfiguration], target: any Endpoint) {
         self.target = target
         var unique: [CollectionConfiguration] = []
@@ -125,12 +144,13 @@ public struct ReplicatorConfiguration: Sendable {
         self.collections = unique
     }
 
-    /// Replicates collections with a peer, by default both ways in one pass.
+    /// Creates a configuration that replicates all documents of some collections with a peer, by default in both directions and in one
+    /// pass.
     public init(collections: [Collection], target: any Endpoint) {
         self.init(collections: CollectionConfiguration.fromCollections(collections), target: target)
     }
 
-    /// The same once more.
+    /// Creates a copy of a configuration, as in Couchbase Lite.
     public init(config: ReplicatorConfiguration) { self = config }
 
     /// The fingerprint as certificates tell theirs.
@@ -139,7 +159,7 @@ public struct ReplicatorConfiguration: Sendable {
             guard let fingerprint = TLSCertificate.fingerprint(reading: given) else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\"\(given)\" is no SHA-256 fingerprint: it has 64 hexadecimal digits"
+                    "\"\(given)\" is not a SHA-256 fingerprint, which has 64 hexadecimal digits"
                 )
             }
             return fingerprint
@@ -188,7 +208,7 @@ public struct ReplicatorConfiguration: Sendable {
         guard let target = target as? any PeerEndpoint else {
             throw LoveseatError(
                 .invalidParameter,
-                "\(type(of: target)) is no endpoint that a replicator can use"
+                "\(type(of: target)) is not an endpoint that a replicator can use"
             )
         }
         try target.validate()

@@ -2,33 +2,36 @@ public import LoveseatModel
 package import LoveseatReplication
 
 extension Replicator {
-    /// What a replicator is doing.
+    /// The states of a replicator.
     public enum ActivityLevel: UInt8, Hashable, Sendable {
-        /// Nothing: not started, done, stopped, or failed for good.
+        /// Not started, finished, stopped, or failed with an error that retrying does not help.
         case stopped
-        /// The peer cannot be reached; it will be tried again.
+        /// The peer cannot be reached, and the replicator will try again; or the replicator is suspended.
         case offline
-        /// Connecting.
+        /// Connecting to the peer.
         case connecting
-        /// Everything known is pulled, pushed, resolved and noted; waiting for changes.
+        /// Connected and waiting for changes. Everything known has been pulled, pushed, resolved and recorded.
         case idle
-        /// Replicating.
+        /// Transferring documents.
         case busy
     }
 
-    /// How far it is, in about bytes. Completed never exceeds total, and equals it when there is nothing to do.
+    /// How much of the known work is done, roughly in bytes.
+    ///
+    /// `completed` never exceeds `total`, and equals it when there is nothing to do. `total` grows while the peer announces
+    /// more documents.
     public struct Progress: Hashable, Sendable {
-        /// Work done.
+        /// The work that is done, roughly in bytes.
         public let completed: UInt64
-        /// Work known so far.
+        /// The work that is known so far, roughly in bytes.
         public let total: UInt64
-        /// Documents pushed and pulled on this connection.
+        /// The number of documents pushed and pulled over this connection.
         public let documents: UInt64
-        /// Documents pushed on this connection as the difference from what the peer had.
+        /// The number of documents pushed over this connection as a difference to what the peer had.
         public let deltasSent: UInt64
-        /// Documents pulled on this connection as the difference from what was here.
+        /// The number of documents pulled over this connection as a difference to what was here.
         public let deltasReceived: UInt64
-        /// Bytes that deltas kept from travelling, before compression.
+        /// The bytes that deltas saved on this connection, before compression.
         public let deltaBytesSaved: UInt64
 
         static let none = Progress(ReplicationProgress())
@@ -43,13 +46,13 @@ extension Replicator {
         }
     }
 
-    /// A moment of a replicator's life.
+    /// A replicator's state, progress and error at one moment.
     public struct Status: Hashable, Sendable {
-        /// What it is doing.
+        /// The state of the replicator.
         public let activity: ActivityLevel
-        /// How far it is.
+        /// How much of the known work is done.
         public let progress: Progress
-        /// Why it stopped or went offline; nil otherwise.
+        /// Why the replicator stopped or went offline; nil otherwise, and after it finished or was stopped by the app.
         public let error: LoveseatError?
 
         static let initial = Status(activity: .stopped, progress: .none, error: nil)
@@ -71,38 +74,38 @@ extension Replicator.Status {
     }
 }
 
-/// What is special about a replicated document.
+/// Properties of a replicated revision.
 public struct DocumentFlags: OptionSet, Hashable, Sendable {
-    /// The bits.
+    /// The flags as bits, with the numbers that Couchbase Lite uses.
     public let rawValue: Int
-    /// Makes flags of bits.
+    /// Creates flags from bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
-    /// It was deleted.
+    /// The revision deletes the document.
     public static let deleted = DocumentFlags(rawValue: 1)
-    /// The peer took it away from us.
+    /// The user lost access to the document at the peer.
     public static let accessRemoved = DocumentFlags(rawValue: 2)
 }
 
-/// A document that was replicated, or could not be.
+/// A document that was replicated, or that could not be replicated.
 public struct ReplicatedDocument: Hashable, Sendable {
-    /// The document.
+    /// The document's ID.
     public let id: String
     /// The name of its collection's scope.
     public let scope: String
     /// The name of its collection.
     public let collection: String
-    /// What is special about it.
+    /// Whether the document was deleted, or access to it was removed.
     public let flags: DocumentFlags
-    /// Why it could not be replicated; nil if it was.
+    /// Why the document could not be replicated; nil if it was.
     public let error: LoveseatError?
 }
 
-/// Documents that were replicated in one direction.
+/// Documents that were replicated in one direction, or could not be.
 public struct DocumentReplication: Hashable, Sendable {
-    /// Whether they were pushed; else they were pulled.
+    /// Whether the documents were pushed; false if they were pulled.
     public let isPush: Bool
-    /// The documents.
+    /// The documents, in the order in which they were replicated.
     public let documents: [ReplicatedDocument]
-    /// How many more there were before anybody looked.
+    /// The number of documents that are missing here, because the consumer of the feed fell too far behind.
     public internal(set) var missed = 0
 }

@@ -1,9 +1,9 @@
 import LoveseatModel
 import LoveseatStorage
 
-/// Transactions: several reads as of one moment, and changes that are kept together or not at all.
+/// Transactions: several reads as of one moment, and changes that are stored together or not at all.
 extension Database {
-    /// Runs a closure on a snapshot of the database, in which nothing changes, whatever others save meanwhile.
+    /// Runs a closure on a snapshot of the database, which stays the same while others save.
     ///
     /// ```swift
     /// let (order, customer) = try database.read { transaction in
@@ -12,14 +12,14 @@ extension Database {
     /// }
     /// ```
     ///
-    /// Up to four reads run at a time, beside writes; further ones wait. A long read keeps SQLite from shortening its log
-    /// file, so do not keep one open for minutes.
+    /// Up to four reads run at a time, beside a write; further reads wait. SQLite's log file grows while a read is in progress, so do
+    /// not keep one open for minutes.
     ///
-    /// Blocks the thread; in async code there is a twin of the same name that does not.
+    /// This call blocks the thread. In async code, ``read(_:)-1eek`` takes its place.
     ///
-    /// - Parameter body: Gets the transaction, which is of use only until it returns.
+    /// - Parameter body: Runs on the calling thread. The transaction can be used only until the closure returns.
     /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws; ``LoveseatError``: `notOpen`, `busy` if it could not begin within
+    /// - Throws: What the closure throws; ``LoveseatError``: `notOpen`, `busy` if the transaction could not begin within
     ///   ``DatabaseConfiguration/busyTimeout``, `transactionNotClosed` inside the closure of another transaction of this
     ///   database, an error of the disk.
     public func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
@@ -31,10 +31,11 @@ extension Database {
 
     /// Runs a closure on a snapshot of the database without blocking a thread of Swift's pool; see ``read(_:)-8zqyx``.
     ///
-    /// The closure runs on one of the database's own threads, within the calling task.
-    ///
-    /// - Throws: As ``read(_:)-8zqyx`` does, and `CancellationError` if the task is cancelled before the closure begins. What
-    ///   has begun is not interrupted; the closure may look at `Task.isCancelled`.
+    /// - Parameter body: Runs on one of the database's own threads, within the calling task. The transaction can be used only until the
+    ///   closure returns.
+    /// - Returns: What the closure returns.
+    /// - Throws: As ``read(_:)-8zqyx``, and `CancellationError` if the task is cancelled before the closure begins. A closure that
+    ///   has begun is not interrupted; it may check `Task.isCancelled`.
     public func read<T: Sendable>(_ body: @Sendable (ReadTransaction) throws -> T) async throws -> T {
         let opened = try opened
         do {
@@ -44,7 +45,7 @@ extension Database {
         } catch { throw Self.mapped(error) }
     }
 
-    /// Runs a closure in a transaction: all of its changes are kept when it returns, and none if it throws.
+    /// Runs a closure in a transaction. All of its changes are stored when it returns, and none if it throws.
     ///
     /// ```swift
     /// try database.write { transaction in
@@ -53,20 +54,19 @@ extension Database {
     /// }
     /// ```
     ///
-    /// Inside the closure the transaction sees its own changes. Everybody else sees them, and change feeds tell of them, once
-    /// it has been committed. Functions that take part in it take it as a parameter. There is one write at a time; the others
-    /// wait for their turn in the order in which they came. So keep closures short: prepare before, and do nothing inside
-    /// that waits for something else.
+    /// Inside the closure, the transaction reads its own changes. They become visible outside, and change feeds report them, when the
+    /// transaction is committed. A function that takes part in the transaction takes it as a parameter. One write runs at a time;
+    /// others wait in the order in which they came. Keep closures short, and do not wait for anything inside.
     ///
-    /// A transaction of some hundred documents costs hardly more than one of a single document, so bulk work is much faster
-    /// in transactions of about a thousand documents.
+    /// A transaction of some hundred documents takes hardly longer than one of a single document, so bulk work is fastest in
+    /// transactions of about a thousand documents.
     ///
-    /// Blocks the thread; in async code there is a twin of the same name that does not.
+    /// This call blocks the thread. In async code, ``write(_:)-k9lk`` takes its place.
     ///
-    /// - Parameter body: Gets the transaction, which is of use only until it returns.
+    /// - Parameter body: Runs on the calling thread. The transaction can be used only until the closure returns.
     /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws, and then nothing was changed, although documents that it saved have the revision IDs
-    ///   that they would have got; ``LoveseatError``: `notOpen`, `busy` if it could not begin within
+    /// - Throws: What the closure throws; then nothing was stored, although documents that the closure saved carry the revision IDs
+    ///   that they would have got. ``LoveseatError``: `notOpen`, `busy` if the transaction could not begin within
     ///   ``DatabaseConfiguration/busyTimeout``, `transactionNotClosed` inside the closure of another transaction of this
     ///   database, `notWriteable`, an error of the disk.
     @discardableResult
@@ -83,10 +83,11 @@ extension Database {
 
     /// Runs a closure in a transaction without blocking a thread of Swift's pool; see ``write(_:)-8w0u2``.
     ///
-    /// The closure runs on one of the database's own threads, within the calling task.
-    ///
-    /// - Throws: As ``write(_:)-8w0u2`` does, and `CancellationError` if the task is cancelled before the closure begins; then
-    ///   nothing was changed. What has begun is not interrupted; the closure may look at `Task.isCancelled`, and throw.
+    /// - Parameter body: Runs on one of the database's own threads, within the calling task. The transaction can be used only until the
+    ///   closure returns.
+    /// - Returns: What the closure returns.
+    /// - Throws: As ``write(_:)-8w0u2``, and `CancellationError` if the task is cancelled before the closure begins; then nothing was
+    ///   changed. A closure that has begun is not interrupted; it may check `Task.isCancelled`, and throw.
     @discardableResult
     public func write<T: Sendable>(_ body: @Sendable (WriteTransaction) throws -> T) async throws -> T {
         let opened = try opened

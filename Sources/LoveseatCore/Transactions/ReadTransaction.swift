@@ -2,15 +2,16 @@ public import Foundation
 public import LoveseatModel
 import LoveseatStorage
 
-/// A view of the database as of one moment, which ``Database/read(_:)-8zqyx`` gives to its closure.
+/// A view of the database as of one moment, which ``Database/read(_:)-8zqyx`` passes to its closure.
 ///
-/// It knows the documents and the collections of that moment, also while others save, delete and create. Pass it to functions
-/// that read for you. After the closure every call throws `notInTransaction`.
+/// It shows the documents and collections of that moment, while others save, delete and create. Pass it to functions that
+/// read on its behalf. It belongs to the thread that runs the closure; after the closure has returned, every call throws
+/// `notInTransaction`.
 ///
 /// Every call that names a collection throws `notOpen` if the collection did not exist at that moment, and
 /// `invalidParameter` if it is in another database.
 public class ReadTransaction {
-    /// The database that is read.
+    /// The database to which the transaction belongs.
     public let database: Database
     private let opened: OpenDatabase
     private var view: StoreReadTransaction?
@@ -25,18 +26,18 @@ public class ReadTransaction {
 
     // MARK: Documents
 
-    /// A document; nil if there is none, or it was deleted.
+    /// Returns a document, or nil if it does not exist or was deleted.
     ///
-    /// - Throws: `badDocID` for an empty ID.
+    /// - Throws: ``LoveseatError``: `badDocID` for an empty ID, `corruptRevisionData` if what is stored cannot be read.
     public func document(id: String, in collection: Collection) throws(LoveseatError) -> Document? {
         guard !id.isEmpty else { throw LoveseatError(.badDocID, "a document ID cannot be empty") }
         let record = try read(collection) { try $0.record(id, in: collection.handle) }
         return record.flatMap { $0.isDeleted ? nil : Document($0, in: collection) }
     }
 
-    /// Reads a document as a value; nil if there is none, or it was deleted.
+    /// Returns a document as a value of a type, or nil if the document does not exist or was deleted.
     ///
-    /// - Throws: `badDocID` for an empty ID, `decodingError` if the document does not fit the type.
+    /// - Throws: ``LoveseatError``: `badDocID` for an empty ID, `decodingError` if the document does not fit the type.
     public func document<T: Decodable>(id: String, in collection: Collection, as type: T.Type = T.self)
         throws(LoveseatError) -> T?
     {
@@ -44,12 +45,12 @@ public class ReadTransaction {
         return try document.decode(type)
     }
 
-    /// The number of documents, deleted ones not counted.
+    /// Returns the number of documents, without deleted ones.
     public func count(in collection: Collection) throws(LoveseatError) -> UInt64 {
         UInt64(try read(collection) { try $0.count(collection.handle) })
     }
 
-    /// When a document purges itself; nil if never, or if there is none.
+    /// Returns when a document will be purged, or nil if it has no expiration or does not exist.
     public func getDocumentExpiration(id: String, in collection: Collection) throws(LoveseatError) -> Date? {
         try read(collection) { try $0.record(id, in: collection.handle) }?.expires
             .map(Date.init(expirationTime:))
@@ -57,9 +58,9 @@ public class ReadTransaction {
 
     // MARK: Collections
 
-    /// A collection; nil if there is none of this name.
+    /// Returns a collection, or nil if it does not exist.
     ///
-    /// - Throws: `invalidParameter` if a name breaks the rules.
+    /// - Throws: ``LoveseatError``: `invalidParameter` if a name breaks the rules of ``Database/createCollection(name:scope:)``.
     public func collection(name: String, scope: String? = Database.defaultScopeName) throws(LoveseatError)
         -> Collection?
     {
@@ -68,7 +69,7 @@ public class ReadTransaction {
         }
     }
 
-    /// The collections of a scope, in order of their names; none if there is no such scope.
+    /// Returns the collections of a scope, in order of their names. The result is empty if the scope does not exist.
     public func collections(scope: String? = Database.defaultScopeName) throws(LoveseatError) -> [Collection]
     {
         let scope = scope ?? Database.defaultScopeName
@@ -76,7 +77,7 @@ public class ReadTransaction {
             .map { Collection(database: database, handle: $0) }
     }
 
-    /// The default collection, which always exists.
+    /// Returns the default collection, which always exists.
     public func defaultCollection() throws(LoveseatError) -> Collection {
         guard let collection = try collection(name: Database.defaultCollectionName) else {
             throw LoveseatError(.corruptData, "the default collection is missing")

@@ -2,9 +2,9 @@ public import Foundation
 public import LoveseatModel
 import LoveseatStorage
 
-/// Changes that are kept together or not at all, which ``Database/write(_:)-8w0u2`` gives to its closure.
+/// Changes that are stored together or not at all, which ``Database/write(_:)-8w0u2`` passes to its closure.
 ///
-/// It reads, as a ``ReadTransaction`` does, what it has changed. Its calls have the names, results and errors of those of
+/// It reads its own changes, as a ``ReadTransaction``. Its calls have the names, results and errors of the calls of
 /// ``Collection`` and ``Database`` that change one thing. A closure may catch their errors and go on, unless the disk failed:
 /// then the whole transaction fails with that error.
 public final class WriteTransaction: ReadTransaction {
@@ -24,10 +24,10 @@ public final class WriteTransaction: ReadTransaction {
 
     // MARK: Documents
 
-    /// Saves a document, and brings its ``Document/revisionID`` and ``Document/sequence`` up to date.
+    /// Saves a document, and updates its ``Document/revisionID`` and ``Document/sequence``.
     ///
-    /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
-    /// - Throws: As ``Collection/save(_:concurrencyControl:)-(Document,_)`` does.
+    /// - Returns: False if the document was changed since it was read and `concurrencyControl` is `failOnConflict`; true otherwise.
+    /// - Throws: As ``Collection/save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func save(
         _ document: inout Document,
@@ -51,7 +51,7 @@ public final class WriteTransaction: ReadTransaction {
         return true
     }
 
-    /// Saves a document that is not needed afterwards; see ``save(_:in:concurrencyControl:)-(inout_Document,_,_)``.
+    /// Saves a document without updating the caller's copy; otherwise the same as ``save(_:in:concurrencyControl:)-6vn8v``.
     @discardableResult
     public func save(
         _ document: Document,
@@ -62,10 +62,11 @@ public final class WriteTransaction: ReadTransaction {
         return try save(&document, in: collection, concurrencyControl: concurrencyControl)
     }
 
-    /// Saves a value as a document. Its ID names the document and is not part of the body.
+    /// Saves a value as a document, replacing all properties of a document that exists.
     ///
-    /// - Returns: false if `concurrencyControl` is `failOnConflict` and there is a document of this ID.
-    /// - Throws: `encodingError` if the value cannot be JSON, or is not an object.
+    /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document exists; true otherwise.
+    /// - Throws: ``LoveseatError``: `encodingError` if the value cannot be encoded, or not as a JSON object; otherwise as
+    ///   ``Collection/save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func save<T: Encodable & Identifiable>(
         _ value: T,
@@ -76,11 +77,11 @@ public final class WriteTransaction: ReadTransaction {
         return try save(&document, in: collection, concurrencyControl: concurrencyControl)
     }
 
-    /// Deletes a document. A tombstone stays, which replicates.
+    /// Deletes a document. It is replaced by a tombstone, which replicates.
     ///
-    /// - Returns: false if it was changed since it was read and `concurrencyControl` is `failOnConflict`.
-    /// - Throws: `notFound` if the document was never saved, or was purged; `invalidParameter` if it is another
-    ///   collection's.
+    /// - Returns: False if the document was changed since it was read and `concurrencyControl` is `failOnConflict`; true otherwise.
+    /// - Throws: ``LoveseatError``: `notFound` if the document was never saved, or was purged; `invalidParameter` if it belongs to
+    ///   another collection or `Database`.
     @discardableResult
     public func delete(
         _ document: Document,
@@ -92,18 +93,19 @@ public final class WriteTransaction: ReadTransaction {
         return try write { try collection.delete(document, concurrencyControl, $0) }
     }
 
-    /// Removes a document without trace. Other databases keep it.
+    /// Removes a document from this database without a trace. Other databases keep it.
     ///
-    /// - Throws: `notFound` if it is not there; `invalidParameter` if it is another collection's.
+    /// - Throws: ``LoveseatError``: `notFound` if the document does not exist; `invalidParameter` if it belongs to another collection
+    ///   or `Database`.
     public func purge(_ document: Document, in collection: Collection) throws(LoveseatError) {
         try require(collection)
         try collection.requireOwn(document)
         try purge(id: document.id, in: collection)
     }
 
-    /// Removes a document, or a tombstone, without trace. Other databases keep it.
+    /// Removes a document or a tombstone from this database without a trace. Other databases keep it.
     ///
-    /// - Throws: `notFound` if it is not there.
+    /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func purge(id: String, in collection: Collection) throws(LoveseatError) {
         try require(collection)
         guard try write({ try $0.purge(id, in: collection.handle) }) else {
@@ -111,9 +113,9 @@ public final class WriteTransaction: ReadTransaction {
         }
     }
 
-    /// Sets when a document purges itself, to the millisecond; nil for never. Changes no revision.
+    /// Sets when a document is purged, with a resolution of a millisecond. Nil means never.
     ///
-    /// - Throws: `notFound` if there is no such document.
+    /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func setDocumentExpiration(id: String, in collection: Collection, expiration: Date?)
         throws(LoveseatError)
     {
@@ -127,9 +129,9 @@ public final class WriteTransaction: ReadTransaction {
 
     // MARK: Collections
 
-    /// Makes a collection, or returns the one that is there. If the transaction fails, the collection does not exist.
+    /// Creates a collection, or returns the existing one. If the transaction fails, the new collection does not exist.
     ///
-    /// - Throws: `invalidParameter` if a name breaks the rules; see ``Database/createCollection(name:scope:)``.
+    /// - Throws: ``LoveseatError``: `invalidParameter` if a name breaks the rules of ``Database/createCollection(name:scope:)``.
     @discardableResult
     public func createCollection(name: String, scope: String? = Database.defaultScopeName)
         throws(LoveseatError) -> Collection
@@ -139,9 +141,9 @@ public final class WriteTransaction: ReadTransaction {
         return Collection(database: database, handle: handle)
     }
 
-    /// Deletes a collection with its documents; one that does not exist is deleted already.
+    /// Deletes a collection with its documents. Does nothing if the collection does not exist.
     ///
-    /// - Throws: `invalidParameter` for the default collection.
+    /// - Throws: ``LoveseatError``: `invalidParameter` for the default collection.
     public func deleteCollection(name: String, scope: String? = Database.defaultScopeName)
         throws(LoveseatError)
     {

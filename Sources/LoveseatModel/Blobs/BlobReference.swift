@@ -1,9 +1,9 @@
-/// The name of a blob's content: `sha1-` and the Base64 of its SHA-1 (replication.md §11.1).
+/// The name of a blob's content: `sha1-` and the Base64 of its SHA-1.
 public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
-    /// The text that travels.
+    /// The digest as documents contain it: `sha1-` and 28 Base64 characters.
     public let text: String
 
-    /// Reads `sha1-` followed by 28 Base64 characters; nil for anything else.
+    /// Creates a digest from `sha1-` followed by 28 Base64 characters, or returns nil for anything else.
     public init?(_ text: String) {
         guard text.hasPrefix("sha1-"), text.utf8.count == 33, let bytes = Base64.decode(text.dropFirst(5)),
             bytes.count == 20
@@ -27,17 +27,17 @@ public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
     /// The digest in hexadecimal, which is also the name of the blob's file.
     package var hexadecimalText: String { bytes.hexadecimalText }
 
-    /// The text.
+    /// The digest's ``text``.
     public var description: String { text }
 }
 
-/// A blob inside a document: the stub that stands for content kept elsewhere (replication.md §11.1).
+/// A reference to a blob, as documents contain it: an object with `"@type": "blob"` and the content's digest, length and media type.
 public struct BlobReference: Hashable, Sendable {
-    /// What the content is found by.
+    /// The digest that identifies the content.
     public let digest: BlobDigest
-    /// The length of the content in bytes, where the document says it.
+    /// The length of the content in bytes; nil if the document does not contain it.
     public let length: UInt64?
-    /// The media type, where the document says it.
+    /// The media type, such as `image/jpeg`; nil if the document does not contain it.
     public let contentType: String?
 
     package init(digest: BlobDigest, length: UInt64?, contentType: String?) {
@@ -46,7 +46,7 @@ public struct BlobReference: Hashable, Sendable {
         self.contentType = contentType
     }
 
-    /// Reads the stub in a document's property; nil if the value is none.
+    /// Creates a reference from a document's property, or returns nil if the property is not a blob.
     public init?(_ value: JSONValue?) {
         guard let value, value["@type"]?.string == "blob", let text = value["digest"]?.string,
             let digest = BlobDigest(text)
@@ -68,7 +68,7 @@ public struct BlobReference: Hashable, Sendable {
         )
     }
 
-    /// The stub to put into a document's property.
+    /// The value to put into a document's property.
     public var json: JSONValue {
         var value: JSONValue = ["@type": "blob", "digest": .string(digest.text)]
         if let length { value["length"] = JSONValue(length) }
@@ -117,7 +117,7 @@ public struct BlobReference: Hashable, Sendable {
     }
 }
 
-/// Codes as the stub that stands in a document.
+/// Encodes and decodes a reference in the form that documents contain.
 extension BlobReference: Codable {
     private enum CodingKeys: String, CodingKey {
         case type = "@type"
@@ -125,7 +125,7 @@ extension BlobReference: Codable {
         case contentType = "content_type"
     }
 
-    /// Reads the stub.
+    /// Decodes a reference from an object with `"@type": "blob"`.
     public init(from decoder: any Decoder) throws {
         let stub = try decoder.container(keyedBy: CodingKeys.self)
         guard try stub.decode(String.self, forKey: .type) == "blob",
@@ -144,7 +144,7 @@ extension BlobReference: Codable {
         )
     }
 
-    /// Writes the stub.
+    /// Encodes the reference as an object with `"@type": "blob"`.
     public func encode(to encoder: any Encoder) throws {
         var stub = encoder.container(keyedBy: CodingKeys.self)
         try stub.encode("blob", forKey: .type)

@@ -24,10 +24,10 @@ extension JSONText {
 }
 
 extension Document {
-    /// The attachment of a name that a REST client or a 1.x app gave it; nil if there is none.
+    /// Returns an attachment that a REST client or a 1.x app added to the document, by its name, or nil if there is none.
     ///
-    /// Apps of today keep blobs in properties, see ``blob(_:)``. Gateways name attachments beside the properties. They stay when
-    /// the document is saved without naming them; save `"_attachments": {}` to remove them.
+    /// Such attachments are beside the properties; today's apps keep blobs in properties, see ``blob(_:)``. Attachments stay when the
+    /// document is saved; save `"_attachments": {}` to remove them.
     public func attachment(_ name: String) -> BlobReference? {
         element["_attachments"]?[name].flatMap { BlobReference(attachment: $0) }
     }

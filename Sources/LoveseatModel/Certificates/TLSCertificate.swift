@@ -1,14 +1,12 @@
-/// An X.509 certificate: its bytes, which are what pins compare.
-///
-/// What is in it is read by `LoveseatIdentity`, which also makes certificates.
+/// An X.509 certificate. Two certificates are equal if their bytes are.
 public struct TLSCertificate: Hashable, Sendable {
-    /// The DER encoding.
+    /// The certificate's DER encoding.
     public let derBytes: [UInt8]
 
     /// Takes bytes that were found to be a certificate.
     package init(checked derBytes: [UInt8]) { self.derBytes = derBytes }
 
-    /// The PEM encoding (RFC 7468).
+    /// The certificate as PEM (RFC 7468).
     public var pem: String {
         var text = "-----BEGIN CERTIFICATE-----\n"
         var rest = Base64.encode(derBytes)[...]

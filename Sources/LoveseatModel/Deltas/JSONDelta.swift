@@ -2,7 +2,7 @@
 package enum JSONDelta {
     /// Why a delta cannot be applied.
     package enum Failure: Error, Hashable, Sendable {
-        /// It is no delta, or was made against another document.
+        /// The text is not a delta, or was made against another document.
         case corrupt
     }
 

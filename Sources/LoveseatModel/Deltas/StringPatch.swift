@@ -5,7 +5,7 @@ enum StringPatch {
     /// More differences than this are not worth the time it takes to find them.
     private static let mostEdits = 400
 
-    /// The operations; nil if telling the new string whole is no longer.
+    /// The operations; nil if the new string itself is not longer.
     static func create(from old: String, to new: String) -> String? {
         let newLength = new.utf8.count
         guard newLength >= shortestNew else { return nil }

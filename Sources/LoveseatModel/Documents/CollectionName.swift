@@ -1,4 +1,4 @@
-/// The name of a collection: its own and its scope's (replication.md §20).
+/// The name of a collection, with the name of its scope.
 public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
     /// The scope's name; `_default` for the default scope.
     public let scope: String
@@ -7,7 +7,7 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
 
     /// The reserved name of the default scope and the default collection.
     public static let defaultPart = "_default"
-    /// `_default._default`.
+    /// The name of the default collection, `_default._default`.
     public static let `default` = CollectionName(unchecked: defaultPart, defaultPart)
 
     private init(unchecked scope: String, _ name: String) {
@@ -15,9 +15,10 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
         self.name = name
     }
 
-    /// Checks both names: 1 to 251 of `A–Z a–z 0–9 _ - %`, the first not `_` or `%`. Nil if one breaks the rules.
+    /// Creates a name, or returns nil if one of its parts breaks the rules: 1 to 251 of the characters `A–Z a–z 0–9 _ - %`, not beginning
+    /// with `_` or `%`.
     ///
-    /// The default collection exists in the default scope only.
+    /// The collection `_default` exists in the scope `_default` only.
     public init?(scope: String = defaultPart, name: String) {
         let isDefault = name == Self.defaultPart && scope == Self.defaultPart
         guard isDefault || Self.isValid(name), scope == Self.defaultPart || Self.isValid(scope) else {
@@ -26,7 +27,7 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
         self.init(unchecked: scope, name)
     }
 
-    /// Reads the path that travels: `scope.collection`, or `collection` in the default scope.
+    /// Creates a name from `scope.collection`, or from `collection` in the default scope. Returns nil if it breaks the rules.
     public init?(path: some StringProtocol) {
         let parts = String(path).split(separator: "." as Character, omittingEmptySubsequences: false).map(
             String.init
@@ -38,13 +39,13 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The path that travels (replication.md §B.2): without the scope if that is the default one.
+    /// The name as peers send it: `scope.collection`, or `collection` in the default scope.
     public var path: String { scope == Self.defaultPart ? name : "\(scope).\(name)" }
 
-    /// `scope.collection`.
+    /// The name with its scope, `scope.collection`.
     public var fullName: String { "\(scope).\(name)" }
 
-    /// The full name.
+    /// The same as ``fullName``.
     public var description: String { fullName }
 
     private static func isValid(_ name: String) -> Bool {

@@ -1,20 +1,22 @@
 private import Synchronization
 
-/// A document: an ID, a revision, and JSON properties. A value that you read, change and save.
+/// A document: an ID, a revision and JSON properties.
 ///
-/// Reading a property decodes that property only.
+/// A document is a value: changing a copy changes nothing else, and nothing is stored until it is saved. Reading a property decodes
+/// only that property.
 ///
 /// ```swift
-/// var document = try sights.document(id: "tower")!
-/// document["likes"] = 4
-/// try sights.save(&document)
+/// if var document = try sights.document(id: "tower") {
+///     document["likes"] = 4
+///     try sights.save(&document)
+/// }
 /// ```
 public struct Document: Sendable {
-    /// The ID, unique in its collection.
+    /// The document's ID, unique in its collection.
     public let id: String
-    /// The revision that this value was read from or last saved as; nil if it was never saved.
+    /// The revision that this value was read from or last saved as; nil if the document was never saved.
     public package(set) var revisionID: RevisionID?
-    /// The collection's sequence at which that revision was saved; 0 if never.
+    /// The sequence of that revision in its collection; 0 if the document was never saved.
     public package(set) var sequence: UInt64
     /// Where it was read from or last saved to; nil if it was never saved.
     package var origin: DocumentOrigin?
@@ -25,19 +27,21 @@ public struct Document: Sendable {
         case edited(JSONObject)
     }
 
-    /// A document to be saved for the first time.
+    /// Creates a document that was not saved yet.
+    ///
+    /// The ID is checked when the document is saved: 1 to 240 bytes, not beginning with `_`, no control characters.
     public init(id: String, _ properties: JSONObject = [:]) {
         self.id = id
         sequence = 0
         content = .edited(properties)
     }
 
-    /// A document to be saved for the first time, from JSON text that must be an object.
+    /// Creates a document that was not saved yet from JSON text, which has to be an object.
     ///
     /// - Throws: ``JSONError`` where the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
     public init(id: String, json: String) throws(JSONError) { try self.init(id: id, json: Array(json.utf8)) }
 
-    /// A document to be saved for the first time, from JSON text in UTF-8 that must be an object.
+    /// Creates a document that was not saved yet from JSON text in UTF-8, which has to be an object.
     ///
     /// - Throws: ``JSONError`` where the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
     public init(id: String, json: [UInt8]) throws(JSONError) {
@@ -54,7 +58,7 @@ public struct Document: Sendable {
         content = .stored(LazyElement(body))
     }
 
-    /// The value of a property; nil if there is none. Setting nil removes it; set ``JSONValue/null`` to keep a null.
+    /// The value of a property, or nil if it does not exist. Setting nil removes the property; set ``JSONValue/null`` for a JSON null.
     public subscript(key: String) -> JSONValue? {
         get {
             switch content {
@@ -70,10 +74,10 @@ public struct Document: Sendable {
         }
     }
 
-    /// The blob in a property; nil if the property is none.
+    /// Returns the blob reference in a property, or nil if the property does not exist or is not one.
     public func blob(_ key: String) -> BlobReference? { BlobReference(self[key]) }
 
-    /// All properties.
+    /// All properties of the document. Reading decodes all of them.
     public var properties: JSONObject {
         get {
             switch content {
@@ -92,7 +96,7 @@ public struct Document: Sendable {
         }
     }
 
-    /// The properties, decoded as far as they are looked at.
+    /// The properties for reading, each decoded only when it is asked for. Use it for nested values of large documents.
     public var element: JSONElement {
         switch content {
         case .stored(let text): text.element

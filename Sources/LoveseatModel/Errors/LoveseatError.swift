@@ -1,32 +1,32 @@
-/// What went wrong, in a sentence a person can act on and a code a program can.
+/// An error of Loveseat: a code for programs, and a message for people.
 ///
-/// Codes and domains are those that Couchbase Lite's users know: compare with `catch LoveseatError.Code.notFound`.
+/// Codes and domains are those of Couchbase Lite. Compare with `catch LoveseatError.Code.notFound`.
 public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Whose numbers a code is one of.
+    /// The namespace of an error code.
     public enum Domain: String, Hashable, Sendable {
         /// Loveseat's own codes; network errors are 5000 and up, HTTP statuses 10000 and up, WebSocket close codes
         /// 11000 and up.
         case couchbaseLite = "CouchbaseLite"
-        /// `errno` of the operating system.
+        /// Numbers of the operating system (`errno`).
         case posix = "NSPOSIXErrorDomain"
-        /// SQLite's result codes.
+        /// SQLite's result codes, for errors that have no code of Loveseat.
         case sqlite = "CouchbaseLite.SQLite"
     }
 
-    /// The kind of problem. New kinds may appear; switch with a `default`.
+    /// The kind of an error. New kinds may appear, so switch with a `default`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// Whose number it is.
+        /// The namespace of the number.
         public let domain: Domain
-        /// The number.
+        /// The number within its domain.
         public let value: Int
 
-        /// Makes a code from its parts.
+        /// Creates a code from a number and its domain.
         public init(_ value: Int, domain: Domain = .couchbaseLite) {
             self.domain = domain
             self.value = value
         }
 
-        /// The domain and the number.
+        /// The domain and the number, such as `CouchbaseLite 7`.
         public var description: String { "\(domain.rawValue) \(value)" }
 
         /// Lets callers write `catch LoveseatError.Code.notFound`.
@@ -36,25 +36,25 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
 
         /// A bug in Loveseat.
         public static let assertionFailed = Code(1)
-        /// A revision ID or history that is none.
+        /// A revision ID or a history is not valid.
         public static let badRevisionID = Code(4)
         /// A document whose stored form cannot be read.
         public static let corruptRevisionData = Code(5)
         /// The database, or the collection, is closed or deleted.
         public static let notOpen = Code(6)
-        /// No such document, blob or database.
+        /// The document, blob or database does not exist.
         public static let notFound = Code(7)
         /// The document changed since it was read.
         public static let conflict = Code(8)
-        /// A name, number or combination that is not allowed.
+        /// A name, number or combination of settings is not allowed.
         public static let invalidParameter = Code(9)
-        /// Something that should not happen.
+        /// Something that should not happen, or a reference to a blob that is not in the database.
         public static let unexpectedError = Code(10)
         /// The file or folder cannot be opened.
         public static let cantOpenFile = Code(11)
         /// Reading or writing failed.
         public static let ioError = Code(12)
-        /// No memory.
+        /// There is not enough memory.
         public static let memoryError = Code(13)
         /// The file or folder is read-only.
         public static let notWriteable = Code(14)
@@ -66,9 +66,9 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let notInTransaction = Code(17)
         /// The call is not possible inside a transaction's closure.
         public static let transactionNotClosed = Code(18)
-        /// Not supported in this configuration.
+        /// The call is not supported in this configuration.
         public static let unsupported = Code(19)
-        /// Not a database, or one with another key.
+        /// The files are not a Loveseat database, or are encrypted.
         public static let unreadableDatabase = Code(20)
         /// A key, certificate or identity that cannot be made, read or kept.
         public static let crypto = Code(22)
@@ -76,25 +76,25 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let databaseTooNew = Code(28)
         /// The document ID breaks the rules.
         public static let badDocID = Code(29)
-        /// The peer said something that the protocol does not allow.
+        /// The peer violated the replication protocol.
         public static let remoteError = Code(26)
         /// The host name could not be resolved, for now.
         public static let dnsFailure = Code(5001)
-        /// No such host.
+        /// The host does not exist.
         public static let unknownHost = Code(5002)
-        /// There is no such network interface.
+        /// The network interface does not exist.
         public static let unknownInterface = Code(5027)
-        /// No answer in time.
+        /// The peer did not answer in time.
         public static let timeout = Code(5003)
         /// The URL is not `ws://` or `wss://host[:port]/database`.
         public static let invalidURL = Code(5004)
-        /// More than ten redirects.
+        /// The server redirected more than ten times.
         public static let tooManyRedirects = Code(5005)
         /// The TLS handshake failed.
         public static let tlsHandshakeFailed = Code(5006)
         /// The server's certificate has expired, or is not valid yet.
         public static let tlsCertExpired = Code(5007)
-        /// The server's certificate is not to be trusted, such as one for another host.
+        /// The server's certificate cannot be trusted, for example because it is for another host.
         public static let tlsCertUntrusted = Code(5008)
         /// The server asks for a client certificate.
         public static let tlsClientCertRequired = Code(5009)
@@ -102,21 +102,21 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let tlsClientCertRejected = Code(5010)
         /// The server's certificate is self-signed, of an unknown authority, or not the pinned one.
         public static let tlsCertUnknownRoot = Code(5011)
-        /// A redirect to somewhere that is no HTTP URL.
+        /// The server redirects to something that is not an HTTP URL.
         public static let invalidRedirect = Code(5012)
-        /// User name or password missing or wrong.
+        /// The user name, password, token, certificate or pairing code is missing or wrong.
         public static let httpAuthRequired = Code(10401)
         /// The HTTP proxy asks for a user name and password.
         public static let httpProxyAuthRequired = Code(10407)
-        /// Not allowed, such as pushing to a read-only listener.
+        /// The peer does not allow it, for example pushing to a read-only listener.
         public static let httpForbidden = Code(10403)
         /// The peer has no such database or collection.
         public static let httpNotFound = Code(10404)
         /// The document conflicts with a newer revision at the peer.
         public static let httpConflict = Code(10409)
-        /// The peer stopped, or closed the connection in the normal way.
+        /// The peer stopped, or closed the connection in good order.
         public static let webSocketGoingAway = Code(11001)
-        /// The peer broke the WebSocket protocol, or does not speak a protocol of ours.
+        /// The peer broke the WebSocket protocol, or does not support any version of the replication protocol that Loveseat does.
         public static let webSocketProtocolError = Code(11002)
         /// The connection broke.
         public static let webSocketAbnormalClose = Code(11006)
@@ -135,19 +135,19 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
     /// What the app's pull filter leaves out.
     package static let rejectedByPullFilter = LoveseatError(.httpForbidden, "rejected by the pull filter")
 
-    /// The kind of problem.
+    /// The kind of the error.
     public let code: Code
-    /// A sentence that names the document, file or address, and says what to do.
+    /// A sentence for people that names the document, file or address, and says what to do. It may change between versions.
     public let message: String
     /// Seconds for which a server asked not to be tried again (HTTP's `Retry-After`); nil if it did not say.
     package var retryAfter: UInt?
 
-    /// Makes an error. Apps throw their own; this is for code that stands in for Loveseat, such as tests.
+    /// Creates an error, for tests and for code that takes Loveseat's place. Apps throw errors of their own.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    /// The message and the code.
+    /// The message and the code, for logs.
     public var description: String { "\(message) (\(code))" }
 }

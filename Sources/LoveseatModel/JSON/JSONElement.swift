@@ -120,7 +120,7 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The value of a key, the last one where the text repeats it; nil if this is no object or lacks the key.
+    /// The value of a key, the last one where the text repeats it; nil if this is not an object, or does not have the key.
     public subscript(key: String) -> JSONElement? {
         guard kind == .object else { return nil }
         var key = key
@@ -140,7 +140,7 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The item at a position from 0; nil if this is no array or is shorter.
+    /// The item at a position from 0; nil if this is not an array, or is shorter.
     public subscript(position: Int) -> JSONElement? {
         guard kind == .array, position >= 0, position < count else { return nil }
         var item = index + 2

@@ -10,7 +10,7 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case invalidUTF8 = "not UTF-8"
         /// A `\u` escape of half a surrogate pair.
         case loneSurrogate = "half of a surrogate pair"
-        /// A backslash followed by something that is no escape.
+        /// A backslash followed by something that is not an escape.
         case invalidEscape = "unknown escape"
         /// An unescaped control character inside a string.
         case controlCharacter = "unescaped control character in a string"

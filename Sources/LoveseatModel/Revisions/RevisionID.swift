@@ -1,12 +1,12 @@
-/// Names one revision of a document: how many edits deep it is, and a digest of its content (`3-9f86…`).
+/// The ID of a revision of a document: its generation, which is the number of edits, and a digest, as in `3-9f86…`.
 ///
-/// Ordered by generation first, then by digest (replication.md §3). The digest is opaque: peers make it in their own
+/// Ordered by generation first, then by digest. The digest is opaque: peers make it in their own
 /// ways and nobody verifies it. Code compares and orders revisions only through this type, so that a second family
 /// of names can join it.
 public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
-    /// The text that travels, such as `3-9f86d081884c7d65`.
+    /// The ID as text, such as `3-9f86d081884c7d65`.
     public let text: String
-    /// How many edits deep, from 1.
+    /// The number of edits that led to the revision, from 1.
     public let generation: UInt32
 
     /// Reads `<generation>-<digest>`: a decimal number without leading zero, and lower-case hexadecimal digits, an
@@ -82,7 +82,7 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     /// The digest, in hexadecimal.
     public var digest: Substring { text[text.index(after: text.firstIndex(of: "-") ?? text.startIndex)...] }
 
-    /// The text.
+    /// The ID's ``text``.
     public var description: String { text }
 
     /// Whether both name the same revision.

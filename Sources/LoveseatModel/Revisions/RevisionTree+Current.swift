@@ -87,7 +87,7 @@ extension RevisionTree {
         return found
     }
 
-    /// The originals below revisions that are no copies.
+    /// The originals below revisions that are not copies.
     var superseded: Set<RevisionID> {
         var below: Set<RevisionID> = []
         for node in nodes.values where copies[node.id] == nil {

@@ -150,7 +150,7 @@ extension RevisionTree {
 }
 
 extension RevisionTree {
-    /// A sentence for each thing that no tree of ours has.
+    /// A sentence for each invariant that the tree violates.
     package var problems: [String] {
         var problems: [String] = []
         for node in nodes.values.sorted(by: { $0.id > $1.id }) {
@@ -160,7 +160,7 @@ extension RevisionTree {
                 )
             }
             if node.flags.contains(.pending), !isLeaf(node.id) || node.body == nil {
-                problems.append("revision \(node.id) waits for a resolver, but is no leaf or has no body")
+                problems.append("revision \(node.id) waits for a resolver, but is not a leaf or has no body")
             }
         }
         for (remote, id) in remotes where nodes[id] == nil {

@@ -1,7 +1,7 @@
 public import LoveseatCore
 public import LoveseatIdentity
 
-/// Proves who a client is by its certificate, in the TLS handshake. Over `ws://` it has no effect.
+/// Authenticates a client by its certificate, in the TLS handshake. It has no effect over `ws://`.
 public struct ClientCertificateAuthenticator: PeerAuthenticator {
     /// The client's key and certificates.
     public let identity: TLSIdentity
@@ -10,6 +10,6 @@ public struct ClientCertificateAuthenticator: PeerAuthenticator {
         RemoteUser(kind: .certificate, name: identity.certs.first?.fingerprint ?? "")
     }
 
-    /// Makes one of an identity.
+    /// Creates an authenticator with an identity.
     public init(identity: TLSIdentity) { self.identity = identity }
 }

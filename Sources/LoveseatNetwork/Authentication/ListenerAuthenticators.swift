@@ -3,19 +3,19 @@ public import LoveseatCore
 import LoveseatIdentity
 public import LoveseatModel
 
-/// A client that asks a listener for a connection, before it is admitted.
+/// A client that asks a listener for a connection, before it is authenticated.
 public struct ConnectingClient: Sendable {
-    /// Its network address, without the port.
+    /// The client's network address, without the port.
     public let address: String
-    /// The certificates that it showed and whose key it has, its own first; empty unless
-    /// ``ListenerAuthenticator/requestsClientCertificates``.
+    /// The client's certificates, its own first. The client proved that it has the key; nothing else was checked. Empty unless
+    /// ``ListenerAuthenticator/requestsClientCertificates`` is true.
     public let certificates: [TLSCertificate]
-    /// The user name and password that it sent (HTTP Basic); nil for none.
+    /// The user name and password that the client sent (HTTP Basic), not checked yet; nil if it sent none.
     public let credentials: BasicAuthenticator?
-    /// The whole `Authorization` header, for schemes such as `Bearer`; nil for none.
+    /// The whole `Authorization` header, for schemes such as `Bearer`; nil if the client sent none.
     public let authorization: String?
 
-    /// Creates a client, for tests of an authenticator.
+    /// Creates a client, to test an authenticator.
     public init(
         address: String = "",
         certificates: [TLSCertificate] = [],
@@ -30,37 +30,41 @@ public struct ConnectingClient: Sendable {
 }
 
 extension PeerIdentity {
-    /// The SHA-256 fingerprint of the peer's own certificate, in hexadecimal; nil if it showed none.
+    /// The SHA-256 fingerprint of the peer's own certificate, 64 lower-case hexadecimal digits; nil if it showed none.
     public var fingerprint: String? { certificates.first?.fingerprint }
 }
 
-/// Decides who may connect to a listener. An app can use its own type.
+/// Decides who may connect to a listener. An app can conform to this protocol with its own type.
 public protocol ListenerAuthenticator: Sendable {
-    /// Whether clients are asked for a certificate in the TLS handshake. The certificates are then in
-    /// ``ConnectingClient/certificates``; a client may have none. False by default; true needs TLS.
+    /// Whether clients are asked for a certificate in the TLS handshake. The default is false; true needs TLS.
+    ///
+    /// The certificates are then in ``ConnectingClient/certificates``. A client may have none.
     var requestsClientCertificates: Bool { get }
 
-    /// Returns who a client is, or nil to refuse it. It is called once for each connection, outside the event loops, so it may
-    /// take its time. Addresses and user names whose attempts fail are slowed down before it is called.
+    /// Returns the identity of a client, or nil to refuse it.
+    ///
+    /// This is called once for each connection, not on a network thread, so it may take its time; connections wait at most 15 seconds.
+    /// Addresses and user names with failed attempts are delayed before it is called.
     func authenticate(_ client: ConnectingClient) async -> PeerIdentity?
 }
 
 extension ListenerAuthenticator {
-    /// False: clients are not asked for a certificate.
+    /// Clients are not asked for a certificate by default.
     public var requestsClientCertificates: Bool { false }
 }
 
-/// Asks clients for a user name and a password (HTTP Basic). Without TLS both can be read on the way.
+/// Authenticates clients by a user name and a password (HTTP Basic). Without TLS, others on the network can read both.
 public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
     private let accepts: @Sendable (_ username: String, _ password: String) async -> Bool
 
-    /// Accepts the clients for whose user name and password the closure returns true. Addresses whose attempts fail are
-    /// slowed down before it is called. Compare secrets with ``isEqual(_:_:)``.
+    /// Creates an authenticator that accepts a client if the closure returns true.
+    ///
+    /// Compare passwords with ``isEqual(_:_:)``. Addresses and user names with failed attempts are delayed before the closure is called.
     public init(authenticator: @escaping @Sendable (_ username: String, _ password: String) async -> Bool) {
         accepts = authenticator
     }
 
-    /// Returns the client's user name, if its password is right.
+    /// Returns the client's identity with its user name, or nil if the closure does not accept its password.
     public func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
         guard let credentials = client.credentials,
             await accepts(credentials.username, credentials.password)
@@ -72,7 +76,7 @@ public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
         )
     }
 
-    /// Whether two secrets are equal, in a time that does not tell how much of them is.
+    /// Returns whether two secrets are equal, in a time that does not reveal how much of them is equal.
     public static func isEqual(_ one: String, _ other: String) -> Bool {
         let (one, other) = (Array(one.utf8), Array(other.utf8))
         var difference: UInt8 = one.count == other.count ? 0 : 1
@@ -81,21 +85,24 @@ public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
     }
 }
 
-/// Asks clients for a certificate, in the TLS handshake. It needs TLS.
+/// Authenticates clients by a certificate, in the TLS handshake. The listener has to use TLS.
 public struct ListenerCertificateAuthenticator: ListenerAuthenticator {
     private let accepts: @Sendable (_ chain: [TLSCertificate]) async -> Bool
     /// Whether the certificate's common name was vouched for, and not merely chosen by the client.
     private let vouchesForNames: Bool
 
-    /// Accepts the clients for whose certificates, their own first, the closure returns true. That the client has the key
-    /// was checked before; nothing else was.
+    /// Creates an authenticator that accepts a client if the closure returns true for its certificates, its own first.
+    ///
+    /// The client has proved that it has the key. Nothing else was checked: not the issuer, not the expiration. Clients have no
+    /// ``PeerIdentity/name``; go by ``PeerIdentity/fingerprint``.
     public init(authenticator: @escaping @Sendable (_ chain: [TLSCertificate]) async -> Bool) {
         accepts = authenticator
         vouchesForNames = false
     }
 
-    /// Accepts the clients whose certificate is one of these, or is vouched for by one of these. Their common name is
-    /// ``PeerIdentity/name``.
+    /// Creates an authenticator that accepts clients whose certificate is one of these or was issued by one of these, and is valid today.
+    ///
+    /// The certificate's common name is the client's ``PeerIdentity/name``.
     public init(rootCertificates: [TLSCertificate]) {
         vouchesForNames = true
         accepts = { chain in
@@ -107,13 +114,14 @@ public struct ListenerCertificateAuthenticator: ListenerAuthenticator {
         }
     }
 
-    /// Accepts the clients whose certificate is one of these, or is vouched for by one of these.
+    /// Creates an authenticator that accepts clients whose certificate is one of these or was issued by one of these, under the name that
+    /// Couchbase Lite uses for ``init(rootCertificates:)``.
     public init(rootCerts: [TLSCertificate]) { self.init(rootCertificates: rootCerts) }
 
-    /// True.
+    /// Clients are asked for a certificate.
     public var requestsClientCertificates: Bool { true }
 
-    /// Returns the certificate's owner, if the certificate is accepted.
+    /// Returns the client's identity with its certificates, or nil if its certificate is not accepted.
     public func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
         guard let leaf = client.certificates.first, await accepts(client.certificates) else { return nil }
         return PeerIdentity(

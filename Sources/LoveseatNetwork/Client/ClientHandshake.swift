@@ -150,7 +150,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
             return LoveseatError(.webSocketAbnormalClose, "the connection ended inside the server's answer")
         }
         let advice = tls == nil ? ": if it speaks TLS, use a wss:// URL" : ""
-        return LoveseatError(.webSocketProtocolError, "the server's answer is no HTTP (\(error))\(advice)")
+        return LoveseatError(.webSocketProtocolError, "the server's answer is not HTTP (\(error))\(advice)")
     }
 
     private func keepCookies(_ headers: HTTPHeaders) {

@@ -78,7 +78,7 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
                 : error is HTTPParserError
                     ? LoveseatError(
                         .webSocketProtocolError,
-                        "\(proxy.host):\(proxy.port) is no HTTP proxy: \(error)"
+                        "\(proxy.host):\(proxy.port) is not an HTTP proxy: \(error)"
                     )
                     : LoveseatError(network: error)
         )

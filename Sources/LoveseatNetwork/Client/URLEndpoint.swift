@@ -2,15 +2,18 @@ public import Foundation
 public import LoveseatCore
 package import LoveseatModel
 
-/// A peer at a URL: `ws://host:port/database`, or with a path before the database's name.
+/// A peer at a URL: `wss://host:port/database`, or `ws://` without encryption.
+///
+/// A path may stand before the database's name. The default ports are 443 and 80. User names and passwords belong in an authenticator, not in
+/// the URL.
 public struct URLEndpoint: PeerEndpoint {
-    /// The URL.
+    /// The URL of the database.
     public let url: URL
 
-    /// Makes an endpoint of a URL. Whether it can be used is said when a replicator starts.
+    /// Creates an endpoint from a URL. If the URL cannot be used, the replicator stops with `invalidURL` when it is started.
     public init(url: URL) { self.url = url }
 
-    /// Makes an endpoint of a URL. Whether it can be used is said when a replicator starts.
+    /// Creates an endpoint from a URL. If the URL cannot be used, the replicator stops with `invalidURL` when it is started.
     public init(_ url: URL) { self.url = url }
 
     package var remoteName: String { url.absoluteString }
@@ -87,7 +90,10 @@ package struct WebSocketAddress: Hashable, Sendable {
             scheme == "http" || scheme == "https", let host = url.host(percentEncoded: false), !host.isEmpty,
             url.port != 0
         else {
-            throw LoveseatError(.invalidRedirect, "the server redirects to \(location), which is no HTTP URL")
+            throw LoveseatError(
+                .invalidRedirect,
+                "the server redirects to \(location), which is not an HTTP URL"
+            )
         }
         let query = url.query(percentEncoded: true).map { "?\($0)" } ?? ""
         return WebSocketAddress(

@@ -3,17 +3,17 @@ import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
-/// A peer of a listener, at a moment.
+/// A peer of a listener, and its state at one moment.
 public struct ListenerPeer: Sendable {
-    /// Tells it from the listener's other peers.
+    /// A number that distinguishes this connection from the listener's other ones.
     public let number: Int
-    /// Who it is.
+    /// The peer's identity, as far as it was proved.
     public let identity: PeerIdentity
-    /// What it is doing: ``Replicator/ActivityLevel/stopped`` when it is gone.
+    /// The state of the connection; ``Replicator/ActivityLevel/stopped`` after it has ended.
     public let status: Replicator.Status
-    /// Documents that it was sent over this connection.
+    /// The number of documents that the peer was sent over this connection.
     public let documentsSent: UInt64
-    /// Documents that came from it over this connection.
+    /// The number of documents that the peer sent over this connection.
     public let documentsReceived: UInt64
 }
 

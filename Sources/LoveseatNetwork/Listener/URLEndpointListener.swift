@@ -8,21 +8,22 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// The passive peer: serves collections to any number of replicators over WebSockets (replication.md §21).
+/// Serves collections of a database to any number of replicators, over WebSockets.
 ///
-/// A started listener lives until it stops or its database closes. It can be started again. Safe to use from any thread.
+/// A started listener is kept alive by its database until it is stopped, and stops when the database closes. It can be started again. It
+/// is safe to use from any thread.
 public final class URLEndpointListener: Sendable {
-    /// How many peers there are.
+    /// The number of a listener's connections.
     public struct ConnectionStatus: Hashable, Sendable {
-        /// Open connections.
+        /// The number of open connections.
         public let connectionCount: UInt64
-        /// Those that transfer something at the moment.
+        /// The number of connections that transfer documents at the moment.
         public let activeConnectionCount: UInt64
     }
 
     private static let mostHalfOpen = 256
 
-    /// What it was made with.
+    /// The configuration with which the listener was created.
     public let config: URLEndpointListenerConfiguration
     private let board = PeerBoard()
     private let running = NIOLockedValueBox<Running?>(nil)
@@ -37,34 +38,36 @@ public final class URLEndpointListener: Sendable {
         let identity: TLSIdentity?
     }
 
-    /// Makes a listener, which listens when it is started.
+    /// Creates a listener. It listens when it is started.
     public init(_ config: URLEndpointListenerConfiguration) { self.config = config }
 
-    /// Makes a listener, which listens when it is started.
+    /// Creates a listener. It listens when it is started.
     public convenience init(config: URLEndpointListenerConfiguration) { self.init(config) }
 
-    /// The port it listens on; nil unless it is running.
+    /// The port on which the listener accepts connections; nil while it is not running.
     public var port: UInt16? { running.withLockedValue { $0?.port } }
 
-    /// The URLs it can be reached at, one for each address of the host, those of the host itself last; nil unless it is
-    /// running.
+    /// The URLs at which peers can reach the listener, one for each address of this host, with those for this host alone last; nil
+    /// while it is not running.
     public var urls: [URL]? { running.withLockedValue { $0?.urls } }
 
-    /// The identity it shows to clients; nil unless it is running with TLS.
+    /// The identity that the listener shows to clients; nil while it is not running, and without TLS.
     public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
 
-    /// How many peers there are now.
+    /// The current number of connections.
     public var status: ConnectionStatus {
         let counts = running.withLockedValue { $0?.peers.counts } ?? (0, 0)
         return ConnectionStatus(connectionCount: UInt64(counts.0), activeConnectionCount: UInt64(counts.1))
     }
 
-    /// Starts to listen; does nothing if it does already. Calls of this and ``stop()`` take effect one after the other.
+    /// Starts to accept connections. Does nothing if the listener is running.
     ///
-    /// - Throws: ``LoveseatError``: `invalidParameter` for no collections or those of two databases, or for an
-    ///   authenticator that needs TLS where it is disabled; `crypto` for an identity that cannot be used or kept;
-    ///   `EADDRINUSE` of the `posix` domain if the port is taken, `unknownHost` for an interface that
-    ///   does not exist, `notOpen`. `invalidParameter` also for a database name that is empty or has a slash.
+    /// Calls of this and ``stop()`` take effect one after the other, in the order of the calls.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work (no collections, collections of two databases, a
+    ///   database name that is empty or has a slash, an authenticator that needs TLS while it is disabled); `crypto` for an identity
+    ///   that cannot be used or stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that
+    ///   does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
         await lifecycle.acquire()
         defer { lifecycle.release() }
@@ -142,14 +145,20 @@ public final class URLEndpointListener: Sendable {
         }
     }
 
-    /// Tells the listener that its access policy answers otherwise now. Every answer is asked for anew anyhow; this takes
-    /// documents away from the peers that are connected. What they may have now they get when it changes next.
+    /// Call this after the access policy's answers change.
+    ///
+    /// Connected peers lose the documents that they may no longer read; documents that they gain arrive when those change next. Peers that
+    /// connect later need no call. Returns when the connected peers have been told. Does nothing without an access policy.
     public func accessChanged() async { await running.withLockedValue { $0?.peers }?.accessChanged() }
 
-    /// What happens to each peer from now on: when it connects, transfers something, waits, and is gone.
+    /// A feed of what happens to each peer from now on: it connects, transfers documents, becomes idle, disconnects.
+    ///
+    /// The feed does not end when the listener stops; cancel the task that iterates it. A slow consumer misses intermediate states.
     public var peerChanges: Feed<ListenerPeer> { board.changes }
 
-    /// Stops listening, says goodbye to every peer (they see WebSocket code 1001), and waits for them to go.
+    /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
+    ///
+    /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
     public func stop() async {
         await lifecycle.acquire()
         defer { lifecycle.release() }

@@ -1,50 +1,55 @@
 public import LoveseatCore
 public import LoveseatIdentity
 
-/// How a ``URLEndpointListener`` serves collections. A value: a listener keeps the one it was made with.
+/// The settings of a ``URLEndpointListener``.
+///
+/// A configuration is a value. A listener keeps the one it was created with; changing a copy has no effect on it.
 public struct URLEndpointListenerConfiguration: Sendable {
-    /// 0: a free port is chosen.
+    /// The default of ``port``, 0.
     public static let defaultPort: UInt16 = 0
-    /// False: connections are encrypted.
+    /// The default of ``disableTLS``, false.
     public static let defaultDisableTls = false
-    /// False: peers may push.
+    /// The default of ``readOnly``, false.
     public static let defaultReadOnly = false
-    /// False.
+    /// The default of ``enableDeltaSync``, false.
     public static let defaultEnableDeltaSync = false
 
-    /// The collections to serve, of one database; no others can be seen.
+    /// The collections to serve, all of one database. Peers cannot see others.
     public let collections: [Collection]
-    /// The name under which peers find the database: the path of the listener's URLs. Nil for the database's own name.
+    /// The name under which peers find the database, which is the path of the listener's URLs. Nil, the default, means the database's
+    /// own name.
     ///
     /// Couchbase Lite connects only to names of lower-case letters, digits and `_$()+-` that begin with a letter.
     public var databaseName: String?
-    /// The port to listen on; 0 or nil for a free one.
+    /// The TCP port to listen on. 0, the default, or nil means a free port, which ``URLEndpointListener/port`` returns.
     public var port: UInt16? = defaultPort
-    /// An interface's name or address to listen on; nil for all.
+    /// The name or address of the network interface to listen on. Nil, the default, means all.
     public var networkInterface: String?
-    /// Whether connections are in the clear, for tests and for networks that are safe otherwise.
+    /// Whether connections are not encrypted. The default is false. For tests, and behind a proxy that ends TLS.
     public var disableTLS = defaultDisableTls
-    /// The listener's key and certificate; nil for the one of ``TLSIdentity/anonymousIdentity(in:)``.
+    /// The listener's key and certificate. Nil, the default, means ``TLSIdentity/anonymousIdentity(in:)``.
     public var tlsIdentity: TLSIdentity?
-    /// Where the anonymous identity is kept; nil for ``TLSIdentity/standardStore``.
+    /// The store that keeps the anonymous identity. Nil, the default, means ``TLSIdentity/standardStore``.
     public var identityStore: (any IdentityStore)?
-    /// Decides who may connect; nil lets everybody.
+    /// Decides who may connect. Nil, the default, lets everybody connect.
     public var authenticator: (any ListenerAuthenticator)?
-    /// Decides what each peer may do; nil lets all who may connect do everything.
+    /// Decides what each peer may read and write. Nil, the default, gives every peer that may connect full access.
     public var accessPolicy: AccessPolicy?
-    /// Whether peers may only pull.
+    /// Whether peers may only pull. The default is false. A peer that pushes gets `httpForbidden`.
     public var readOnly = defaultReadOnly
-    /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how. For what peers pull,
-    /// open the database with ``DatabaseConfiguration/enableDeltaSync``.
+    /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false. For
+    /// what peers pull, open the database with ``DatabaseConfiguration/enableDeltaSync``, too.
     public var enableDeltaSync = defaultEnableDeltaSync
-    /// Seconds without a word from a peer after which it is asked for one; a peer that does not answer is gone.
+    /// How long a connection may be idle, in seconds, before a ping checks that the peer is still there. The default is 300. A peer that
+    /// does not answer is disconnected.
     public var heartbeat = ReplicatorConfiguration.defaultHeartbeat
-    /// How hard to compress what is sent: 0 not at all, 9 hardest. On a fast network 0 saves a quarter of the processor's time.
+    /// How much to compress what is sent, from 0 for not at all to 9. The default is 1. On a fast network, 0 saves about a quarter of the
+    /// processor's time.
     public var compressionLevel = ReplicatorConfiguration.defaultCompressionLevel
-    /// Seconds that a connection has to say what it wants.
+    /// How long a connection may take for its handshakes, in seconds.
     package var handshakeSeconds = 15.0
 
-    /// A name like the given one that Couchbase Lite can connect to; nil if it can connect to that itself.
+    /// Returns a name for ``databaseName`` that Couchbase Lite can connect to, or nil if it can connect to the given name.
     public static func compatibleName(for name: String) -> String? {
         func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
         func isAllowed(_ byte: UInt8) -> Bool {
@@ -58,6 +63,6 @@ public struct URLEndpointListenerConfiguration: Sendable {
         return proposal.isEmpty ? "db" : proposal
     }
 
-    /// Serves collections to everybody, on a free port.
+    /// Creates a configuration that serves collections to everybody who can reach the port, with TLS, on a free port.
     public init(collections: [Collection]) { self.collections = collections }
 }

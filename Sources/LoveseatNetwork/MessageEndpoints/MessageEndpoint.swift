@@ -2,19 +2,19 @@ public import LoveseatCore
 package import LoveseatModel
 import LoveseatReplication
 
-/// A peer that is reached over the app's own transport.
+/// A peer that is reached over a transport of the app, such as Bluetooth or a message queue.
 public struct MessageEndpoint: PeerEndpoint {
-    /// Names the peer, always the same: checkpoints are kept under it.
+    /// A name for the peer, 1 to 1,024 bytes. Keep it the same for the same peer, because the checkpoint is stored under it.
     public let uid: String
-    /// Whatever the app needs to find the peer.
+    /// Anything that the app needs to find the peer; nil if transports are connected by a closure.
     public let target: (any Sendable)?
-    /// What the transport keeps of what is sent.
+    /// Whether the transport preserves messages or is a stream of bytes. Both sides need the same.
     public let protocolType: ProtocolType
-    /// Makes connections; nil if transports are made by a closure.
+    /// Creates connections; nil if transports are connected by a closure.
     public let delegate: (any MessageEndpointDelegate)?
     private let makeTransport: @Sendable (MessageEndpoint) async throws -> any MessageTransport
 
-    /// An endpoint whose connections a delegate makes.
+    /// Creates an endpoint whose connections a delegate creates, as in Couchbase Lite.
     public init(
         uid: String,
         target: (any Sendable)?,
@@ -32,7 +32,13 @@ public struct MessageEndpoint: PeerEndpoint {
         }
     }
 
-    /// An endpoint whose transports a closure connects, for each attempt another one.
+    /// Creates an endpoint whose transports a closure connects.
+    ///
+    /// - Parameters:
+    ///   - uid: A name for the peer, always the same for the same peer.
+    ///   - protocolType: Whether the transport preserves messages or is a stream of bytes.
+    ///   - connect: Returns a new connection for each attempt. If it throws, the attempt fails; a ``MessagingError`` says whether the
+    ///     replicator tries again.
     public init(
         uid: String,
         protocolType: ProtocolType,

@@ -2,30 +2,32 @@ import LoveseatCore
 import LoveseatModel
 private import Synchronization
 
-/// A connection over the app's transport, with callbacks.
+/// A connection over a transport of the app, with callbacks, as in Couchbase Lite. ``MessageTransport`` is the same with `async` methods.
+///
+/// Its methods may be called from any thread. Messages are sent one at a time: the next one follows the completion of the one before.
 public protocol MessageEndpointConnection: AnyObject, Sendable {
-    /// Connects. Call the completion once, with true or with an error; from then on give what arrives to the connection.
+    /// Connects to the peer. Call the completion once, with true or with an error. From then on, pass what arrives to `connection`.
     func open(
         connection: any ReplicatorConnection,
         completion: @escaping @Sendable (Bool, MessagingError?) -> Void
     )
-    /// Disconnects, because replication is done or failed. Call the completion once.
+    /// Disconnects, because replication has finished or failed. Call the completion once.
     func close(error: (any Error)?, completion: @escaping @Sendable () -> Void)
-    /// Sends a message. Call the completion once, when it can take another.
+    /// Sends a message. Call the completion once, when the connection can take another message.
     func send(message: Message, completion: @escaping @Sendable (Bool, MessagingError?) -> Void)
 }
 
-/// Where a ``MessageEndpointConnection`` gives what happens to it.
+/// The object to which a ``MessageEndpointConnection`` passes what it receives.
 public protocol ReplicatorConnection: Sendable {
-    /// The connection was closed by the other side or, with an error, broke.
+    /// Reports that the other side closed the connection, or that the connection broke if there is an error.
     func close(error: MessagingError?)
-    /// Something arrived.
+    /// Passes on a message, or bytes of a stream, in the order in which they arrive.
     func receive(message: Message)
 }
 
-/// Makes connections for a ``MessageEndpoint``.
+/// Creates connections for a ``MessageEndpoint``.
 public protocol MessageEndpointDelegate: Sendable {
-    /// Makes a new connection, for each attempt another one.
+    /// Returns a new connection, for each attempt another one.
     func createConnection(endpoint: MessageEndpoint) -> any MessageEndpointConnection
 }
 

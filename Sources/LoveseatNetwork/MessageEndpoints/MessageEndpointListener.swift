@@ -3,41 +3,42 @@ import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
-/// How a ``MessageEndpointListener`` serves collections.
+/// The settings of a ``MessageEndpointListener``.
 public struct MessageEndpointListenerConfiguration: Sendable {
-    /// The collections to serve, of one database; no others can be seen.
+    /// The collections to serve, all of one database. Peers cannot see others.
     public let collections: [Collection]
-    /// What the transports keep of what is sent.
+    /// Whether the transports preserve messages or are streams of bytes. Both sides need the same.
     public let protocolType: ProtocolType
-    /// Whether peers may only pull.
+    /// Whether peers may only pull. The default is false.
     public var readOnly = false
-    /// Whether only the difference travels where a peer has an earlier revision, if the peer knows how.
+    /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false.
     public var enableDeltaSync = false
-    /// What each peer may read and write; nil for everything. Who a peer is, the app says when it accepts it.
+    /// Decides what each peer may read and write. Nil, the default, gives full access. The app says who a peer is when it accepts its
+    /// connection.
     public var accessPolicy: AccessPolicy?
 
-    /// Serves collections over transports of one kind.
+    /// Creates a configuration that serves collections over transports of one kind.
     public init(collections: [Collection], protocolType: ProtocolType) {
         self.collections = collections
         self.protocolType = protocolType
     }
 }
 
-/// Something that happened to a connection of a ``MessageEndpointListener``.
+/// A change of a connection of a ``MessageEndpointListener``.
 public struct MessageEndpointListenerChange: Sendable {
-    /// The connection; nil if the app gave a transport instead.
+    /// The connection; nil if it was accepted as a ``MessageTransport``.
     public let connection: (any MessageEndpointConnection)?
-    /// The number that ``MessageEndpointListener/accept(_:)`` returned, or that the connection has.
+    /// The connection's number, as returned by ``MessageEndpointListener/accept(_:as:)``.
     public let number: Int
-    /// What it is doing now.
+    /// The connection's state, progress and error.
     public let status: Replicator.Status
 }
 
-/// The passive peer over the app's transports (replication.md §22): the app accepts connections, and gives them to it.
+/// Serves collections over transports of the app, which accepts connections and passes them to this listener.
 ///
-/// Safe to use from any thread.
+/// It is safe to use from any thread. Connections end when the database closes.
 public final class MessageEndpointListener: Sendable {
-    /// What it was made with.
+    /// The configuration with which the listener was created.
     public let config: MessageEndpointListenerConfiguration
     private let state = NIOLockedValueBox(State())
 
@@ -67,7 +68,7 @@ public final class MessageEndpointListener: Sendable {
 
     private let peers: PassivePeers?
 
-    /// Makes a listener.
+    /// Creates a listener. If the collections are none, or belong to two databases, connections stop with `invalidParameter`.
     public init(_ config: MessageEndpointListenerConfiguration) {
         self.config = config
         let database = config.collections.first?.database
@@ -85,17 +86,17 @@ public final class MessageEndpointListener: Sendable {
         }
     }
 
-    /// Makes a listener.
+    /// Creates a listener.
     public convenience init(config: MessageEndpointListenerConfiguration) { self.init(config) }
 
-    /// The connections that are open now, without those of which the app gave the transport.
+    /// The open connections that were accepted with ``accept(connection:as:)``.
     public var connections: [any MessageEndpointConnection] {
         state.withLockedValue { state in
             state.entries.sorted { $0.key < $1.key }.compactMap(\.value.connection)
         }
     }
 
-    /// What happens to connections from now on.
+    /// A feed of what happens to connections from now on. It does not end by itself; cancel the task that iterates it.
     public var changes: Feed<MessageEndpointListenerChange> {
         let buffer = FeedBuffer<MessageEndpointListenerChange>(
             limit: 64 << 10,
@@ -114,26 +115,31 @@ public final class MessageEndpointListener: Sendable {
 
     // MARK: Connections
 
-    /// Serves a connection until either side ends it. It is opened first.
+    /// Opens a connection and serves it until either side ends it. Returns at once.
     ///
-    /// `peer`: who it is, for the access policy.
+    /// - Parameters:
+    ///   - connection: The connection to the peer.
+    ///   - peer: The peer's identity, for the access policy. Loveseat does not verify it.
     public func accept(connection: any MessageEndpointConnection, as peer: PeerIdentity = PeerIdentity()) {
         let transport = CallbackTransport(connection)
         serve(transport, connection, peer) { try await transport.open() }
     }
 
-    /// Serves a transport until either side ends it, and returns a number for it.
+    /// Serves a transport until either side ends it. Returns at once.
     ///
-    /// `peer`: who it is, for the access policy.
+    /// - Parameters:
+    ///   - transport: An open connection to the peer.
+    ///   - peer: The peer's identity, for the access policy. Loveseat does not verify it.
+    /// - Returns: A number for ``close(_:)``, which is also in ``MessageEndpointListenerChange/number``.
     @discardableResult
     public func accept(_ transport: any MessageTransport, as peer: PeerIdentity = PeerIdentity()) -> Int {
         serve(transport, nil, peer) {}
     }
 
-    /// Tells the listener that its access policy answers otherwise now, as ``URLEndpointListener/accessChanged()`` does.
+    /// Call this after the access policy's answers change; see ``URLEndpointListener/accessChanged()``.
     public func accessChanged() async { await peers?.accessChanged() }
 
-    /// Ends a connection.
+    /// Ends a connection. Returns at once; ``changes`` reports the end.
     public func close(connection: any MessageEndpointConnection) {
         let transports = state.withLockedValue { state in
             state.entries.values.filter { $0.connection === connection }.map(\.transport)
@@ -141,12 +147,12 @@ public final class MessageEndpointListener: Sendable {
         for transport in transports { Task { await transport.close() } }
     }
 
-    /// Ends the transport that was accepted with this number, and returns when it is gone.
+    /// Ends the connection with a number, and waits until it has ended. Does nothing if there is none.
     public func close(_ number: Int) async {
         await state.withLockedValue { $0.entries[number] }?.endWithDatabase()
     }
 
-    /// Ends every connection, and returns when they are gone.
+    /// Ends every connection, and waits until they have ended.
     public func closeAll() async {
         for number in state.withLockedValue({ Array($0.entries.keys) }) { await close(number) }
     }

@@ -1,51 +1,54 @@
 public import Foundation
 import LoveseatModel
 
-/// A connection to a peer over whatever the app has: Bluetooth, a serial line, a message queue.
+/// A connection of the app to a peer, over Bluetooth, a serial line or a message queue.
 ///
-/// This is the whole of what replication needs of it. ``MessageEndpointConnection`` is the same with callbacks, as Couchbase
-/// Lite has it. Throw a ``MessagingError`` to say whether it is worth connecting again; any other error says it is.
+/// `send` is called by one task at a time, and so is `receive`; both may be in progress at once. Throw a ``MessagingError`` to say
+/// whether it is worth connecting again; any other error says that it is. ``MessageEndpointConnection`` is the same with callbacks.
 public protocol MessageTransport: Sendable {
-    /// Sends bytes after those sent before, and returns when it can take more: with ``ProtocolType/messageStream`` as one
-    /// message, which the other side receives as a whole.
+    /// Sends bytes after those that were sent before, and returns when the transport can take more.
+    ///
+    /// With ``ProtocolType/messageStream``, `bytes` is one message, which the other side receives as a whole.
     func send(_ bytes: [UInt8]) async throws
-    /// What has arrived: with ``ProtocolType/messageStream`` one whole message. Nil when the other side closed.
+    /// Waits for what arrives next and returns it, or nil when the other side has closed the connection.
+    ///
+    /// With ``ProtocolType/messageStream``, it returns one whole message.
     func receive() async throws -> [UInt8]?
-    /// Closes the connection. `receive` and `send` end then, also those under way.
+    /// Closes the connection. Calls of `receive` and `send` that are in progress have to return or throw then.
     func close() async
 }
 
-/// What a transport keeps of what is sent.
+/// What a transport preserves of what is sent. Both sides of a connection need the same.
 public enum ProtocolType: UInt8, Hashable, Sendable {
-    /// Messages arrive whole, in order, each once. Nothing is added to them.
+    /// The transport delivers whole messages, in order, each once. Nothing is added to them.
     case messageStream = 0
-    /// Bytes arrive in order, in whatever pieces. Messages are framed as WebSocket does (blip.md §13).
+    /// The transport delivers bytes in order, in pieces of any size. Messages are framed as WebSocket frames (RFC 6455).
     case byteStream = 1
 }
 
-/// Bytes that a transport carries.
+/// Bytes that a ``MessageEndpointConnection`` carries.
 public struct Message: Hashable, Sendable {
-    /// The bytes.
+    /// The content of the message.
     public let bytes: [UInt8]
 
-    /// A message of bytes.
+    /// Creates a message from bytes.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// A message of data.
+    /// Returns a message with the bytes of a `Data`.
     public static func fromData(_ data: Data) -> Message { Message(Array(data)) }
 
-    /// The bytes as data.
+    /// Returns the bytes as a `Data`.
     public func toData() -> Data { Data(bytes) }
 }
 
-/// Why a transport failed.
+/// An error of a transport, with the advice whether to connect again.
 public struct MessagingError: Error, Sendable {
-    /// The app's error.
+    /// The underlying error.
     public let error: any Error
-    /// Whether it is worth connecting again.
+    /// Whether it is worth connecting again. If false, a replicator stops.
     public let isRecoverable: Bool
 
-    /// An error of the app's.
+    /// Creates an error from an underlying one.
     public init(error: any Error, isRecoverable: Bool) {
         self.error = error
         self.isRecoverable = isRecoverable

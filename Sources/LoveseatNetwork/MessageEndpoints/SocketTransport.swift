@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// A stream of bytes over a socket or a pair of pipes, for ``ProtocolType/byteStream``.
+/// A transport over a socket or a pair of pipes, for ``ProtocolType/byteStream``. It does not encrypt.
 public final class SocketTransport: MessageTransport {
     private static let receiveLimit = 256 << 10
 
@@ -24,28 +24,31 @@ public final class SocketTransport: MessageTransport {
 
     /// Connects over TCP, without TLS.
     ///
-    /// - Throws: ``LoveseatError``: that of the network.
+    /// - Throws: ``LoveseatError``: an error of the network, such as `unknownHost`, or `ECONNREFUSED` of the `posix` domain.
     public convenience init(host: String, port: UInt16) async throws(LoveseatError) {
         try await self.init { try await $0.connect(host: host, port: Int(port)).get() }
     }
 
     /// Connects to a Unix-domain socket.
     ///
-    /// - Throws: ``LoveseatError``: that of the operating system.
+    /// - Throws: ``LoveseatError``: an error of the `posix` domain, such as `ENOENT` or `ECONNREFUSED`.
     public convenience init(unixDomainSocketPath path: String) async throws(LoveseatError) {
         try await self.init { try await $0.connect(unixDomainSocketPath: path).get() }
     }
 
-    /// Takes over a connected socket, and closes it in the end.
+    /// Takes over a connected socket. The transport closes the descriptor.
     ///
-    /// - Throws: ``LoveseatError``: if it is none.
+    /// - Throws: ``LoveseatError``: an error of the `posix` domain if the descriptor is not a connected socket.
     public convenience init(adopting descriptor: Int32) async throws(LoveseatError) {
         try await self.init { try await $0.withConnectedSocket(descriptor).get() }
     }
 
-    /// Takes over two pipes, such as a child process's output and input, and closes them in the end.
+    /// Takes over two pipes, such as the output and input of a child process. The transport closes both descriptors.
     ///
-    /// - Throws: ``LoveseatError``: if they are none.
+    /// - Parameters:
+    ///   - input: The descriptor to read from.
+    ///   - output: The descriptor to write to.
+    /// - Throws: ``LoveseatError``: an error of the `posix` domain if the descriptors are not pipes.
     public init(input: Int32, output: Int32) async throws(LoveseatError) {
         let parts = Parts()
         do {
@@ -67,9 +70,9 @@ public final class SocketTransport: MessageTransport {
         } catch { throw LoveseatError(network: error) }
     }
 
-    /// Two ends of a Unix-domain socket pair.
+    /// Returns the two ends of a Unix-domain socket pair, for tests.
     ///
-    /// - Throws: ``LoveseatError``: if the operating system has no more.
+    /// - Throws: ``LoveseatError``: an error of the `posix` domain if the process has too many open descriptors.
     public static func pair() async throws(LoveseatError) -> (SocketTransport, SocketTransport) {
         let (one, other) = try await pairOfDescriptors()
         return (try await SocketTransport(adopting: one), try await SocketTransport(adopting: other))
@@ -93,18 +96,18 @@ public final class SocketTransport: MessageTransport {
 
     // MARK: Using it
 
-    /// Sends bytes, and returns when it can take more.
+    /// Sends bytes, and returns when the socket can take more.
     public func send(_ bytes: [UInt8]) async throws {
         do { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get() } catch { throw Gone() }
     }
 
-    /// What has arrived; nil when the other side closed.
+    /// Waits for bytes and returns them, or nil when the other side has closed the connection.
     public func receive() async throws -> [UInt8]? {
         guard let pieces = try await mailbox.receive() else { return nil }
         return pieces.count == 1 ? pieces[0] : Array(pieces.joined())
     }
 
-    /// Closes it.
+    /// Closes the connection.
     public func close() async {
         mailbox.finish()
         try? await channel.close().get()

@@ -1,6 +1,6 @@
 /// Numbers modulo 2^255 - 19, and the one map of CPace that no library offers (RFC 9380 §6.7.1, Elligator 2).
 ///
-/// There are no branches on the values, so that the time taken does not depend on the secret.
+/// No code branches on the values, so that the time taken does not depend on the secret.
 struct Field25519 {
     /// Below 2^256, the least significant first.
     private var limbs: [UInt64]

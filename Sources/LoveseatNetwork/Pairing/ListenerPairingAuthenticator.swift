@@ -5,17 +5,19 @@ import LoveseatIdentity
 public import LoveseatModel
 import NIOConcurrencyHelpers
 
-/// What happens to a pairing code.
+/// An event of a pairing code that a listener shows.
 public enum PairingEvent: Hashable, Sendable {
-    /// A peer has used the code, and is known from now on. This is the last event.
+    /// A peer has used the code, and is trusted from now on. This is the last event.
     case paired(PairedPeer)
-    /// Somebody guessed at the six digits five times: show this code instead. The text for the QR code is the same.
+    /// Somebody guessed at the six digits five times. Show this code instead; the text of the QR code is the same.
     case replaced(PairingCode)
 }
 
-/// Lets in the peers that were paired with a database, by their certificates, and pairs with new ones by a ``PairingCode``.
+/// Authenticates the peers that were paired with a database by their certificates, and pairs with new ones by a ``PairingCode``.
+///
+/// It is safe to use from any thread.
 public final class ListenerPairingAuthenticator: ListenerAuthenticator {
-    /// Two minutes.
+    /// The default time for which a code is valid, 120 seconds.
     public static let defaultValidity: TimeInterval = 120
     /// Guesses at six digits, after which there are others.
     static let guessesPerCode = 5
@@ -57,19 +59,21 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     private let database: Database
     private let state = NIOLockedValueBox(State())
 
-    /// Pairs with a database, which keeps the peers that it was paired with.
+    /// Creates an authenticator for a database, which stores the peers that it was paired with.
     public init(database: Database) { self.database = database }
 
-    /// True: peers are known by their certificates.
+    /// Clients are asked for a certificate, by which peers are known.
     public var requestsClientCertificates: Bool { true }
 
-    /// Creates a code for one peer. An older one is void from now on.
+    /// Creates a code for one peer. An earlier code becomes invalid.
     ///
-    /// `name`: the name by which the peer's rights go (``PeerIdentity/name``); without one it has none, and is known to people by
-    /// the name that its device gives itself.
-    ///
-    /// - Returns: the code, and what happens to it, which ends when the code is used or void.
-    /// - Throws: ``LoveseatError``: `notOpen` unless the listener is running; `invalidParameter` if it has no TLS.
+    /// - Parameters:
+    ///   - listener: A running listener that uses this authenticator.
+    ///   - name: The peer's ``PeerIdentity/name``, by which an ``AccessPolicy`` grants rights. If it is nil, the peer has no such name, and
+    ///     ``PairedPeer/name`` is the name that its device gives itself.
+    ///   - seconds: How long the code is valid, in seconds. The default is 120.
+    /// - Returns: The code, and a feed of its events, which ends when the code was used or is no longer valid.
+    /// - Throws: ``LoveseatError``: `notOpen` if the listener is not running; `invalidParameter` if it does not use TLS.
     public func makeCode(
         for listener: URLEndpointListener,
         name: String? = nil,
@@ -115,7 +119,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
 
     // MARK: Peers that are known
 
-    /// Returns a peer that the database was paired with, by the certificate that it shows.
+    /// Returns the identity of a client that the database was paired with, by the certificate that it shows, or nil.
     public func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
         guard let fingerprint = client.certificates.first?.fingerprint,
             let peer = try? database.pairedPeers().first(where: { $0.fingerprint == fingerprint })

@@ -5,24 +5,25 @@ public import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
-/// What one person shows and another scans or types, so that two databases trust each other from then on.
+/// A code that one device shows and another one scans or types, so that their databases trust each other from then on.
 ///
 /// ```swift
 /// let (code, events) = try authenticator.makeCode(for: listener)   // show code.text as a QR code, or say code.digits
 /// let peer = try await PairingCode(text: scanned).pair(with: database, identity: identity)   // on the other device
 /// ```
 ///
-/// It names the listener's URLs and pins its certificate, and has a secret that is good for one pairing within a short
-/// time. The six digits are for saying aloud; whoever uses them types the URL too. Neither secret is ever sent: each side
-/// proves to the other that it knows it, by CPace, which is bound to both certificates (`docs/extensions.md`). A listener that
-/// does not know the code learns nothing, and a stranger has one guess a connection and five for each six digits.
+/// The code holds the listener's URLs, the fingerprint of its certificate, and a secret that is good for one pairing within a short
+/// time. The six digits are an alternative to say aloud; they are typed together with a URL. Neither secret is sent: each side proves
+/// to the other that it knows it, by a password-authenticated key exchange that is bound to both certificates
+/// (docs/extensions.md, section Pairing). A listener that does not know the code learns nothing about it. A stranger has one guess
+/// for each connection, and five for each six digits.
 public struct PairingCode: Hashable, Sendable {
-    /// Where the listener is; several for several networks.
+    /// The URLs of the listener, one for each of its networks.
     public let urls: [URL]
-    /// The fingerprint of the listener's certificate; nil for digits, which cannot hold it.
+    /// The SHA-256 fingerprint of the listener's certificate; nil for a code from digits, which do not contain it.
     public let fingerprint: String?
     let secret: String
-    /// The six digits that go with a code; nil for one that was scanned.
+    /// The six digits of the code; nil for a code from a text.
     public let digits: String?
 
     init(urls: [URL], fingerprint: String?, secret: String, digits: String?) {
@@ -33,10 +34,10 @@ public struct PairingCode: Hashable, Sendable {
     }
 
     private static let scheme = "loveseat-pair"
-    /// A QR code holds no more than that; nobody else needs to be listened to.
+    /// A QR code cannot hold more.
     private static let longestText = 2_048
 
-    /// The text of a QR code.
+    /// The text to show as a QR code.
     public var text: String {
         var parts = URLComponents()
         parts.scheme = Self.scheme
@@ -47,12 +48,12 @@ public struct PairingCode: Hashable, Sendable {
         return parts.string ?? ""
     }
 
-    /// Reads the text of a QR code.
+    /// Creates a code from the text of a QR code.
     ///
-    /// - Throws: ``LoveseatError``: `invalidParameter` if it is none of ours.
+    /// - Throws: ``LoveseatError``: `invalidParameter` if the text is not a pairing code.
     public init(text: String) throws(LoveseatError) {
         func refuse(_ why: String) -> LoveseatError {
-            LoveseatError(.invalidParameter, "this is no pairing code: \(why)")
+            LoveseatError(.invalidParameter, "this is not a pairing code: \(why)")
         }
         guard text.utf8.count <= Self.longestText, let parts = URLComponents(string: text),
             parts.scheme == Self.scheme
@@ -74,9 +75,10 @@ public struct PairingCode: Hashable, Sendable {
         guard self.text.utf8.count <= Self.longestText else { throw refuse("it is too long") }
     }
 
-    /// The code that digits stand for, with the URL that goes with them.
+    /// Creates a code from six digits, which may be separated by spaces or hyphens, and the URL of the listener.
     ///
-    /// - Throws: ``LoveseatError``: `invalidParameter` unless there are six digits, and a `wss://` URL.
+    /// - Throws: ``LoveseatError``: `invalidParameter` if there are not six digits; `invalidURL` if the URL is not a `wss://` URL of a
+    ///   database.
     public init(digits: String, url: URL) throws(LoveseatError) {
         let plain = digits.filter { $0 != " " && $0 != "-" }
         guard plain.utf8.count == 6, plain.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
@@ -89,12 +91,16 @@ public struct PairingCode: Hashable, Sendable {
         self.init(urls: [url], fingerprint: nil, secret: plain, digits: plain)
     }
 
-    /// Pairs a database with the listener that showed this code: afterwards both know each other's certificates, and
-    /// ``PairedPeer/endpoint`` and ``ReplicatorConfiguration/trust(_:identity:)`` are all that a replicator needs.
+    /// Pairs a database with the listener that shows this code.
     ///
-    /// `identity`: what the database shows to that peer from now on.
+    /// Afterwards each database has stored the other's certificate. ``PairedPeer/endpoint`` and
+    /// ``ReplicatorConfiguration/trust(_:identity:)`` are all that a replicator needs.
     ///
-    /// - Throws: ``LoveseatError``: `httpAuthRequired` if the code is wrong, used or expired, or the listener does not know it;
+    /// - Parameters:
+    ///   - database: The database that stores the peer.
+    ///   - identity: The key and certificate that the database shows to this peer from now on.
+    /// - Returns: The peer, as it was stored.
+    /// - Throws: ``LoveseatError``: `httpAuthRequired` if the code is wrong, was used or has expired, or if the listener does not know it;
     ///   an error of the network, of TLS, or of the disk. Nothing is stored then.
     public func pair(with database: Database, identity: TLSIdentity) async throws(LoveseatError) -> PairedPeer
     {
@@ -154,7 +160,11 @@ final class SeenCertificate: Sendable {
 }
 
 extension ReplicatorConfiguration {
-    /// Connects to a peer that was paired with: pins its certificate, and shows it the identity that it knows.
+    /// Trusts a peer that the database was paired with: pins its certificate, and authenticates with an identity.
+    ///
+    /// - Parameters:
+    ///   - peer: The paired peer.
+    ///   - identity: The identity with which the database was paired.
     public mutating func trust(_ peer: PairedPeer, identity: TLSIdentity) {
         pinnedServerFingerprint = peer.fingerprint
         authenticator = ClientCertificateAuthenticator(identity: identity)
@@ -162,6 +172,6 @@ extension ReplicatorConfiguration {
 }
 
 extension PairedPeer {
-    /// Where a replicator finds it first; nil for a peer that connects to us.
+    /// The endpoint at the first of the peer's URLs; nil for a peer that connects to this database.
     public var endpoint: URLEndpoint? { urls.first.flatMap { URL(string: $0) }.map { URLEndpoint(url: $0) } }
 }

@@ -63,7 +63,7 @@ struct ListenerTLS: Sendable {
 final class ShownCertificates: Sendable {
     struct Outcome: Sendable {
         var certificates: [TLSCertificate] = []
-        /// Who they belong to, if they were judged in the handshake.
+        /// The identity that they prove, if they were checked in the handshake.
         var peer: PeerIdentity?
     }
 

@@ -63,7 +63,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
             return fail(1002, settings.isClient ? "a masked frame" : "a frame that is not masked")
         }
         switch frame.opcode {
-        case .text where !settings.acceptsText: fail(1003, "text messages are no BLIP")
+        case .text where !settings.acceptsText: fail(1003, "text messages are not BLIP")
         case .binary, .text, .continuation: receive(frame)
         case .ping: answer(Array(frame.unmaskedData.readableBytesView), context)
         case .pong: break

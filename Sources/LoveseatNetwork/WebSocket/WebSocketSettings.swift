@@ -11,7 +11,7 @@ package struct WebSocketSettings: Hashable, Sendable {
     package let heartbeat: Double
     /// The largest message that is accepted, in bytes.
     package var largestMessage = largestFrame
-    /// Takes text messages, which are no BLIP: see ``WebSocketChannel/receiveText()``.
+    /// Takes text messages, which are not BLIP: see ``WebSocketChannel/receiveText()``.
     package var acceptsText = false
 
     package init(isClient: Bool, heartbeat: Double) {

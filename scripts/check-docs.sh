@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Compiles the documentation and type-checks every Swift example in README.md, the articles and the doc comments, against the
+# modules of the last release build. Fails on any warning of DocC, such as a link to a symbol that does not exist.
+# Build after editing comments: the modules refer to the lines of their sources. A first argument names a folder that keeps the
+# built documentation.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+
+modules=.build/release/Modules
+[ -d "$modules" ] || { echo "Build first: swift build -c release" >&2; exit 1; }
+# Modules refer to the C modules that they were built with.
+flags=(-I "$modules")
+while read -r map; do flags+=(-I "$(dirname "$map")"); done < <(
+    find Sources .build/checkouts/*/Sources -name module.modulemap
+    find -H .build/release -maxdepth 2 -name module.modulemap
+)
+
+# Writes the Swift examples of a Markdown or Swift file as functions that the compiler can check, with its line numbers.
+# An example of declarations only stays at the top level.
+examples() {
+    awk -v file="$1" '
+        FILENAME ~ /\.swift$/ { if ($0 !~ /^ *\/\/\//) next; sub(/^ *\/\/\/ ?/, "") }
+        !inside && /^```swift$/ { inside = 1; body = ""; declares = 1; start = FNR + 1; next }
+        inside && /^```$/ {
+            inside = 0
+            count++
+            if (!declares) printf "func example%d() %sthrows {\n", count, body ~ /(^|[^a-z])await / ? "async " : ""
+            printf "#sourceLocation(file: \"%s\", line: %d)\n%s#sourceLocation()\n", file, start, body
+            if (!declares) print "}"
+            next
+        }
+        inside {
+            if ($0 ~ /^import /) $0 = ""
+            if ($0 !~ /^($| |}|\)|\/\/|@|final |struct |class |enum |actor |func |extension |protocol )/) declares = 0
+            body = body $0 "\n"
+        }
+    ' "$1"
+}
+
+swiftc -emit-module -module-name Context -parse-as-library -swift-version 6 "${flags[@]}" \
+    -o "$work/Context.swiftmodule" scripts/docs/Context.swift
+for file in README.md Sources/Loveseat/Loveseat.docc/*.md $(grep -rl '/// ```swift' Sources --include='*.swift'); do
+    {
+        echo "import Context"
+        echo "import Foundation"
+        echo "import Logging"
+        echo "import Loveseat"
+        examples "$file"
+    } > "$work/Examples.swift"
+    grep -q '^#sourceLocation(file' "$work/Examples.swift" || continue
+    swiftc -typecheck -parse-as-library -swift-version 6 -suppress-warnings "${flags[@]}" -I "$work" \
+        "$work/Examples.swift" || { echo "in the examples of $file" >&2; status=1; }
+done
+
+mkdir "$work/symbols"
+swift-symbolgraph-extract -module-name Loveseat "${flags[@]}" -target "$(swiftc -print-target-info \
+    | sed -n 's/.*"triple": "\(.*\)",/\1/p' | head -1)" -minimum-access-level public \
+    -experimental-allowed-reexported-modules=LoveseatCore,LoveseatModel,LoveseatIdentity,LoveseatNetwork \
+    -skip-synthesized-members -skip-inherited-docs -output-dir "$work/symbols"
+docc convert Sources/Loveseat/Loveseat.docc --additional-symbol-graph-dir "$work/symbols" \
+    --fallback-display-name Loveseat --fallback-bundle-identifier loveseat --warnings-as-errors \
+    --output-dir "${1:-$work/Loveseat.doccarchive}" || status=1
+exit $status

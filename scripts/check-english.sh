@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Fails on three habits in what users read: doc comments, messages and help texts, articles, README.
+#   "is no valid ID"      -> "is not a valid ID"     ("there is no …" and "is no longer" are fine)
+#   "Who connects …"      -> "A peer that connects …"
+#   "the resolver of the app's" -> "the app's resolver"
+set -euo pipefail
+cd "$(dirname "$0")/.."
+shopt -s globstar
+
+# Of Swift files, only what users read: doc comments of public targets, and text in quotes.
+found=$(
+    {
+        grep -nE '^ *///|"' Sources/Loveseat{,Model,Core,Identity,Network,CLI}/**/*.swift
+        grep -n '' ./*.md docs/*.md Sources/Loveseat/Loveseat.docc/*.md Fuzzing/README.md Benchmarks/README.md
+    } | grep -E "\\b(is|are) no |\\bWho |of the app's|\\bof (ours|theirs)\\b" \
+        | grep -vE "[Tt]here (is|are) no |(is|are) no (longer|more than) |^docs/extensions.md:" || true
+)
+if [ -n "$found" ]; then
+    echo "Not plain English; see the top of scripts/check-english.sh:" >&2
+    echo "$found" >&2
+    exit 1
+fi
