@@ -31,10 +31,11 @@ extension Database {
 
     /// Runs a closure on a snapshot of the database without blocking a thread of Swift's pool; see ``read(_:)-8zqyx``.
     ///
-    /// The closure runs on one of the database's own threads, within the calling task.
+    /// The closure runs on one of the database's own threads, within the calling task. When the task is cancelled, the call of the
+    /// transaction that runs is interrupted, and later ones do not begin: they throw, and then so does this function.
     ///
-    /// - Throws: As ``read(_:)-8zqyx`` does, and `CancellationError` if the task is cancelled before the closure begins. What
-    ///   has begun is not interrupted; the closure may look at `Task.isCancelled`.
+    /// - Throws: As ``read(_:)-8zqyx`` does, and `CancellationError` if the task is cancelled before the closure has read what it
+    ///   reads. A closure that catches the errors of its calls, and returns or throws something else, decides for itself.
     public func read<T: Sendable>(_ body: @Sendable (ReadTransaction) throws -> T) async throws -> T {
         let opened = try opened
         do {
@@ -55,8 +56,8 @@ extension Database {
     ///
     /// Inside the closure the transaction sees its own changes. Everybody else sees them, and change feeds tell of them, once
     /// it has been committed. Functions that take part in it take it as a parameter. There is one write at a time; the others
-    /// wait for their turn in the order in which they came. So keep closures short: prepare before, and do nothing inside
-    /// that waits for something else.
+    /// wait for their turn in the order in which they came. So keep closures short, and prepare before. Do not wait inside one for
+    /// another thread's save: that save waits for this transaction, until it throws `busy`.
     ///
     /// A transaction of some hundred documents costs hardly more than one of a single document, so bulk work is much faster
     /// in transactions of about a thousand documents.
