@@ -67,6 +67,7 @@ final class AccessGate: Sendable {
     ///
     /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
     /// - Returns: What is left of the timeout.
+    /// - Throws: ``TimedOut``.
     func enter(within timeout: Duration?) throws(TimedOut) -> Duration? {
         if tryEnter() { return timeout }
         let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
