@@ -132,7 +132,7 @@ let package = Package(
         .executableTarget(
             name: "Simulate",
             dependencies: [
-                "LoveseatTesting",
+                "LoveseatModel", "LoveseatTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

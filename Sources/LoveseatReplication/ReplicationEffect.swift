@@ -212,6 +212,8 @@ extension ReplyError {
         case .sqlite: self.init("SQLite", error.code.value, error.message)
         case .couchbaseLite:
             switch error.code.value {
+            // Our database is locked for a while, which is no fault of the request.
+            case LoveseatError.Code.busy.value: self.init("HTTP", 503, error.message)
             case 10_000..<11_000: self.init("HTTP", error.code.value - 10_000, error.message)
             case 11_000...: self.init("WebSocket", error.code.value - 10_000, error.message)
             case 5_000..<6_000: self.init("Network", error.code.value - 5_000, error.message)

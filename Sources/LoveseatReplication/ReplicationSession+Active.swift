@@ -267,7 +267,7 @@ extension ReplicationSession {
     /// Returns whether the failure is dealt with.
     private mutating func handleStoreFailure(_ what: StoreContinuation, _ error: LoveseatError) -> Bool {
         switch what {
-        case .checkpointSaved: return false
+        case .checkpointSaved where error.code != .busy: return false
         case .blobBegun(let index, let handle), .blobWritten(let index, let handle),
             .blobFinished(let index, let handle):
             blobEnded(index, handle, error)

@@ -267,6 +267,8 @@ package struct ReplicationSession: Sendable {
     {
         event { session in
             guard session.collections[index].resolving.remove(documentID) != nil else { return }
+            // The next connection finds the conflict again.
+            if let error, error.code == .busy { return session.fail(error) }
             if session.collections[index].resolving.isEmpty,
                 let next = session.collections[index].unlistedConflicts
             {
@@ -360,7 +362,8 @@ package struct ReplicationSession: Sendable {
         hasFailed = true
         effects.append(.report(.failure(error)))
         // A peer whose collection is gone here shall ask once more, and hear which it is.
-        let isTransient = error.code.domain == .posix || (plan == nil && error.code == .notOpen)
+        let isTransient =
+            error.code.domain == .posix || error.code == .busy || (plan == nil && error.code == .notOpen)
         close(isTransient ? 4001 : 1011, String(error.message.prefix(100)))
     }
 

@@ -35,6 +35,7 @@ extension LoveseatError {
     #endif
 
     private static let transientCodes: Set<Int> = [
+        16,  // Another program holds the database file, here or at the peer.
         5_001, 5_003, 5_016, 5_017, 5_018, 5_019,  // DNS, timeout, resets and refusals
         10_408, 10_429, 10_502, 10_503, 10_504,  // HTTP
         11_006, 14_001,  // WebSocket

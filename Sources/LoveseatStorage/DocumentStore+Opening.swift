@@ -29,6 +29,7 @@ extension DocumentStore {
             var options = options
             try rememberAncestorBodies(&options, pool)
             return try DocumentStore(
+                name: name(ofFolder: folder),
                 writer: pool,
                 snapshots: pool,
                 rows: rows,
@@ -38,6 +39,12 @@ extension DocumentStore {
                 options: options
             )
         }
+    }
+
+    /// A database's name is that of its folder, without the ending.
+    private static func name(ofFolder folder: String) -> String {
+        let last = folder.split(separator: "/").last ?? ""
+        return String(last.hasSuffix(".loveseat") ? last.dropLast(9) : last)
     }
 
     /// Writes down that ancestors keep their bodies, or finds that an earlier opener wanted it.
@@ -83,6 +90,7 @@ extension DocumentStore {
             _ = try rows.read { try checkFormat($0) }
             let blobs = BlobFiles(readingFrom: "\(folder)/blobs")
             return try DocumentStore(
+                name: name(ofFolder: folder),
                 writer: snapshots,
                 snapshots: snapshots,
                 rows: rows,
@@ -107,6 +115,7 @@ extension DocumentStore {
             try prepare(queue, options: options)
             let blobs = try BlobFiles(folder: blobFolder, syncs: false)
             return try DocumentStore(
+                name: "memory",
                 writer: queue,
                 snapshots: queue,
                 rows: queue,

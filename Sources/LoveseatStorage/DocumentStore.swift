@@ -29,6 +29,8 @@ package final class DocumentStore: Sendable {
         package init() {}
     }
 
+    /// What it is called in messages.
+    let name: String
     let writer: any DatabaseWriter
     let snapshots: any DatabaseReader
     let rows: DatabaseQueue
@@ -74,6 +76,7 @@ package final class DocumentStore: Sendable {
     }
 
     init(
+        name: String,
         writer: any DatabaseWriter,
         snapshots: any DatabaseReader,
         rows: DatabaseQueue,
@@ -82,6 +85,7 @@ package final class DocumentStore: Sendable {
         changes: ChangeHub,
         options: Options
     ) throws {
+        self.name = name
         self.options = options
         self.changes = changes
         ancestorBodiesKept = Atomic(options.ancestorBodiesKept)

@@ -22,7 +22,7 @@ package final class Scratch: Sendable {
 extension LoveseatCore.Collection {
     /// Every document's ID, with its revision and text; tombstones included.
     package func contents() throws -> [String: String] {
-        let store = try openStore
+        let store = try openStore()
         var found: [String: String] = [:]
         try store.read { view in
             try view.changes(in: handle, since: 0) { record in

@@ -50,6 +50,8 @@ package final class ScriptedGateway: PeerEndpoint {
         package var isSilent = false
         /// Revisions that it sends without having announced them.
         package var volunteers: [Change] = []
+        /// Whether it announces its feed only when it has answered a proposal.
+        package var announcesLate = false
         /// How it says that there is nothing more.
         package var caughtUp = "[]"
         /// What it answers when it is asked for a checkpoint, instead of one.
@@ -99,6 +101,8 @@ package final class ScriptedGateway: PeerEndpoint {
         private var sent: [BLIPConnection.Tag: Change] = [:]
         private var announced: [BLIPConnection.Tag: [Change]] = [:]
         private var nextTag: BLIPConnection.Tag = 0
+        /// The subscription whose changes are held back.
+        private var waiting: Message?
 
         init(_ gateway: ScriptedGateway, _ channel: LoopbackChannel) {
             self.gateway = gateway
@@ -173,8 +177,13 @@ package final class ScriptedGateway: PeerEndpoint {
                 try connection.reply(Message(["rev": "0-\(revision)"]), to: number)
             case "subChanges":
                 try connection.reply(Message(), to: number)
-                try announce(message)
-            case "proposeChanges": try judge(message, number)
+                if gateway.edit({ $0.announcesLate }) { waiting = message } else { try announce(message) }
+            case "proposeChanges":
+                try judge(message, number)
+                if let message = waiting {
+                    waiting = nil
+                    try announce(message)
+                }
             case "rev":
                 let id = message.properties["id"] ?? ""
                 let refusal = gateway.edit { script -> ReplyError? in

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LoveseatModel
 import LoveseatTesting
 
 @main
@@ -69,14 +70,16 @@ struct SimulateCommand: ParsableCommand {
             }
             guard !report.problems.isEmpty else { continue }
             failures += 1
-            print("seed \(seed): \(report.peers) peers, \(report.problems.count) problems")
+            print(
+                "seed \(seed): \(report.peers.counted("peer")), \(report.problems.count.counted("problem"))"
+            )
             for problem in report.problems.prefix(5) { print("  \(problem)") }
             print(
                 "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")"
             )
         }
         print("\(range.count - failures) passed, \(failures) failed")
-        print("\(totals.connections) connections, \(totals.revisions) revisions sent")
+        print("\(totals.connections.counted("connection")), \(totals.revisions.counted("revision")) sent")
         if failures > 0 { throw ExitCode(1) }
     }
 
@@ -107,13 +110,13 @@ struct SimulateCommand: ParsableCommand {
             if twice, try simulation.run().trace != report.trace { problems.append("two runs differ") }
             guard !problems.isEmpty else { continue }
             failures += 1
-            print("seed \(seed): \(report.clients) clients, \(problems.count) problems")
+            print("seed \(seed): \(report.clients.counted("client")), \(problems.count.counted("problem"))")
             for problem in problems.prefix(5) { print("  \(problem)") }
             print("  replay: swift run -c release simulate --gateway --seeds \(seed) --edits \(edits)")
         }
         print("\(range.count - failures) passed, \(failures) failed")
-        print("\(totals.connections) connections, \(totals.revisions) revisions taken")
-        print("\(totals.longest) frames in the longest connection")
+        print("\(totals.connections.counted("connection")), \(totals.revisions.counted("revision")) taken")
+        print("\(totals.longest.counted("frame")) in the longest connection")
         if failures > 0 { throw ExitCode(1) }
     }
 
@@ -130,7 +133,7 @@ struct SimulateCommand: ParsableCommand {
                 print("\(fault.rawValue): caught at seed \(caughtAt)")
             } else {
                 missed += 1
-                print("\(fault.rawValue): MISSED in \(range.count) histories")
+                print("\(fault.rawValue): MISSED in \(range.count.counted("run"))")
             }
         }
         print("\(PlantedFault.allCases.count - missed) of \(PlantedFault.allCases.count) faults caught")

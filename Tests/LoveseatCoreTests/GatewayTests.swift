@@ -158,11 +158,14 @@ import Testing
         #expect(here.count == 0)
     }
 
-    @Test func `a proposal that waits is done with when its document is taken away`() async throws {
+    @Test(arguments: [false, true])
+    func `a proposal that waits is done with when its document is taken away`(_ comesLate: Bool) async throws
+    {
         try await take(["a"])
         // The peer lost its checkpoint, so that everything is offered again; what it has is not here.
         gateway.edit { script in
             script.checkpoints = [:]
+            script.announcesLate = comesLate
             script.verdicts["a"] = ["status": 409, "rev": "5-ff"]
             script.feed = [.init(2, "a", "5-ff", flags: 2)]
         }
@@ -170,6 +173,20 @@ import Testing
         #expect(gateway.heard("proposeChanges").count == 1)
         #expect(outcome.code("a") == nil && outcome.flags("a") == .accessRemoved)
         #expect(here.count == 0)
+    }
+
+    @Test func `a deletion that follows a removal in the same list comes, where the removal left an edit`()
+        async throws
+    {
+        try await take(["a"])
+        try here.save(Document(id: "a", ["n": 2]))
+        gateway.edit { script in
+            script.feed.append(.init(2, "a", "2-bb", flags: 4))
+            script.feed.append(.init(3, "a", "3-cc", flags: 5, properties: ["history": "2-bb,1-aa"]))
+        }
+        let outcome = await run(configuration())
+        #expect(outcome.code("a") == nil && outcome.flags("a") == .deleted)
+        #expect(try here.document(id: "a") == nil)
     }
 
     /// Under a new address nothing is known of what the peer has: each proposal is refused once.

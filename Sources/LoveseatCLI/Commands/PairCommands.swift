@@ -97,7 +97,7 @@ struct PairShow: AsyncParsableCommand {
         guard let peer else {
             throw LoveseatError(
                 .timeout,
-                "nobody used the code within \(Int(seconds)) seconds, or strangers guessed at the digits too often"
+                "nobody used the code within \(Int(seconds).counted("second")), or strangers guessed at the digits too often"
             )
         }
         try reply(.remark("loveseat: paired with \(peer.name) (\(peer.fingerprint))"))

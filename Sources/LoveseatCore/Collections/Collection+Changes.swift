@@ -60,7 +60,7 @@ extension Collection {
         _ buffer: FeedBuffer<Element>,
         _ notify: @escaping @Sendable ([String]) -> Void
     ) throws(LoveseatError) -> Feed<Element> {
-        let hub = try openStore.changes
+        let hub = try openStore().changes
         let token = hub.subscribe(
             collection: handle.number,
             onClose: { buffer.finish() },

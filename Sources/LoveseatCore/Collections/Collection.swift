@@ -54,21 +54,26 @@ public struct Collection: Sendable {
         return UInt64(count ?? 0)
     }
 
-    package var openStore: DocumentStore {
-        get throws(LoveseatError) {
-            let store = try database.store
-            try store.requireNoTransaction()
-            guard store.contains(handle) else {
-                throw LoveseatError(.notOpen, "collection \(fullName) was deleted")
-            }
-            return store
+    /// The store, for calls that would not see what a transaction under way has changed.
+    ///
+    /// `call`: what the caller called, for messages.
+    package func openStore(_ call: String = #function) throws(LoveseatError) -> DocumentStore {
+        let store = try database.store
+        try store.requireNoTransaction(call)
+        guard store.contains(handle) else {
+            throw LoveseatError(.notOpen, "collection \(fullName) was deleted")
         }
+        return store
     }
 
-    private func write<T>(in store: DocumentStore, _ body: (StoreWriteTransaction) throws -> T)
-        throws(LoveseatError) -> T
-    {
-        try DocumentStore.wrapping { try store.write(within: database.config.busyTimeout, body) }
+    private func write<T>(
+        in store: DocumentStore,
+        call: String = #function,
+        _ body: (StoreWriteTransaction) throws -> T
+    ) throws(LoveseatError) -> T {
+        try DocumentStore.wrapping {
+            try store.write(within: database.config.busyTimeout, call: call, body)
+        }
     }
 
     // MARK: Reading
@@ -78,7 +83,7 @@ public struct Collection: Sendable {
     /// - Throws: ``LoveseatError``: `badDocID` for an empty ID, `corruptRevisionData` if what is stored cannot be read, `notOpen`.
     public func document(id: String) throws(LoveseatError) -> Document? {
         guard !id.isEmpty else { throw LoveseatError(.badDocID, "a document ID cannot be empty") }
-        let store = try openStore
+        let store = try openStore()
         let record = try DocumentStore.wrapping { try store.readRows { try $0.record(id, in: handle) } }
         return record.flatMap { $0.isDeleted ? nil : Document($0, in: self) }
     }
@@ -100,7 +105,7 @@ public struct Collection: Sendable {
     public func save(_ document: inout Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
     {
-        let store = try openStore
+        let store = try openStore()
         let body = try checkedBody(of: document)
         let condition = SaveCondition(concurrencyControl, of: document)
         let saved = try write(in: store) {
@@ -139,7 +144,7 @@ public struct Collection: Sendable {
         conflictHandler: (inout Document, Document?) throws -> Bool
     ) throws -> Bool {
         while !(try save(&document, concurrencyControl: .failOnConflict)) {
-            let store = try openStore
+            let store = try openStore()
             let stored = try DocumentStore.wrapping {
                 try store.readRows { try $0.record(document.id, in: handle) }
             }
@@ -167,26 +172,29 @@ public struct Collection: Sendable {
     public func delete(_ document: Document, concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
     {
-        let store = try openStore
+        let store = try openStore()
         try requireOwn(document)
         return try write(in: store) { try delete(document, concurrencyControl, $0) }
     }
 
-    /// Removes a document from this database without a trace. Other databases keep it, and do not send it again until it changes.
+    /// Removes a document from this database, with all its versions. Other databases keep it, and do not send it again until it
+    /// changes.
+    ///
+    /// A database that replicates remembers the revision IDs, under a hash of the document's ID, until a document of that ID is
+    /// stored again: what you make anew replaces the old document at other databases too.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist; `invalidParameter` if it belongs to another collection
     ///   or `Database`.
     public func purge(_ document: Document) throws(LoveseatError) {
-        let store = try openStore
+        let store = try openStore()
         try requireOwn(document)
         try purge(document.id, in: store)
     }
 
-    /// Removes a document or a tombstone from this database without a trace. Other databases keep it, and do not send it again until it
-    /// changes.
+    /// Removes a document or a tombstone from this database; see ``purge(_:)``.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
-    public func purge(id: String) throws(LoveseatError) { try purge(id, in: openStore) }
+    public func purge(id: String) throws(LoveseatError) { try purge(id, in: openStore()) }
 
     private func purge(_ id: String, in store: DocumentStore) throws(LoveseatError) {
         guard try write(in: store, { try $0.purge(id, in: handle) }) else { throw notFound(id) }
@@ -202,14 +210,14 @@ public struct Collection: Sendable {
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func setDocumentExpiration(id: String, expiration: Date?) throws(LoveseatError) {
         let time = expiration.map(\.expirationTime)
-        let isSet = try write(in: openStore) { try $0.setExpiration(id, in: handle, at: time) }
+        let isSet = try write(in: openStore()) { try $0.setExpiration(id, in: handle, at: time) }
         guard isSet else { throw notFound(id) }
         if let time { try database.opened.expiration.expires(at: time) }
     }
 
     /// Returns when a document will be purged, or nil if it has no expiration or does not exist.
     public func getDocumentExpiration(id: String) throws(LoveseatError) -> Date? {
-        let store = try openStore
+        let store = try openStore()
         let record = try DocumentStore.wrapping { try store.readRows { try $0.record(id, in: handle) } }
         return record?.expires.map(Date.init(expirationTime:))
     }

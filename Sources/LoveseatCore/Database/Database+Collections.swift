@@ -19,7 +19,7 @@ extension Database {
 
     /// Returns the default scope and every other scope that contains a collection, in order of their names.
     public func scopes() throws(LoveseatError) -> [Scope] {
-        let names = Set(try outerStore.collections.map(\.name.scope)).union([Self.defaultScopeName])
+        let names = Set(try outerStore().collections.map(\.name.scope)).union([Self.defaultScopeName])
         return names.sorted().map { Scope(name: $0, database: self) }
     }
 
@@ -38,7 +38,7 @@ extension Database {
     /// the default scope.
     public func collections(scope: String? = defaultScopeName) throws(LoveseatError) -> [Collection] {
         let scope = scope ?? Self.defaultScopeName
-        return try outerStore.collections.filter { $0.name.scope == scope }.sorted {
+        return try outerStore().collections.filter { $0.name.scope == scope }.sorted {
             $0.name.name < $1.name.name
         }
         .map { Collection(database: self, handle: $0) }
@@ -77,7 +77,7 @@ extension Database {
     }
 
     package func collection(_ name: CollectionName) throws(LoveseatError) -> Collection? {
-        try outerStore.collection(name).map { Collection(database: self, handle: $0) }
+        try outerStore().collection(name).map { Collection(database: self, handle: $0) }
     }
 
     /// Deletes a collection with its documents. Does nothing if the collection does not exist.
@@ -96,12 +96,10 @@ extension Database {
     }
 
     /// The store, for calls that would not see what a transaction under way has changed.
-    private var outerStore: DocumentStore {
-        get throws(LoveseatError) {
-            let store = try store
-            try store.requireNoTransaction()
-            return store
-        }
+    private func outerStore(_ call: String = #function) throws(LoveseatError) -> DocumentStore {
+        let store = try store
+        try store.requireNoTransaction(call)
+        return store
     }
 
     static func requireDeletable(_ name: CollectionName) throws(LoveseatError) {

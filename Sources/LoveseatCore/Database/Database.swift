@@ -254,8 +254,8 @@ public final class Database: Sendable {
         }
     }
 
-    private func refuseInTransaction() throws(LoveseatError) {
-        try state.withLock({ $0.open })?.store.requireNoTransaction()
+    private func refuseInTransaction(_ call: String = #function) throws(LoveseatError) {
+        try state.withLock({ $0.open })?.store.requireNoTransaction(call)
     }
 
     private func leave() throws(LoveseatError) {
@@ -315,7 +315,10 @@ public final class Database: Sendable {
             case .integrityCheck:
                 let problems = try store.check()
                 if let first = problems.first {
-                    throw LoveseatError(.corruptData, "\(problems.count) problems, the first: \(first)")
+                    throw LoveseatError(
+                        .corruptData,
+                        "\(problems.count.counted("problem")), the first: \(first)"
+                    )
                 }
             }
         }

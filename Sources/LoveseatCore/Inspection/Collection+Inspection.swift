@@ -27,7 +27,7 @@ extension Collection {
 
     /// Every document in order of the IDs, deleted ones left out, a thousand read at a time.
     package func forEachDocument(_ body: (Document) throws -> Void) throws {
-        let store = try openStore
+        let store = try openStore()
         var last = ""
         while true {
             let documents = try store.read { view in
@@ -43,7 +43,7 @@ extension Collection {
 
     /// The changes after a sequence, in order.
     package func revisions(since: UInt64) throws -> [ChangedRevision] {
-        let store = try openStore
+        let store = try openStore()
         var found: [ChangedRevision] = []
         try store.read { view in
             try view.changes(in: handle, since: since) { record in
@@ -62,7 +62,7 @@ extension Collection {
     }
 
     private func tree(of id: String) throws -> RevisionTree {
-        let store = try openStore
+        let store = try openStore()
         guard let record = try store.readRows({ try $0.record(id, in: handle) }) else {
             throw LoveseatError(.notFound, "there is no document \"\(id)\" in \(fullName)")
         }
@@ -106,11 +106,11 @@ extension Collection {
 
     /// The documents whose conflicts nobody has resolved yet, in the order in which they came.
     package func conflictedDocumentIDs() throws -> [String] {
-        try openStore.read { try $0.conflictedIDs(in: handle, limit: -1).ids }
+        try openStore().read { try $0.conflictedIDs(in: handle, limit: -1).ids }
     }
 
     /// A number that changes with every commit of another process.
-    package func dataVersion() throws -> Int { try openStore.dataVersion() }
+    package func dataVersion() throws -> Int { try openStore().dataVersion() }
 }
 
 extension Database {

@@ -44,7 +44,7 @@ package struct ConflictResolution: Sendable {
 
     /// Stores a result; false if the document has changed meanwhile, so that the resolver must look again.
     package func store(_ verdict: RevisionTree.Verdict, of conflict: ConflictCase) throws -> Bool {
-        try store.write {
+        try store.write(call: "replication") {
             try $0.resolve(
                 documentID,
                 in: collection,

@@ -86,7 +86,9 @@ extension StoreReplica {
         let ids = zip(requests, granted).compactMap { request, revision -> String? in
             if case .found = revision { request.documentID } else { nil }
         }
-        if !ids.isEmpty { try store.write { try $0.grant(ids, in: collection, to: access.name) } }
+        if !ids.isEmpty {
+            try store.write(call: "replication") { try $0.grant(ids, in: collection, to: access.name) }
+        }
         return granted
     }
 
@@ -127,7 +129,9 @@ extension StoreReplica {
             return LoveseatError(.httpForbidden, "you may not write \"\(revision.documentID)\"")
         }
         let written = zip(revisions, refusals).compactMap { $1 == nil ? $0.documentID : nil }
-        if !written.isEmpty { try store.write { try $0.grant(written, in: collection, to: access.name) } }
+        if !written.isEmpty {
+            try store.write(call: "replication") { try $0.grant(written, in: collection, to: access.name) }
+        }
         return refusals
     }
 
@@ -158,6 +162,6 @@ extension StoreReplica {
 
     func forgetGrants(_ ids: [String], in collection: CollectionHandle) throws {
         guard let access else { return }
-        try store.write { try $0.revoke(ids, in: collection, from: access.name) }
+        try store.write(call: "replication") { try $0.revoke(ids, in: collection, from: access.name) }
     }
 }

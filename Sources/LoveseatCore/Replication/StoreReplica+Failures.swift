@@ -26,7 +26,7 @@ extension StoreReplica {
         }
         let failure = DocumentFailure(revision: failed.revision, error: error)
         let key = DocumentFailure.key(.pull, failed.documentID, in: collections[index], remote: remote)
-        try store.write { try $0.saveLocalCheckpoint(key, failure.json) }
+        try store.write(call: "replication") { try $0.saveLocalCheckpoint(key, failure.json) }
     }
 
     /// Documents that have come after all, or are not the peer's to give any more.
@@ -87,7 +87,7 @@ struct DocumentFailure {
         remote: Int,
         _ store: DocumentStore
     ) throws {
-        try store.write { transaction in
+        try store.write(call: "replication") { transaction in
             for id in ids {
                 try transaction.removeLocalCheckpoint(key(.pull, id, in: collection, remote: remote))
             }
@@ -98,7 +98,7 @@ struct DocumentFailure {
     static func notePush(_ error: LoveseatError, of id: String, _ index: Int, _ setup: ReplicationSetup) {
         let handle = setup.handles[index]
         // Only for people to read: that it cannot be kept changes nothing.
-        try? setup.store.write { transaction in
+        try? setup.store.write(call: "replication") { transaction in
             guard let record = try transaction.record(id, in: handle) else { return }
             try transaction.saveLocalCheckpoint(
                 key(.push, id, in: handle, remote: setup.remote),

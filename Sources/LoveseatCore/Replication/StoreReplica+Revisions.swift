@@ -104,7 +104,7 @@ extension StoreReplica {
         guard request.peer == .hub, let hub = request.known.first, case .found(let content) = outgoing,
             content.revision != hub, !content.history.contains(hub)
         else { return outgoing }
-        return try store.write { transaction in
+        return try store.write(call: "replication") { transaction in
             guard let record = try transaction.record(request.documentID, in: collection),
                 record.revision == content.revision
             else { return .obsolete(current: content.revision) }

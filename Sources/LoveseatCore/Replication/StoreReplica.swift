@@ -93,7 +93,9 @@ package final class StoreReplica: ReplicaStore {
             return .peerCheckpoint(revision: found?.revision ?? 0, found?.body)
         case .savePeerCheckpoint(let id, let revision, let body):
             return .peerCheckpointSaved(
-                revision: try store.write { try $0.savePeerCheckpoint(id, replacing: revision, body) }
+                revision: try store.write(call: "replication") {
+                    try $0.savePeerCheckpoint(id, replacing: revision, body)
+                }
             )
         case .bindCollections(let names, let ids): return try bind(names, ids)
         case .readChanges(let index, let query): return try readChanges(index, query)
@@ -209,7 +211,7 @@ package final class StoreReplica: ReplicaStore {
     private func saveCheckpoint(_ index: Int, _ body: JSONText, coversMarks: Bool) throws {
         guard let remote else { return }
         let id = checkpointIDs[index]
-        try store.write { transaction in
+        try store.write(call: "replication") { transaction in
             try transaction.saveLocalCheckpoint(id, body, userChanges: userChanges)
             guard coversMarks, hasOfferedDoubted(index, body) else {
                 return try transaction.doubtMarks(of: remote, in: collections[index])
@@ -246,7 +248,7 @@ package final class StoreReplica: ReplicaStore {
 
     /// Writes what marks documents as known to the remote, and that no checkpoint covers that yet.
     func marking<T>(_ index: Int, _ body: (StoreWriteTransaction) throws -> T) throws -> T {
-        let result = try store.write { transaction in
+        let result = try store.write(call: "replication") { transaction in
             if let remote {
                 try transaction.noteMarks(of: remote, in: collections[index], by: checkpointIDs[index])
             }

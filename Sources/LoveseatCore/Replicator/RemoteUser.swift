@@ -62,7 +62,9 @@ extension ReplicationSetup {
             }
         }
         try DocumentStore.wrapping {
-            try store.write { try $0.setUser(user.text, userChanges: userChanges, of: remote) }
+            try store.write(call: "replication") {
+                try $0.setUser(user.text, userChanges: userChanges, of: remote)
+            }
         }
     }
 

@@ -29,14 +29,15 @@ struct ReplicationSetup {
             let endpoint = config.target as? any PeerEndpoint
         else { throw LoveseatError(.invalidParameter, "no collections, or no endpoint") }
         let store = try database.store
-        for entry in config.collections { _ = try entry.collection.openStore }
+        for entry in config.collections { _ = try entry.collection.openStore() }
         let remoteName = endpoint.remoteName
         let (known, uuid) = try DocumentStore.wrapping {
             try store.read { (try $0.knownRemote(remoteName), try $0.info("private_uuid") ?? "") }
         }
         let remote = try DocumentStore.wrapping {
             try known?.number
-                ?? (registersPeer ? store.write { try $0.remoteNumber(remoteName) } : Self.noRemote)
+                ?? (registersPeer
+                    ? store.write(call: "replication") { try $0.remoteNumber(remoteName) } : Self.noRemote)
         }
         self.config = config
         self.store = store

@@ -37,7 +37,7 @@ extension Replicator {
     }
 
     private static func change(_ store: DocumentStore, _ change: (inout CookieJar) -> Void) throws {
-        try store.write { transaction in
+        try store.write(call: "replication") { transaction in
             let kept = try transaction.info(key).flatMap { try? JSONText(Array($0.utf8)) }
             let old = kept.map { CookieJar($0) } ?? CookieJar()
             var jar = old

@@ -34,8 +34,9 @@ extension Database {
     /// - Parameter body: Runs on one of the database's own threads, within the calling task. The transaction can be used only until the
     ///   closure returns.
     /// - Returns: What the closure returns.
-    /// - Throws: As ``read(_:)-8zqyx``, and `CancellationError` if the task is cancelled before the closure begins. A closure that
-    ///   has begun is not interrupted; it may check `Task.isCancelled`.
+    /// - Throws: As ``read(_:)-8zqyx``, and `CancellationError` if the task is cancelled before the closure has read what it reads.
+    ///   The call of the transaction that runs at that moment is interrupted, and later calls throw. A closure that catches these
+    ///   errors decides for itself what to return or throw.
     public func read<T: Sendable>(_ body: @Sendable (ReadTransaction) throws -> T) async throws -> T {
         let opened = try opened
         do {
@@ -56,7 +57,8 @@ extension Database {
     ///
     /// Inside the closure, the transaction reads its own changes. They become visible outside, and change feeds report them, when the
     /// transaction is committed. A function that takes part in the transaction takes it as a parameter. One write runs at a time;
-    /// others wait in the order in which they came. Keep closures short, and do not wait for anything inside.
+    /// others wait in the order in which they came. Keep closures short, and do not wait inside one for another thread's save: that
+    /// save waits for this transaction, until it throws `busy`.
     ///
     /// A transaction of some hundred documents takes hardly longer than one of a single document, so bulk work is fastest in
     /// transactions of about a thousand documents.

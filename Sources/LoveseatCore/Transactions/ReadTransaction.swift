@@ -9,7 +9,8 @@ import LoveseatStorage
 /// `notInTransaction`.
 ///
 /// Every call that names a collection throws `notOpen` if the collection did not exist at that moment, and
-/// `invalidParameter` if it is in another database.
+/// `invalidParameter` if it is in another database. A collection that came from another ``Database`` object is as good as one
+/// that came from this one if both objects have the same folder open for writing, or both for reading only.
 public class ReadTransaction {
     /// The database to which the transaction belongs.
     public let database: Database

@@ -78,7 +78,7 @@ extension RevisionTree {
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
         if arrival.sender == .hub { recognise(arrival) }
         let branches = branches
-        let repeats = isNew && arrival.remote.map { remotes[$0] } == before?.id && !arrival.isOutdated
+        let repeats = isNew && !arrival.isOutdated && isMarked(before, at: arrival.remote)
         try addLine(
             arrival.history,
             origin: arrival.origin,
@@ -164,10 +164,18 @@ extension RevisionTree {
         }
     }
 
+    /// Whether a remote is known to have had a revision last, or a copy of it.
+    private func isMarked(_ node: Node?, at remote: Remote?) -> Bool {
+        guard let node, let remote, let mark = remotes[remote] else { return false }
+        return original(mark) == original(node.id)
+    }
+
     /// Whether our current revision merely repeats what this remote said before, while what it says now is news on another
     /// line. A Loveseat must have forgotten ours, and what it has now must be alive.
     private func saysNothingNew(_ mine: RevisionID, over id: RevisionID, _ arrival: Arrival) -> Bool {
-        guard id != mine, !isAncestor(id, of: mine), !isAncestor(mine, of: id) else { return false }
+        guard original(id) != original(mine), !isAncestor(id, of: mine) else { return false }
+        // What somebody put on top of ours as a copy of something else was put there by who knew ours.
+        guard copies[id] != nil || !isAncestor(mine, of: id) else { return false }
         guard arrival.sender == .loveseat else { return true }
         let isKnownThere = arrival.knowledge?.nodes.contains { $0.id == mine } ?? false
         return !isKnownThere && !arrival.flags.contains(.deleted)

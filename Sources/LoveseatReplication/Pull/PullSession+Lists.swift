@@ -119,6 +119,8 @@ extension PullSession {
         listBytes -= list.bytes
         var said: [ChangeVerdict] = []
         var removals: [AccessRemoval] = []
+        // Documents that are announced, and not taken away afterwards.
+        var returning: Set<String> = []
         for (index, (change, verdict)) in zip(list.changes, verdicts).enumerated() {
             let place = Announcement(list: number, index: index)
             if verdict == .alreadyHere, !change.isRemoval { confirmed(change.documentID, at: place) }
@@ -131,6 +133,7 @@ extension PullSession {
             }
             if isActive, change.isRemoval {
                 said.append(.alreadyHere)
+                returning.remove(change.documentID)
                 removals.append(
                     AccessRemoval(documentID: change.documentID, revision: change.revision)
                 )
@@ -151,11 +154,12 @@ extension PullSession {
                 continue
             }
             said.append(verdict)
-            revoked.remove(change.documentID)
+            returning.insert(change.documentID)
             progress.total += UInt64(max(1, change.bodySize))
         }
         answer(list, ChangesMessage.answer(said, acceptsConflicts: isActive), &effects)
         removeAccess(removals, &effects)
+        revoked.subtract(returning)
         judgeNext(&effects)
     }
 

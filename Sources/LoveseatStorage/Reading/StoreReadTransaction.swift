@@ -5,6 +5,8 @@ package import LoveseatModel
 package class StoreReadTransaction {
     let database: Database
     package fileprivate(set) var catalogView: DocumentStore.Catalog
+    /// Ends a read whose task is cancelled; nil where nothing does.
+    var interruption: ReadInterruption?
 
     init(database: Database, catalog: DocumentStore.Catalog) {
         self.database = database
@@ -20,7 +22,10 @@ package class StoreReadTransaction {
     }
 
     /// Runs one step of a closure that may catch the step's errors and go on.
-    package func step<T>(_ body: () throws -> T) throws -> T { try body() }
+    package func step<T>(_ body: () throws -> T) throws -> T {
+        try interruption?.check()
+        return try body()
+    }
 
     /// A document's row, tombstones included; nil if there is none.
     package func record(_ id: String, in collection: CollectionHandle) throws -> DocumentRecord? {

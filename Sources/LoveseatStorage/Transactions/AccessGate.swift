@@ -1,11 +1,13 @@
 private import Dispatch
-import LoveseatModel
 private import Synchronization
 
 /// Admits a limited number of transactions at a time, first come, first served.
 ///
 /// Threads and tasks wait in the same queue. A waiting task blocks no thread.
 final class AccessGate: Sendable {
+    /// There was no place in time.
+    struct TimedOut: Error {}
+
     private enum Outcome { case admitted, timedOut, cancelled }
 
     private struct Waiter {
@@ -65,8 +67,8 @@ final class AccessGate: Sendable {
     ///
     /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
     /// - Returns: What is left of the timeout.
-    /// - Throws: `busy` if there was no place in time.
-    func enter(within timeout: Duration?) throws(LoveseatError) -> Duration? {
+    /// - Throws: ``TimedOut``.
+    func enter(within timeout: Duration?) throws(TimedOut) -> Duration? {
         if tryEnter() { return timeout }
         let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
         let admission = DispatchSemaphore(value: 0)
@@ -84,7 +86,7 @@ final class AccessGate: Sendable {
         if admission.wait(timeout: .now() + timeout.dispatchInterval) == .timedOut,
             state.withLock({ $0.waiters.removeValue(forKey: ticket) }) != nil
         {
-            throw Self.busy
+            throw TimedOut()
         }
         return max(.zero, ContinuousClock.now.duration(to: deadline))
     }
@@ -93,7 +95,7 @@ final class AccessGate: Sendable {
     ///
     /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
     /// - Returns: What is left of the timeout.
-    /// - Throws: `busy` if there was no place in time, `CancellationError` if the task is cancelled before it has one.
+    /// - Throws: ``TimedOut``, `CancellationError` if the task is cancelled before it has a place.
     func enter(within timeout: Duration?) async throws -> Duration? {
         try Task.checkCancellation()
         if tryEnter() { return timeout }
@@ -117,7 +119,7 @@ final class AccessGate: Sendable {
         let waiter = Waiter(deadline: deadline) { outcome in
             switch outcome {
             case .admitted: continuation.resume()
-            case .timedOut: continuation.resume(throwing: Self.busy)
+            case .timedOut: continuation.resume(throwing: TimedOut())
             case .cancelled: continuation.resume(throwing: CancellationError())
             }
         }
@@ -172,13 +174,6 @@ final class AccessGate: Sendable {
         }
         for waiter in late { waiter.resume(.timedOut) }
         if let next { setAlarm(next) }
-    }
-
-    private static var busy: LoveseatError {
-        LoveseatError(
-            .busy,
-            "other transactions kept the database busy until the deadline: try again, or keep transactions short"
-        )
     }
 }
 

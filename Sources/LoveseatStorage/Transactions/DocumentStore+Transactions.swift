@@ -16,16 +16,19 @@ extension DocumentStore {
     /// - Parameters:
     ///   - timeout: How long to wait for other transactions of this process. Nil waits as long as they take, and is for our own
     ///     work.
+    ///   - call: What the caller called, for messages.
     ///   - body: Gets the transaction.
     /// - Returns: What the closure returns.
     /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
-    package func write<T>(within timeout: Duration? = nil, _ body: (StoreWriteTransaction) throws -> T) throws
-        -> T
-    {
-        try requireNoTransaction()
-        let timeLeft = try writeGate.enter(within: timeout)
+    package func write<T>(
+        within timeout: Duration? = nil,
+        call: String = #function,
+        _ body: (StoreWriteTransaction) throws -> T
+    ) throws -> T {
+        try requireNoTransaction(call)
+        let timeLeft = try waiting(call) { try writeGate.enter(within: timeout) }
         defer { writeGate.leave() }
-        return try performWrite(timeLeft, body)
+        return try performWrite(timeLeft, call, body)
     }
 
     /// Runs a closure in a write transaction on one of the store's own threads, for tasks.
@@ -33,33 +36,38 @@ extension DocumentStore {
     /// - Throws: As ``write(within:_:)`` does, and `CancellationError` if the task is cancelled before the closure runs.
     package func writeFromTask<T: Sendable>(
         within timeout: Duration?,
+        call: String = #function,
         _ body: @Sendable (StoreWriteTransaction) throws -> T
     ) async throws -> T {
         @Sendable func perform(_ timeLeft: Duration?) async throws -> T {
             try await writeLane.run {
                 defer { self.writeGate.leave() }
                 try Task.checkCancellation()
-                return try self.performWrite(timeLeft, body)
+                return try self.performWrite(timeLeft, call, body)
             }
         }
         if writeGate.tryEnter() { return try await perform(timeout) }
-        return try await waitingRoom.wait(at: writeGate, within: timeout, then: perform)
+        do {
+            return try await waitingRoom.wait(at: writeGate, within: timeout, then: perform)
+        } catch is AccessGate.TimedOut { throw isBusy(call, with: Self.ownTransactions) }
     }
 
-    private func performWrite<T>(_ timeLeft: Duration?, _ body: (StoreWriteTransaction) throws -> T) throws
-        -> T
-    {
+    private func performWrite<T>(
+        _ timeLeft: Duration?,
+        _ call: String,
+        _ body: (StoreWriteTransaction) throws -> T
+    ) throws -> T {
         guard !options.isReadOnly else {
             throw LoveseatError(
                 .notWriteable,
-                "the database is open for reading only: open it without readOnly"
+                "database \"\(name)\" is open for reading only: open it without readOnly"
             )
         }
-        return try onWriter { db in
+        return try onWriter(call) { db in
             // Another process may hold the file for as long as is left.
             sqlite3_busy_timeout(db.sqliteConnection, (timeLeft ?? options.busyTimeout).milliseconds)
             var catalog = catalog.withLock { $0 }
-            try SequenceReserve.extend(&catalog, in: db, syncsFully: isFullSync)
+            try waiting(call) { try SequenceReserve.extend(&catalog, in: db, syncsFully: isFullSync) }
             let transaction = StoreWriteTransaction(
                 database: db,
                 blobs: blobs,
@@ -68,7 +76,7 @@ extension DocumentStore {
                 ancestorBodiesKept: ancestorBodiesKept.load(ordering: .relaxed),
                 keepsDeletedBodies: keepsDeletedBodies.load(ordering: .relaxed)
             )
-            try RawStatement("BEGIN IMMEDIATE", in: db).run()
+            _ = try waiting(call) { try RawStatement("BEGIN IMMEDIATE", in: db).run() }
             do {
                 let result = try body(transaction)
                 try transaction.finish()
@@ -87,11 +95,11 @@ extension DocumentStore {
     /// Runs SQL that no transaction may surround, on the writer.
     ///
     /// - Throws: `transactionNotClosed` inside a transaction's closure.
-    func maintain<T>(_ body: (Database) throws -> T) throws -> T {
-        try requireNoTransaction()
-        _ = try writeGate.enter(within: nil)
+    func maintain<T>(call: String = #function, _ body: (Database) throws -> T) throws -> T {
+        try requireNoTransaction(call)
+        _ = try waiting(call) { try writeGate.enter(within: nil) }
         defer { writeGate.leave() }
-        return try onWriter { db in
+        return try onWriter(call) { db in
             let result = try body(db)
             let version = try CollectionTable.schemaVersion(db)
             catalog.withLock { $0.schemaVersion = version }
@@ -100,9 +108,9 @@ extension DocumentStore {
     }
 
     /// The gate lets one in at a time, so that GRDB's queue is never waited for, and never entered twice.
-    private func onWriter<T>(_ body: (Database) throws -> T) throws -> T {
+    private func onWriter<T>(_ call: String, _ body: (Database) throws -> T) throws -> T {
         try writer.writeWithoutTransaction { db in
-            try requireOutside(db)
+            try requireOutside(db, call)
             transactionsOpen.add(1, ordering: .relaxed)
             defer { transactionsOpen.subtract(1, ordering: .relaxed) }
             return try body(db)
@@ -115,25 +123,31 @@ extension DocumentStore {
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for other reads of this process. Nil waits as long as they take, and is for our own work.
+    ///   - call: What the caller called, for messages.
     ///   - body: Gets the snapshot.
     /// - Returns: What the closure returns.
     /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
-    package func read<T>(within timeout: Duration? = nil, _ body: (StoreReadTransaction) throws -> T) throws
-        -> T
-    {
-        try requireNoTransaction()
-        _ = try readGate.enter(within: timeout)
+    package func read<T>(
+        within timeout: Duration? = nil,
+        call: String = #function,
+        _ body: (StoreReadTransaction) throws -> T
+    ) throws -> T {
+        try requireNoTransaction(call)
+        _ = try waiting(call) { try readGate.enter(within: timeout) }
         defer { readGate.leave() }
-        return try performRead(body)
+        return try performRead(call, nil, body)
     }
 
     /// Runs a closure on a snapshot, on one of the store's own threads, for tasks.
     ///
-    /// - Throws: As ``read(within:_:)`` does, and `CancellationError` if the task is cancelled before the closure runs.
+    /// - Throws: As ``read(within:call:_:)`` does, and `CancellationError` if the task is cancelled before the closure ends, and the
+    ///   closure does not throw something else.
     package func readFromTask<T: Sendable>(
         within timeout: Duration?,
+        call: String = #function,
         _ body: @Sendable (StoreReadTransaction) throws -> T
     ) async throws -> T {
+        let interruption = ReadInterruption()
         @Sendable func perform() async throws -> T {
             // There is a lane for each place behind the gate.
             let lane = readLanes.withLock { $0.popLast() } ?? TransactionLane(label: "loveseat.read")
@@ -143,22 +157,39 @@ extension DocumentStore {
                     self.readGate.leave()
                 }
                 try Task.checkCancellation()
-                return try self.performRead(body)
+                return try self.performRead(call, interruption, body)
             }
         }
-        if readGate.tryEnter() { return try await perform() }
-        return try await waitingRoom.wait(at: readGate, within: timeout) { _ in try await perform() }
+        return try await withTaskCancellationHandler {
+            if readGate.tryEnter() { return try await perform() }
+            do {
+                return try await waitingRoom.wait(at: readGate, within: timeout) { _ in try await perform() }
+            } catch is AccessGate.TimedOut { throw isBusy(call, with: Self.ownTransactions) }
+        } onCancel: {
+            interruption.interrupt()
+        }
     }
 
-    private func performRead<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
+    private func performRead<T>(
+        _ call: String,
+        _ interruption: ReadInterruption?,
+        _ body: (StoreReadTransaction) throws -> T
+    ) throws -> T {
         try snapshots.unsafeReentrantRead { db in
-            try requireOutside(db)
+            try requireOutside(db, call)
             transactionsOpen.add(1, ordering: .relaxed)
             defer { transactionsOpen.subtract(1, ordering: .relaxed) }
             try RawStatement("BEGIN DEFERRED", in: db).run()
             // Nothing was written, so that there is nothing to keep.
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
-            return try body(StoreReadTransaction(database: db, catalog: try catalogSeen(by: db)))
+            // The connection goes to somebody else afterwards, and is not to be interrupted then.
+            interruption?.begin(db.sqliteConnection)
+            defer { interruption?.end() }
+            do {
+                let view = StoreReadTransaction(database: db, catalog: try catalogSeen(by: db))
+                view.interruption = interruption
+                return try body(view)
+            } catch  where interruption?.explains(error) == true { throw CancellationError() }
         }
     }
 
@@ -192,24 +223,49 @@ extension DocumentStore {
     }
 
     /// Throws `transactionNotClosed` inside a transaction's closure, where the caller would wait for itself.
-    package func requireNoTransaction() throws(LoveseatError) {
-        if isInTransaction { throw Self.isNested }
+    ///
+    /// `call`: what the caller called, for the message.
+    package func requireNoTransaction(_ call: String = #function) throws(LoveseatError) {
+        if isInTransaction { throw isNested(call) }
     }
 
     /// Finds the nestings that ``isInTransaction`` does not: through another database, or in memory.
-    private func requireOutside(_ db: Database) throws {
+    private func requireOutside(_ db: Database, _ call: String) throws {
         guard let connection = db.sqliteConnection else {
-            throw LoveseatError(.notOpen, "the database is closed")
+            throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
         }
-        if sqlite3_get_autocommit(connection) == 0 { throw Self.isNested }
+        if sqlite3_get_autocommit(connection) == 0 { throw isNested(call) }
     }
 
-    private static var isNested: LoveseatError {
+    private func isNested(_ call: String) -> LoveseatError {
         LoveseatError(
             .transactionNotClosed,
-            "this thread is inside a transaction of the database: use that transaction, or do this when it has ended"
+            "`\(Self.named(call))` was called inside a transaction of database \"\(name)\": use that transaction, or call it after the transaction has ended"
         )
     }
+
+    // MARK: Waiting too long
+
+    private static let ownTransactions =
+        "other transactions of this program lasted longer than it waits: try again, or keep transactions short"
+    private static let otherProgram =
+        "another program holds the file db.sqlite for longer than it waits: try again, or end that program"
+
+    /// Runs a step that waits for others, and says in the message of `busy` who waited for what.
+    private func waiting<T>(_ call: String, _ body: () throws -> T) throws -> T {
+        do { return try body() } catch is AccessGate.TimedOut {
+            throw isBusy(call, with: Self.ownTransactions)
+        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+            throw isBusy(call, with: Self.otherProgram)
+        }
+    }
+
+    private func isBusy(_ call: String, with reason: String) -> LoveseatError {
+        LoveseatError(.busy, "database \"\(name)\" is too busy for `\(Self.named(call))`: \(reason)")
+    }
+
+    /// A function's name without its parameters.
+    private static func named(_ call: String) -> Substring { call.prefix { $0 != "(" } }
 
     static let queueKey = DispatchSpecificKey<ObjectIdentifier>()
 

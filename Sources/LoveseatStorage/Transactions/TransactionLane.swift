@@ -25,7 +25,7 @@ actor WaitingRoom {
     ///   - timeout: How long to wait at most; nil for as long as it takes.
     ///   - body: Gets what is left of the timeout.
     /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws, `busy`, or `CancellationError`.
+    /// - Throws: What `body` throws, `AccessGate.TimedOut`, or `CancellationError`.
     func wait<T: Sendable>(
         at gate: AccessGate,
         within timeout: Duration?,

@@ -105,7 +105,7 @@ final class GatewayAudit {
         if held?.hasConflict == true { return "UNRESOLVED \(held.map(\.description) ?? "")" }
         let document = database.keyspaces[keyspace]?.documents[id]
         // What the gateway has no more may have gone there as a copy under another name.
-        let copies = wanted == nil ? tree?.copies.keys.map(\.text) ?? [] : []
+        let copies = wanted == nil ? held.flatMap { tree?.copies(of: $0.revision) } ?? [] : []
         let wasThere = ([held?.revision.text].compactMap { $0 } + copies).contains {
             had[id]?.contains($0) == true
         }
@@ -118,6 +118,10 @@ final class GatewayAudit {
         }
         guard let wanted else {
             guard let held, !held.isDeleted, untold[client.user]?.contains(id) != true else { return nil }
+            // A client that got no answer to its push keeps what it knows to be its own edit alone.
+            guard tree?.remotes.values.contains(where: { tree?.isCurrent($0) == true }) == true else {
+                return nil
+            }
             return "KEEPS \(held), the gateway has \(document?.current ?? "nothing") of it"
         }
         guard let held, !held.isDeleted else { return "LACKS \(wanted.revision)" }
@@ -158,5 +162,13 @@ final class GatewayAudit {
         let generation = (RevisionID(wanted)?.generation ?? 0) + 1
         let isRefused = refusal("\(generation)-00", [wanted] + document.ancestors(of: wanted)) != nil
         return isRefused ? nil : "UNRESOLVED \(held), the gateway has \(has)"
+    }
+}
+
+extension RevisionTree {
+    /// The revisions that have the content of this one on top of what a hub had.
+    fileprivate func copies(of revision: RevisionID) -> [String] {
+        let original = original(revision)
+        return copies.filter { $0.value.contains { $0.original == original } }.map(\.key.text)
     }
 }

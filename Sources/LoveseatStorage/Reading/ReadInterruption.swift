@@ -1,0 +1,46 @@
+import GRDB
+private import GRDBSQLite
+import LoveseatModel
+private import Synchronization
+
+/// Ends a read whose task is cancelled: the statement that runs is interrupted, and no other one begins.
+///
+/// SQLite interrupts whatever a connection runs, so the connection is known here only while the read has it to itself.
+final class ReadInterruption: Sendable {
+    private struct State: @unchecked Sendable {
+        var connection: SQLiteConnection?
+        var isInterrupted = false
+    }
+
+    private let state = Mutex(State())
+
+    /// The read has the connection from now on, until ``end()``.
+    func begin(_ connection: SQLiteConnection?) {
+        nonisolated(unsafe) let connection = connection
+        state.withLock { $0.connection = connection }
+    }
+
+    func end() { state.withLock { $0.connection = nil } }
+
+    /// Any thread may call this. The lock keeps the connection from being given back meanwhile.
+    func interrupt() {
+        state.withLock { state in
+            state.isInterrupted = true
+            if let connection = state.connection { sqlite3_interrupt(connection) }
+        }
+    }
+
+    /// Throws what an interrupted statement throws, if the read is to end.
+    func check() throws(DatabaseError) {
+        if state.withLock({ $0.isInterrupted }) {
+            throw DatabaseError(resultCode: .SQLITE_INTERRUPT, message: "the task was cancelled")
+        }
+    }
+
+    /// Whether an error came of ``interrupt()``, and not of the app's closure or the disk.
+    func explains(_ error: any Error) -> Bool {
+        guard state.withLock({ $0.isInterrupted }) else { return false }
+        return (error as? DatabaseError)?.resultCode == .SQLITE_INTERRUPT
+            || (error as? LoveseatError)?.code == .init(Int(SQLITE_INTERRUPT), domain: .sqlite)
+    }
+}

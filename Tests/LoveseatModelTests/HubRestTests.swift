@@ -1,0 +1,64 @@
+import LoveseatModel
+import Testing
+
+/// Two databases that disagree about a document, around a hub that takes what is put on top of its line.
+@Suite struct HubRestTests {
+    private static let hub = 1
+
+    /// The hub's line, oldest first.
+    private struct Hub {
+        var line: [(id: RevisionID, body: JSONText)] = []
+
+        /// Sends a database's current content as a copy, unless the hub has it. Returns whether it did.
+        mutating func take(from tree: inout RevisionTree) -> Bool {
+            guard let top = line.last, let body = tree.current?.body, body != top.body else { return false }
+            let copy = RevisionID(generation: top.id.generation + 1, digest: [UInt8(line.count)])
+            tree.announceCopy(copy)
+            tree.adoptCopy(copy, parent: top.id, remote: HubRestTests.hub)
+            line.append((copy, body))
+            return true
+        }
+
+        func give(to tree: inout RevisionTree) throws {
+            guard let top = line.last else { return }
+            // A history ends with the first revision that the receiver has.
+            let new = line.reversed().map(\.id).prefix { !tree.contains($0) }
+            var arrival = RevisionTree.Arrival(
+                history: line.reversed().map(\.id).prefix(new.count + 1).map(\.self),
+                flags: [],
+                body: top.body,
+                sender: .hub
+            )
+            arrival.remote = HubRestTests.hub
+            _ = try tree.insert(arrival)
+        }
+    }
+
+    private func body(_ number: Int) -> JSONText { JSONText(canonical: ["n": JSONValue(number)]) }
+
+    @Test
+    func `two databases that disagree around a hub do not put their content over each other's for ever`()
+        throws
+    {
+        let (first, second) = (
+            RevisionID(generation: 1, digest: [0xDD]), RevisionID(generation: 2, digest: [0xEE])
+        )
+        var (writer, reader) = (RevisionTree(), RevisionTree())
+        writer.insertLocal(first, parent: nil, flags: [], body: body(1))
+        writer.insertLocal(second, parent: first, flags: [], body: body(2))
+        // The reader has the document from the hub, where it is purged then, and made anew.
+        try Hub(line: [(first, body(1)), (second, body(2))]).give(to: &reader)
+        var hub = Hub(line: [(RevisionID(generation: 1, digest: [0xBB]), body(3))])
+        try hub.give(to: &reader)
+        #expect(reader.current?.body == body(3))
+        var copies = 0
+        for _ in 0..<10 {
+            try hub.give(to: &writer)
+            if hub.take(from: &writer) { copies += 1 }
+            try hub.give(to: &reader)
+            if hub.take(from: &reader) { copies += 1 }
+        }
+        #expect(copies <= 2)
+        #expect(writer.current?.body == reader.current?.body && reader.current?.body == hub.line.last?.body)
+    }
+}
