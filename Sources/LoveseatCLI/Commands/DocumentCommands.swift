@@ -187,7 +187,7 @@ struct Remove: ParsableCommand {
 
 struct Purge: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Remove documents here, without trace. Other databases keep them."
+        abstract: "Remove documents here, with all their versions. Other databases keep them."
     )
 
     @OptionGroup var options: CollectionOptions

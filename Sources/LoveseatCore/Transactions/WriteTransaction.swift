@@ -93,7 +93,7 @@ public final class WriteTransaction: ReadTransaction {
         return try write { try collection.delete(document, concurrencyControl, $0) }
     }
 
-    /// Removes a document from this database without a trace. Other databases keep it.
+    /// Removes a document from this database, with all its versions; see ``Collection/purge(_:)``. Other databases keep it.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist; `invalidParameter` if it belongs to another collection
     ///   or `Database`.
@@ -103,7 +103,7 @@ public final class WriteTransaction: ReadTransaction {
         try purge(id: document.id, in: collection)
     }
 
-    /// Removes a document or a tombstone from this database without a trace. Other databases keep it.
+    /// Removes a document or a tombstone from this database, with all its versions. Other databases keep it.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func purge(id: String, in collection: Collection) throws(LoveseatError) {
