@@ -121,6 +121,31 @@ struct ConflictStoryTests {
         #expect(try texts() == ["edit 75", "edit 75", "edit 75", nil])
     }
 
+    @Test func `a document's own superseded tombstone, brought by a third database, does not delete it past the kept history`()
+        async throws
+    {
+        try save(1, "old")
+        try await sync(2, 1)
+        try delete(1)
+        try await sync(2, 1)
+        try await sync(0, 2)
+        for number in 1...75 { try save(1, "edit \(number)") }
+        try await sync(0, 1)
+        #expect(try texts().prefix(2) == ["edit 75", "edit 75"])
+    }
+
+    @Test func `two users delete the same revision, and what one of them makes anew and edits past the kept history stands`()
+        async throws
+    {
+        try save(0, "old")
+        try await sync(1, 0)
+        try delete(0)
+        for number in 1...75 { try save(0, "edit \(number)") }
+        try delete(1)
+        try await sync(1, 0)
+        #expect(try texts().prefix(2) == ["edit 75", "edit 75"])
+    }
+
     @Test func `what was purged and made anew in the middle of a star stands at its leaves`() async throws {
         try save(0, "old")
         for leaf in 1...3 { try await sync(leaf, 0) }

@@ -47,8 +47,12 @@ extension RevisionTree {
     }
 
     /// Revisions deep in a line that stay: whoever has one of them as a leaf could not be told otherwise what came after it.
+    /// Of tombstones it need not be known that somebody has: one would delete the document that was made anew on top of it.
     private mutating func joints(besides kept: Set<RevisionID>) -> some Sequence<RevisionID> {
-        for id in formerLeaves.value where !kept.contains(id) { nodes[id]?.flags.insert(.joint) }
+        let deleted = nodes.values.filter { $0.isDeleted }.map(\.id)
+        for id in formerLeaves.value.union(deleted) where !kept.contains(id) {
+            nodes[id]?.flags.insert(.joint)
+        }
         let joints = nodes.values.filter { $0.flags.contains(.joint) && !kept.contains($0.id) }.map(\.id)
         return joints.sorted(by: >).prefix(Self.jointsKept)
     }
