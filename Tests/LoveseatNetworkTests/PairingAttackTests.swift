@@ -194,53 +194,6 @@ struct PairingAttackTests {
         owner.cancel()
     }
 
-    /// What a client says that begins an exchange, or ends it with a proof.
-    private func request(_ header: String) -> String {
-        "GET /far/_blipsync HTTP/1.1\r\nHost: kiosk\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-            + "Sec-WebSocket-Protocol: BLIP_3+CBMobile_3\r\nAuthorization: \(header)\r\n\r\n"
-    }
-
-    private func challenge(in response: String) throws -> String {
-        let line = response.split(separator: "\r\n").first { $0.hasPrefix("WWW-Authenticate: LoveseatPair") }
-        return String(try #require(line).dropFirst("WWW-Authenticate: ".count))
-    }
-
-    @Test func `a connection is good for one guess: a second opening or a second proof is not heard`()
-        async throws
-    {
-        let listener = try await serve(try identity("kiosk"))
-        let (shown, _) = try authenticator.makeCode(for: listener)
-        let eve = try identity("eve")
-        let (own, theirs) = try (
-            #require(eve.certs.first?.fingerprint), #require(listener.tlsIdentity?.certs.first?.fingerprint)
-        )
-        func initiator(_ digits: String?) throws -> PairingInitiator {
-            try PairingInitiator(secret: digits ?? "", form: .digits, client: own, name: "eve")
-        }
-        let right = try initiator(shown.digits)
-        let noProof = "LoveseatPair proof=\"\(String(repeating: "0", count: 128))\""
-        for second in [try initiator(shown.digits).opening, noProof] {
-            let client = try await TLSClient(port: Int(listener.port ?? 0), as: eve)
-            // The first guess is a wrong one, or is given up. What follows would be right.
-            let first = try await client.exchange(
-                request(try initiator(otherDigits(than: shown.digits)).opening)
-            )
-            _ = try challenge(in: first)
-            let answer = try await client.exchange(request(second))
-            #expect(answer.hasPrefix("HTTP/1.1 401") && !answer.contains("LoveseatPair"))
-            #expect(try await client.exchange(request(right.opening)).isEmpty)
-        }
-        // A right proof does not help after a wrong one.
-        let client = try await TLSClient(port: Int(listener.port ?? 0), as: eve)
-        let shownProof = try challenge(in: try await client.exchange(request(right.opening)))
-        let proof = try right.answer(shownProof, listener: theirs)
-        #expect(try await client.exchange(request(noProof)).hasPrefix("HTTP/1.1 401"))
-        #expect(try await client.exchange(request(proof)).isEmpty)
-        #expect(try far.pairedPeers().isEmpty)
-        await listener.stop()
-    }
-
     @Test func `searching through a recorded exchange for the digits finds nothing`() throws {
         // The attacker was the client, guessed wrong, and kept every message and secret of the own side.
         let number = [UInt8](repeating: 7, count: 16)
