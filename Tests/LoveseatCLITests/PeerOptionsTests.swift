@@ -42,6 +42,19 @@ struct PeerOptionsTests {
         #expect(try why("d2").hasPrefix("up-to-date:"))
     }
 
+    @Test func `what is pending for a database of this machine is said while that one is being served`()
+        throws
+    {
+        try folder.run("put", "a", "d", "{}")
+        try folder.run("create", "b")
+        let server = try folder.serve("b")
+        let pending = try folder.run("pending", "a", "--local-db", "b")
+        #expect(pending.status == 0 && pending.output.contains("d"), "\(pending.errors)")
+        let why = try folder.run("why", "a", "d", "--local-db", "b")
+        #expect(why.status == 0 && why.output.hasPrefix("pending:"), "\(why.errors)")
+        #expect(server.interrupt() == 0)
+    }
+
     @Test func `a refused document has its error, and deltas are sent where asked for`() throws {
         try folder.run("create", "a")
         try folder.run("put", "a", "d", "{\"text\":\"\(String(repeating: "lorem ", count: 100))\",\"n\":1}")

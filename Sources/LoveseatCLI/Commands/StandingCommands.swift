@@ -21,7 +21,7 @@ struct Pending: AsyncParsableCommand {
 
     func run() async throws {
         let database = try argument.read()
-        let configuration = try peer.configuration(database, .pushAndPull, createsCollections: false)
+        let configuration = try peer.configuration(database, .pushAndPull, connects: false)
         let replicator = Replicator(configuration)
         for entry in configuration.collections {
             let name = entry.collection.fullName
@@ -100,7 +100,7 @@ struct Why: AsyncParsableCommand {
 
     func run() async throws {
         let database = try argument.read()
-        let configuration = try peer.configuration(database, .pushAndPull, createsCollections: false)
+        let configuration = try peer.configuration(database, .pushAndPull, connects: false)
         // Of several collections the default one is meant.
         let collections = configuration.collections.map(\.collection)
         guard

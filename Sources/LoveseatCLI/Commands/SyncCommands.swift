@@ -59,7 +59,7 @@ struct SyncOptions: ParsableArguments {
         try logging.begin()
         Signals.begin()
         let database = try argument.open()
-        var configuration = try peer.configuration(database, type, createsCollections: true)
+        var configuration = try peer.configuration(database, type, connects: true)
         configuration.continuous = continuous
         // A server that is restarted must not end what is meant to go on.
         configuration.reconnectsAfterGoingAway = continuous

@@ -61,11 +61,12 @@ struct PeerOptions: ParsableArguments {
         }
     }
 
-    private func endpoint() throws -> any Endpoint {
+    private func endpoint(connects: Bool) throws -> any Endpoint {
         if let localDb {
             var other = DatabaseArgument()
             other.database = localDb
-            return DatabaseEndpoint(database: try other.open())
+            // Only its name is needed to say what it is known to have, and another process may be serving it.
+            return DatabaseEndpoint(database: try connects ? other.open() : other.read())
         }
         if let url,
             let command = url.range(of: "exec:", options: .anchored).map({ String(url[$0.upperBound...]) })
@@ -151,13 +152,15 @@ struct PeerOptions: ParsableArguments {
     }
 
     /// What a replicator does with these options.
-    func configuration(_ database: Database, _ type: ReplicatorType, createsCollections: Bool) throws
+    ///
+    /// `connects`: whether it is going to be started. Then collections that are not here are made.
+    func configuration(_ database: Database, _ type: ReplicatorType, connects: Bool) throws
         -> ReplicatorConfiguration
     {
         let names = try collections.collectionNames
         let authenticator = try authenticator()
         let filter = try filter()
-        if createsCollections {
+        if connects {
             for name in names { try database.createCollection(name: name.name, scope: name.scope) }
         }
         let entries = try database.collections(named: names).map { collection in
@@ -172,7 +175,8 @@ struct PeerOptions: ParsableArguments {
         let peer = paired ? try pairedPeer(of: database) : nil
         var configuration = ReplicatorConfiguration(
             collections: entries,
-            target: try url == nil ? peer?.endpoint ?? endpoint() : endpoint()
+            target: try url == nil
+                ? peer?.endpoint ?? endpoint(connects: connects) : endpoint(connects: connects)
         )
         configuration.replicatorType = type
         configuration.authenticator = authenticator
