@@ -121,7 +121,9 @@ struct ConflictStoryTests {
         #expect(try texts() == ["edit 75", "edit 75", "edit 75", nil])
     }
 
-    @Test func `a document's own superseded tombstone, brought by a third database, does not delete it past the kept history`()
+    @Test
+    func
+        `a document's own superseded tombstone, brought by a third database, does not delete it past the kept history`()
         async throws
     {
         try save(1, "old")
@@ -134,7 +136,9 @@ struct ConflictStoryTests {
         #expect(try texts().prefix(2) == ["edit 75", "edit 75"])
     }
 
-    @Test func `two users delete the same revision, and what one of them makes anew and edits past the kept history stands`()
+    @Test
+    func
+        `two users delete the same revision, and what one of them makes anew and edits past the kept history stands`()
         async throws
     {
         try save(0, "old")
@@ -188,6 +192,38 @@ struct ConflictStoryTests {
         try save(0, "old")
         try await sync(0, 1)
         #expect(try texts() == ["old", "old", nil, nil])
+    }
+
+    @Test func `after a purge an older revision from a third database closes nobody's newer one`() async throws {
+        try save(0, "first")
+        try await sync(0, 1)
+        try await sync(2, 1)
+        try save(0, "second")
+        try save(0, "third")
+        try await sync(0, 1)
+        try save(2, "an edit of the first")
+        try collection(1).purge(id: "x")
+        for (active, passive) in [(2, 1), (0, 1), (2, 1)] { try await sync(active, passive) }
+        #expect(try texts().prefix(3) == ["third", "third", "third"])
+    }
+
+    @Test(arguments: [false, true])
+    func `a database to which a third one brings back an old revision after a purge is offered the newer one`(
+        isDeleted: Bool
+    ) async throws {
+        try save(0, "first")
+        try await sync(0, 1)
+        try await sync(2, 1)
+        if isDeleted { try delete(0) } else { for text in ["second", "third"] { try save(0, text) } }
+        try await sync(0, 1)
+        if isDeleted { try await sync(0, 1, .pull) }
+        try collection(1).purge(id: "x")
+        try await sync(2, 3)
+        try await sync(3, 1)
+        #expect(try texts()[1] == "first")
+        try await sync(0, 1)
+        let expected: String? = isDeleted ? nil : "third"
+        #expect(try texts().prefix(2) == [expected, expected])
     }
 
     @Test func `what was purged comes back from a peer that edits it, and stands`() async throws {

@@ -126,7 +126,7 @@ extension StoreReplica {
         -> StoreAnswer
     {
         let collection = collections[index]
-        var marks: [(DocumentRevision, isHubs: Bool)] = []
+        var marks: [(DocumentRevision, announcedBy: RevisionTree.PeerKind?)] = []
         let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
         let records = try store.readRows { view in
@@ -148,7 +148,7 @@ extension StoreReplica {
             {
                 if let remote, try record.remoteAncestor(remote) != change.revision {
                     let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
-                    marks.append((known, peer == .hub))
+                    marks.append((known, peer))
                 }
                 return .alreadyHere
             }
@@ -167,16 +167,16 @@ extension StoreReplica {
 
     /// Writes down what the active side's remote is known to have.
     ///
-    /// `isHubs`: whether a hub announced it, and not we pushed it.
-    func mark(_ revisions: [(DocumentRevision, isHubs: Bool)], in index: Int) throws {
+    /// `announcedBy`: what announced it; nil for what was pushed.
+    func mark(_ revisions: [(DocumentRevision, announcedBy: RevisionTree.PeerKind?)], in index: Int) throws {
         guard let remote, !revisions.isEmpty else { return }
         try marking(index) { transaction in
-            for (entry, isHubs) in revisions {
+            for (entry, peer) in revisions {
                 try transaction.markSynced(
                     entry.documentID,
                     revision: entry.revision,
                     remote: remote,
-                    isHubs: isHubs,
+                    announcedBy: peer,
                     in: collections[index]
                 )
             }

@@ -78,7 +78,8 @@ extension RevisionTree {
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
         if arrival.sender == .hub { recognise(arrival) }
         let branches = branches
-        let repeats = isNew && !arrival.isOutdated && isMarked(before, at: arrival.remote)
+        let repeats =
+            isNew && arrival.sender == .hub && !arrival.isOutdated && isMarked(before, at: arrival.remote)
         try addLine(
             arrival.history,
             origin: arrival.origin,
@@ -89,7 +90,7 @@ extension RevisionTree {
         keepTelling(branches)
         if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id, arrival) {
             closed.insert(original(before.id))
-            if arrival.sender == .hub, !arrival.flags.contains(.deleted) { closed.remove(original(id)) }
+            if !arrival.flags.contains(.deleted) { closed.remove(original(id)) }
         }
         releasePending()
         let isPending = arrival.asksResolver && isNew && holdBack(id, against: before)
@@ -170,15 +171,12 @@ extension RevisionTree {
         return original(mark) == original(node.id)
     }
 
-    /// Whether our current revision merely repeats what this remote said before, while what it says now is news on another
-    /// line. A Loveseat must have forgotten ours, and what it has now must be alive.
+    /// Whether our current revision merely repeats what a hub said before, while what it says now is news on another line. A
+    /// Loveseat says itself what was given up there.
     private func saysNothingNew(_ mine: RevisionID, over id: RevisionID, _ arrival: Arrival) -> Bool {
         guard original(id) != original(mine), !isAncestor(id, of: mine) else { return false }
         // What somebody put on top of ours as a copy of something else was put there by who knew ours.
-        guard copies[id] != nil || !isAncestor(mine, of: id) else { return false }
-        guard arrival.sender == .loveseat else { return true }
-        let isKnownThere = arrival.knowledge?.nodes.contains { $0.id == mine } ?? false
-        return !isKnownThere && !arrival.flags.contains(.deleted)
+        return copies[id] != nil || !isAncestor(mine, of: id)
     }
 
     /// Lets a pulled revision wait for the app's resolver, if there is something to decide.
@@ -211,6 +209,19 @@ extension RevisionTree {
         // The older of two arrived late.
         if let old = remotes[remote], old != id, isAncestor(id, of: old) { return }
         remotes[remote] = id
+    }
+
+    /// Notes which revision a Loveseat announced, where it is here already. It may be an older one than it had, if it was purged
+    /// there and came back from somebody else.
+    ///
+    /// - Returns: whether the peer has fallen back on the line.
+    package mutating func hasFallenBack(_ remote: Remote, to id: RevisionID) -> Bool {
+        guard let old = remotes[remote], old != id, isAncestor(id, of: old) else {
+            note(remote, has: id)
+            return false
+        }
+        remotes[remote] = id
+        return true
     }
 
     /// Notes which revision a hub announced, where it is here already. If the current one is merely what the hub had before, and

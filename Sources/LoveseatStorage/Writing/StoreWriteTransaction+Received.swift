@@ -129,12 +129,12 @@ extension StoreWriteTransaction {
     /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote
     /// contradicts what is current here.
     ///
-    /// `isHubs`: whether the remote is a hub that announced it.
+    /// `announcedBy`: what kind of peer announced it; nil for what was pushed.
     package func markSynced(
         _ id: String,
         revision: RevisionID,
         remote: Int,
-        isHubs: Bool = false,
+        announcedBy peer: RevisionTree.PeerKind? = nil,
         in collection: CollectionHandle
     ) throws {
         let statement = try RawStatement(collection.syncedSQL, in: database)
@@ -146,7 +146,15 @@ extension StoreWriteTransaction {
         if record.revision == revision, record.synced == remote { return }
         var tree = try tree(of: record)
         let before = tree
-        if isHubs { tree.follow(remote, to: revision) } else { tree.note(remote, has: revision) }
+        switch peer {
+        case .hub: tree.follow(remote, to: revision)
+        case .loveseat where tree.hasFallenBack(remote, to: revision):
+            // It is offered what it lacks.
+            try store(tree, over: record, in: collection)
+            return
+        case .loveseat: break
+        case .client, nil: tree.note(remote, has: revision)
+        }
         tree.prune(depth: tree.depth)
         try replace(before, with: tree, over: record, id: id, in: collection)
     }
