@@ -133,7 +133,7 @@ package final class StoreReplica: ReplicaStore {
             return .done
         case .insert(let index, let revisions): return try insert(revisions, in: index)
         case .markSynced(let index, let revisions):
-            try mark(revisions.map { ($0, false) }, in: index)
+            try mark(revisions.map { ($0, nil) }, in: index)
             return .done
         case .listConflicts(let index, let sequence):
             let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
