@@ -123,7 +123,7 @@ struct ConflictStoryTests {
 
     @Test
     func
-        `a document's own superseded tombstone, brought by a third database, does not delete it past the kept history`()
+        `a superseded tombstone that a third database brings deletes nothing past the kept history`()
         async throws
     {
         try save(1, "old")
@@ -138,7 +138,7 @@ struct ConflictStoryTests {
 
     @Test
     func
-        `two users delete the same revision, and what one of them makes anew and edits past the kept history stands`()
+        `two delete one revision, and what one of them makes anew and edits for long stands`()
         async throws
     {
         try save(0, "old")
@@ -194,7 +194,9 @@ struct ConflictStoryTests {
         #expect(try texts() == ["old", "old", nil, nil])
     }
 
-    @Test func `after a purge an older revision from a third database closes nobody's newer one`() async throws {
+    @Test func `after a purge an older revision from a third database closes nobody's newer one`()
+        async throws
+    {
         try save(0, "first")
         try await sync(0, 1)
         try await sync(2, 1)
@@ -208,7 +210,7 @@ struct ConflictStoryTests {
     }
 
     @Test(arguments: [false, true])
-    func `a database to which a third one brings back an old revision after a purge is offered the newer one`(
+    func `an old revision that a third database brings back after a purge gives way to the newer one`(
         isDeleted: Bool
     ) async throws {
         try save(0, "first")
