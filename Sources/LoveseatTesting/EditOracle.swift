@@ -44,6 +44,8 @@ final class EditOracle {
             known.formUnion(history.restsOn[id] ?? [])
         }
         history.known[peer] = known
+        // It was on its way when the only peer that had it purged it.
+        for number in known where history.edits[number].isGone { history.edits[number].isGone = false }
         if let current = tree.current?.id, history.restsOn[current] == nil {
             history.restsOn[current] = known
         }

@@ -53,7 +53,7 @@ import Testing
         1_000_742, 1_002_728, 1_003_381, 1_005_796, 1_006_996, 1_007_956, 1_008_857, 1_009_097, 1_009_144,
         1_009_464,
         2_000_203, 2_000_239, 2_004_976, 2_008_111, 2_009_588, 2_009_837, 2_010_456, 3_002_203, 4_000_479,
-        5_022_151, 5_025_686,
+        5_022_151, 5_025_686, 8_002_966, 8_004_365,
     ])
     func `histories with lost commits and short memories that once diverged agree`(_ seed: Int) throws {
         var simulation = Simulation(seed: UInt64(seed))
