@@ -162,7 +162,10 @@ final class ObservedReplica: ReplicaStore {
     }
 
     func perform(_ request: StoreRequest) -> StoreAnswer {
+        let durableWrites = owner.store.durableWriteCount
         let answer = inner.perform(request)
+        // What it came to know has been noted with the requests before: a durable write only adds that a copy was made.
+        if owner.store.durableWriteCount != durableWrites { owner.reachedDisk(oracle) }
         switch (request, answer) {
         case (.insert(let collection, let revisions), _): note(revisions.map(\.documentID), collection)
         case (.markSynced(let collection, let marks), _): note(marks.map(\.documentID), collection)

@@ -16,10 +16,14 @@ extension StoreReplica {
         let left = query.isForPush && leavesOutMarked(index) ? remote : nil
         let rule = query.isForPush ? rule(index) : nil
         var isAtEnd = false
+        var doubted: [String] = []
         try store.read { transaction in
             try transaction.changes(in: collection, since: query.since, notSyncedWith: left) { record in
                 through = record.sequence
                 scanned += 1
+                if query.isForPush, record.hasConflicts, isDoubted(record, in: index) {
+                    doubted.append(record.id)
+                }
                 if let change = try change(of: record, query, in: index, rule: rule, now: now) {
                     candidates.append((change, record))
                 }
@@ -30,6 +34,7 @@ extension StoreReplica {
                 through = max(through, try transaction.lastSequence(collection))
             }
         }
+        try forgetMarks(doubted, in: index)
         var found: [LocalChange] = []
         for (candidate, record) in candidates {
             // The app's code runs outside the transaction, since it may use the database.
@@ -146,7 +151,8 @@ extension StoreReplica {
             if !tellsMore,
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
             {
-                if let remote, try record.remoteAncestor(remote) != change.revision {
+                // What is taken away is no news of what the peer has: the mark says whether what is here came from it.
+                if let remote, !change.isRemoval, try record.remoteAncestor(remote) != change.revision {
                     let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
                     marks.append((known, peer))
                 }
@@ -181,6 +187,7 @@ extension StoreReplica {
                 )
             }
         }
+        noteMarked(revisions.lazy.map(\.0.documentID), in: index)
     }
 
     func judge(
