@@ -15,8 +15,13 @@ extension RevisionTree {
     package func encoded(current: Node) -> [UInt8]? {
         guard nodes.count > 1 || !remotes.isEmpty || !isLine else { return nil }
         let ordered = [current] + nodes.values.filter { $0.id != current.id }.sorted { $0.id > $1.id }
-        let positions = Dictionary(ordered.enumerated().map { ($1.id, $0) }) { first, _ in first }
+        var positions: [RevisionID: Int] = [:]
+        if !remotes.isEmpty || nodes.values.contains(where: { $0.parent != nil }) {
+            positions.reserveCapacity(ordered.count)
+            for (index, node) in ordered.enumerated() { positions[node.id] = index }
+        }
         var bytes: [UInt8] = [Self.version]
+        bytes.reserveCapacity(ordered.dropFirst().reduce(100) { $0 + 32 + ($1.body?.bytes.count ?? 0) })
         bytes.appendCompact(ordered.count)
         for (index, node) in ordered.enumerated() {
             bytes.append(node.flags.rawValue)
@@ -177,10 +182,15 @@ extension [UInt8] {
 
     fileprivate mutating func append(_ id: RevisionID) {
         appendCompact(Int(id.generation))
-        let digest = Array(id.digest.utf8)
-        appendCompact(digest.count / 2)
-        for pair in stride(from: 0, to: digest.count - 1, by: 2) {
-            append((hexadecimalDigit(digest[pair]) ?? 0) << 4 | (hexadecimalDigit(digest[pair + 1]) ?? 0))
+        let length = id.digestLength
+        appendCompact(length / 2)
+        var text = id.text
+        text.withUTF8 { text in
+            var place = text.count - length
+            while place + 1 < text.count {
+                append((hexadecimalDigit(text[place]) ?? 0) << 4 | (hexadecimalDigit(text[place + 1]) ?? 0))
+                place += 2
+            }
         }
     }
 }

@@ -96,6 +96,7 @@ extension RevisionTree {
     /// Adds what another database knows. Commutative, associative and idempotent, but for pruning.
     package mutating func merge(_ other: TreeKnowledge) throws(Refusal) {
         noteLeaves(other)
+        if nodes.isEmpty { nodes.reserveCapacity(other.nodes.count) }
         for node in other.nodes { add(node) }
         // No honest tree comes near this; a made-up one shall not hold the writer.
         var steps = 200_000
@@ -128,9 +129,9 @@ extension RevisionTree {
 
     /// Adds a revision without its parent, or the body of one that has none here.
     private mutating func add(_ node: Node) {
-        if nodes[node.id] != nil {
-            nodes[node.id]?.flags.formUnion(node.flags.subtracting(.ownAffairs))
-            if nodes[node.id]?.body == nil { nodes[node.id]?.body = node.body }
+        if let index = nodes.index(forKey: node.id) {
+            nodes.values[index].flags.formUnion(node.flags.subtracting(.ownAffairs))
+            if nodes.values[index].body == nil { nodes.values[index].body = node.body }
         } else {
             nodes[node.id] = Node(
                 id: node.id,
