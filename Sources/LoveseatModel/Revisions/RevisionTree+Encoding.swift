@@ -186,11 +186,18 @@ extension [UInt8] {
         appendCompact(length / 2)
         var text = id.text
         text.withUTF8 { text in
-            var place = text.count - length
-            while place + 1 < text.count {
-                append((hexadecimalDigit(text[place]) ?? 0) << 4 | (hexadecimalDigit(text[place + 1]) ?? 0))
-                place += 2
-            }
+            let digits = text.suffix(length)
+            append(
+                contentsOf: [UInt8](unsafeUninitializedCapacity: length / 2) { bytes, count in
+                    var place = digits.startIndex
+                    while place + 1 < digits.endIndex {
+                        let high = hexadecimalDigit(digits[place]) ?? 0
+                        bytes[count] = high << 4 | (hexadecimalDigit(digits[place + 1]) ?? 0)
+                        count += 1
+                        place += 2
+                    }
+                }
+            )
         }
     }
 }

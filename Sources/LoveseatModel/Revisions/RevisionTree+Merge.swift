@@ -41,6 +41,20 @@ extension RevisionTree {
     package var knowledge: TreeKnowledge {
         var knowledge = TreeKnowledge()
         let candidates = candidates
+        if copies.isEmpty, !nodes.values.contains(where: { $0.flags.contains(.pending) }) {
+            // All of it, and each revision is its own original.
+            let (superseded, current) = (superseded, current(among: candidates)?.id)
+            knowledge.nodes = nodes.values.map { node in
+                guard node.body != nil, superseded.contains(node.id) || closed.contains(node.id),
+                    node.id != current
+                else { return node }
+                var node = node
+                node.body = nil
+                return node
+            }
+            knowledge.closed = closed
+            return knowledge
+        }
         let open =
             candidates.filter { !closed.contains($0.original) }.map(\.node)
             + [current(among: candidates)].compactMap { $0 }

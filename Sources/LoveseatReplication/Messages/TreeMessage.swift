@@ -107,6 +107,9 @@ package enum TreeMessage {
     }
 
     private static func lines(of knowledge: TreeKnowledge) -> [[RevisionID]] {
+        guard knowledge.nodes.contains(where: { $0.parent != nil }) else {
+            return knowledge.nodes.map(\.id).sorted(by: >).map { [$0] }
+        }
         let parents = Dictionary(knowledge.nodes.map { ($0.id, $0.parent) }) { first, _ in first }
         let inner = Set(knowledge.nodes.compactMap(\.parent))
         var named: Set<RevisionID> = []
