@@ -51,6 +51,42 @@ extension RevisionTree {
         return bytes
     }
 
+    /// The stored form of a tree with one more remote that has the current revision. Nothing else of the tree is looked at.
+    ///
+    /// - Returns: nil if the remote has a mark there already, or the bytes are not of this version.
+    package static func encoded(_ bytes: [UInt8], markingCurrentAt remote: Remote) -> [UInt8]? {
+        var input = bytes[...]
+        guard input.popFirst() == version, let count = input.popCompact() else { return nil }
+        for _ in 0..<count {
+            // Flags, parent, generation and digest, body.
+            guard input.popFirst() != nil, input.popCompact() != nil, input.popCompact() != nil,
+                let digest = input.popCompact(), digest <= input.count
+            else { return nil }
+            input = input.dropFirst(digest)
+            guard let length = input.popCompact(), length - 1 <= input.count else { return nil }
+            input = input.dropFirst(max(0, length - 1))
+        }
+        let end = input.startIndex
+        guard let marks = input.popCompact() else { return nil }
+        let start = input.startIndex
+        // Ascending by remote.
+        var place = start
+        for _ in 0..<marks {
+            guard let other = input.popCompact(), input.popCompact() != nil, other != remote else {
+                return nil
+            }
+            if other < remote { place = input.startIndex }
+        }
+        var marked = Array(bytes[..<end])
+        marked.reserveCapacity(bytes.count + 12)
+        marked.appendCompact(marks + 1)
+        marked += bytes[start..<place]
+        marked.appendCompact(remote)
+        marked.appendCompact(0)
+        marked += bytes[place...]
+        return marked
+    }
+
     /// Reads the stored form; nil if the bytes are not one.
     ///
     /// `closing`: the ID of the tombstone with which version 1 closed the branch of a revision.

@@ -144,6 +144,17 @@ extension StoreWriteTransaction {
         if try statement.run() > 0 { return }
         guard let record = try record(id, in: collection) else { return }
         if record.revision == revision, record.synced == remote { return }
+        if record.revision == revision, record.synced > 0, record.synced < remote,
+            let encoded = record.encodedTree,
+            let marked = RevisionTree.encoded(encoded, markingCurrentAt: remote)
+        {
+            // Nothing follows from it, and the row stays as it is but for that.
+            let statement = try RawStatement(collection.treeSQL, in: database)
+            statement.bind(1, record.row)
+            statement.bind(2, blob: marked)
+            try statement.run()
+            return
+        }
         var tree = try tree(of: record)
         if record.revision == revision, tree.remotes[remote] == nil {
             // Nothing follows from it, and nothing of what else is known changes.
