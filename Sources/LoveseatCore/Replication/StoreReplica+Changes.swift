@@ -134,7 +134,7 @@ extension StoreReplica {
         var marks: [(DocumentRevision, announcedBy: RevisionTree.PeerKind?)] = []
         let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
-        let records = try store.readRows { view in
+        let records = try store.readManyRows { view in
             try changes.map { try view.record($0.documentID, in: collection) }
         }
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
@@ -195,7 +195,7 @@ extension StoreReplica {
         from peer: RevisionTree.PeerKind,
         in collection: CollectionHandle
     ) throws -> StoreAnswer {
-        let records = try store.readRows { view in
+        let records = try store.readManyRows { view in
             try proposals.map { try view.record($0.documentID, in: collection) }
         }
         return .proposalVerdicts(

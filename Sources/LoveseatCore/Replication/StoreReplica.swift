@@ -122,7 +122,7 @@ package final class StoreReplica: ReplicaStore {
             let told = admitted(knowledge, of: id, in: index, takesContent: takesContent)
             return .heard(try hear(told, current: current, of: id, in: index, pulls: takesContent))
         case .readRevisions(let index, let requests):
-            let found = try store.readRows { view in
+            let found = try store.readManyRows { view in
                 try requests.map { try read($0, in: index, view) }
             }
             let sendable = try copyingForHub(found, requests, in: collections[index])

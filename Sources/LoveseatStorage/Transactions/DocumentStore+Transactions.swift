@@ -220,6 +220,20 @@ extension DocumentStore {
         }
     }
 
+    /// Reads many rows, as ``readRows(_:)`` does, all as of now: the file is locked once rather than for each row.
+    package func readManyRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
+        try rows.unsafeReentrantRead { db in
+            let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
+            // In memory the one connection may have a transaction already.
+            guard let connection = db.sqliteConnection, sqlite3_get_autocommit(connection) != 0 else {
+                return try body(view)
+            }
+            try RawStatement("BEGIN DEFERRED", in: db).run()
+            defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
+            return try body(view)
+        }
+    }
+
     // MARK: Refusing to nest
 
     /// Whether the caller is inside a transaction's closure, on its thread.
