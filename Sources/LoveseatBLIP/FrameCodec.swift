@@ -45,8 +45,7 @@ final class DeflateStream: @unchecked Sendable {
 
     /// Deflates and flushes, without the four bytes that end every flush.
     func deflate(_ input: ArraySlice<UInt8>) throws(BLIPError) -> [UInt8] {
-        var output: [UInt8] = []
-        try run(input, appendingTo: &output, growingBy: Self.bound(input.count), limit: .max) {
+        var output = try run(input, growingBy: Self.bound(input.count), limit: .max) {
             CZlib.deflate($0, Z_SYNC_FLUSH)
         }
         guard output.suffix(4).elementsEqual(Self.trailer) else { throw .compression }
@@ -56,21 +55,18 @@ final class DeflateStream: @unchecked Sendable {
 
     /// Inflates a frame's payload, whose flush is missing its four bytes, up to a limit.
     func inflate(_ input: ArraySlice<UInt8>, limit: Int) throws(BLIPError) -> [UInt8] {
-        var output: [UInt8] = []
-        let step = { CZlib.inflate($0, Z_SYNC_FLUSH) }
-        try run(input, appendingTo: &output, growingBy: max(512, input.count * 3), limit: limit, step: step)
-        try run(Self.trailer[...], appendingTo: &output, growingBy: 64, limit: limit, step: step)
-        return output
+        try run(input + Self.trailer, growingBy: max(4096, input.count * 4), limit: limit) {
+            CZlib.inflate($0, Z_SYNC_FLUSH)
+        }
     }
 
-    /// Takes in all of the input and gives out what comes of it.
     private func run(
         _ input: ArraySlice<UInt8>,
-        appendingTo output: inout [UInt8],
         growingBy chunk: Int,
         limit: Int,
         step: (UnsafeMutablePointer<z_stream>) -> Int32
-    ) throws(BLIPError) {
+    ) throws(BLIPError) -> [UInt8] {
+        var output: [UInt8] = []
         var failure: BLIPError?
         input.withUnsafeBufferPointer { source in
             stream.pointee.next_in = UnsafeMutablePointer(mutating: source.baseAddress)
@@ -92,6 +88,7 @@ final class DeflateStream: @unchecked Sendable {
             stream.pointee.next_out = nil
         }
         if let failure { throw failure }
+        return output
     }
 }
 
@@ -113,21 +110,12 @@ struct RunningChecksum {
 /// Turns payloads into frames, in the order of sending.
 package struct FrameEncoder: Sendable {
     private var checksum = RunningChecksum()
-    private let deflater: Deflater?
-
-    private enum Deflater: Sendable {
-        case fast(FastDeflater)
-        case zlib(DeflateStream)
-    }
+    private let deflater: DeflateStream?
 
     /// Level 0 never compresses.
     package init(compressionLevel: Int) {
         deflater =
-            switch compressionLevel {
-            case ...0: nil
-            case 1: .fast(FastDeflater())
-            default: DeflateStream(deflatingAtLevel: Int32(min(compressionLevel, 9))).map { .zlib($0) }
-            }
+            compressionLevel > 0 ? DeflateStream(deflatingAtLevel: Int32(min(compressionLevel, 9))) : nil
     }
 
     package mutating func frame(
@@ -144,10 +132,10 @@ package struct FrameEncoder: Sendable {
         frame.appendVarInt(number)
         frame.appendVarInt(flags.rawValue | UInt64(type.rawValue))
         checksum.update(payload)
-        switch flags.contains(.compressed) ? deflater : nil {
-        case .fast(let deflater): deflater.deflate(payload, to: &frame)
-        case .zlib(let deflater): frame.append(contentsOf: try deflater.deflate(payload))
-        case nil: frame.append(contentsOf: payload)
+        if flags.contains(.compressed), let deflater {
+            frame.append(contentsOf: try deflater.deflate(payload))
+        } else {
+            frame.append(contentsOf: payload)
         }
         frame.append(contentsOf: checksum.bytes)
         return frame
