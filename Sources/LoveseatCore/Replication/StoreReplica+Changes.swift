@@ -106,6 +106,9 @@ extension StoreReplica {
                     let verdict = try verdict(on: record, removal, in: index)
                     if verdict == .removed || verdict == .removedWithEdit {
                         _ = try transaction.purge(record.id, in: collection, isWanted: false)
+                    } else if verdict == .edited, let remote {
+                        // What becomes of the document there is not told from now on. It may have been deleted.
+                        try transaction.forgetMark(record.id, remote: remote, in: collection)
                     }
                     return verdict
                 }
@@ -154,7 +157,8 @@ extension StoreReplica {
                 // What is taken away is no news of what the peer has: the mark says whether what is here came from it.
                 if let remote, !change.isRemoval, try record.remoteAncestor(remote) != change.revision {
                     let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
-                    marks.append((known, peer))
+                    // What left a channel need not be what the peer has now.
+                    marks.append((known, change.isRemoval ? nil : peer))
                 }
                 return .alreadyHere
             }

@@ -169,11 +169,14 @@ extension StoreWriteTransaction {
         }
         let before = tree
         switch peer {
-        case .hub: tree.follow(remote, to: revision)
-        case .loveseat where tree.hasFallenBack(remote, to: revision):
+        case .loveseat where tree.hasFallenBack(remote, to: revision),
+            .hub where tree.hasFallenBack(remote, to: revision):
             // It is offered what it lacks.
             try store(tree, over: record, in: collection)
             return
+        case .hub:
+            tree = before
+            tree.follow(remote, to: revision)
         case .loveseat: break
         case .client, nil: tree.note(remote, has: revision)
         }
