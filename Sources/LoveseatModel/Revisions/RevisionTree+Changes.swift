@@ -200,13 +200,14 @@ extension RevisionTree {
         return copies[id] != nil || !isAncestor(mine, of: id)
     }
 
-    /// Closes a revision for what a hub has now, unless only a deletion is left then. It is a deletion of something else, or the
-    /// hub would have it.
+    /// Closes a revision for what a hub has now, unless only a deletion of something else is left then. Of what a deletion is, is
+    /// known only where its line reaches the first revision: a hub trims long histories.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         closed.insert(original(mine.id))
         if nodes[id]?.isDeleted == false { closed.remove(original(id)) }
-        if !mine.isDeleted, current?.isDeleted != false { closed = before }
+        guard !mine.isDeleted, let current, current.isDeleted else { return }
+        if line(current.id).last?.generation == 1 { closed = before }
     }
 
     /// Lets a pulled revision wait for the app's resolver, if there is something to decide.
