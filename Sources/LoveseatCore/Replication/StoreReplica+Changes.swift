@@ -157,8 +157,7 @@ extension StoreReplica {
                 // What is taken away is no news of what the peer has: the mark says whether what is here came from it.
                 if let remote, !change.isRemoval, try record.remoteAncestor(remote) != change.revision {
                     let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
-                    // What left a channel need not be what the peer has now.
-                    marks.append((known, change.isRemoval ? nil : peer))
+                    marks.append((known, peer))
                 }
                 return .alreadyHere
             }
@@ -187,6 +186,7 @@ extension StoreReplica {
                     revision: entry.revision,
                     remote: remote,
                     announcedBy: peer,
+                    mayBeOld: pushedNow[index]?.mayContain(entry.documentID) ?? false,
                     in: collections[index]
                 )
             }

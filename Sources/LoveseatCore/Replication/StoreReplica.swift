@@ -6,6 +6,7 @@ package import LoveseatStorage
 package final class StoreReplica: ReplicaStore {
     /// How many bytes of names of documents that were marked in a session are kept. More are offered once in vain.
     private static let namesKept = 8_000_000
+    private static let pushedNamesKept = 1_000_000
 
     let store: DocumentStore
     var collections: [CollectionHandle]
@@ -26,6 +27,8 @@ package final class StoreReplica: ReplicaStore {
     private var hasOlderMarks: Set<Int> = []
     /// What this session marked while older marks are in doubt, by collection.
     private var markedNow: [Int: NameSet] = [:]
+    /// What this session pushed, by collection: lists of the peer may be older than that.
+    private(set) var pushedNow: [Int: NameSet] = [:]
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
@@ -141,6 +144,7 @@ package final class StoreReplica: ReplicaStore {
         case .insert(let index, let revisions): return try insert(revisions, in: index)
         case .markSynced(let index, let revisions):
             try mark(revisions.map { ($0, nil) }, in: index)
+            notePushed(revisions, in: index)
             return .done
         case .listConflicts(let index, let sequence):
             let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
@@ -286,6 +290,13 @@ package final class StoreReplica: ReplicaStore {
         return result
     }
 
+    private func notePushed(_ revisions: [DocumentRevision], in index: Int) {
+        guard remote != nil else { return }
+        for revision in revisions {
+            pushedNow[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(revision.documentID)
+        }
+    }
+
     /// Remembers which documents this session has marked, while older marks are in doubt.
     func noteMarked(_ ids: some Sequence<String>, in index: Int) {
         guard hasOlderMarks.contains(index), trust[index]?.marks.leavesOutMarked == false else { return }
@@ -320,18 +331,22 @@ package final class StoreReplica: ReplicaStore {
 }
 
 /// Names, as many as fit.
-private struct NameSet {
+struct NameSet {
     private var names: Set<String> = []
     private var bytesLeft: Int
+    private var isFull = false
 
     init(bytes: Int) { bytesLeft = bytes }
 
     func contains(_ name: String) -> Bool { names.contains(name) }
 
+    /// Whether a name is there, or did not fit.
+    func mayContain(_ name: String) -> Bool { isFull || names.contains(name) }
+
     mutating func insert(_ name: String) {
         // A string in a set takes some 24 bytes beside its own.
         let cost = name.utf8.count + 24
-        guard cost <= bytesLeft, names.insert(name).inserted else { return }
-        bytesLeft -= cost
+        guard cost <= bytesLeft else { return isFull = true }
+        if names.insert(name).inserted { bytesLeft -= cost }
     }
 }

@@ -129,12 +129,14 @@ extension StoreWriteTransaction {
     /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote
     /// contradicts what is current here.
     ///
-    /// `announcedBy`: what kind of peer announced it; nil for what was pushed.
+    /// `announcedBy`: what kind of peer announced it; nil for what was pushed. `mayBeOld`: whether it may have been announced
+    /// before the last push was taken.
     package func markSynced(
         _ id: String,
         revision: RevisionID,
         remote: Int,
         announcedBy peer: RevisionTree.PeerKind? = nil,
+        mayBeOld: Bool = false,
         in collection: CollectionHandle
     ) throws {
         let statement = try RawStatement(collection.syncedSQL, in: database)
@@ -170,7 +172,7 @@ extension StoreWriteTransaction {
         let before = tree
         switch peer {
         case .loveseat where tree.hasFallenBack(remote, to: revision),
-            .hub where tree.hasFallenBack(remote, to: revision):
+            .hub where !mayBeOld && tree.hasFallenBack(remote, to: revision):
             // It is offered what it lacks.
             try store(tree, over: record, in: collection)
             return
