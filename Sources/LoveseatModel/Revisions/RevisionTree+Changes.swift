@@ -201,13 +201,16 @@ extension RevisionTree {
     }
 
     /// Closes a revision for what a hub has now, unless only a deletion of something else is left then. Of what a deletion is, is
-    /// known only where its line reaches the first revision: a hub trims long histories.
+    /// known only where its line reaches the first revision: a hub trims long histories. What was put back twice and overruled
+    /// both times gives way all the same, since another client may want something else as much.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         closed.insert(original(mine.id))
         if nodes[id]?.isDeleted == false { closed.remove(original(id)) }
         guard !mine.isDeleted, let current, current.isDeleted else { return }
-        if line(current.id).last?.generation == 1 { closed = before }
+        let mine = original(mine.id)
+        let timesPutBack = copies.values.count { $0.contains { $0.original == mine } }
+        if timesPutBack < 2, line(current.id).last?.generation == 1 { closed = before }
     }
 
     /// Lets a pulled revision wait for the app's resolver, if there is something to decide.
