@@ -96,7 +96,7 @@ extension StoreReplica {
 
     /// A hub takes only what descends from its own revision. Where ours does not, our content goes on top of it as a copy, which
     /// is written down, and on the disk, before it is sent: the hub may take it, and its answer be lost, and everything here that
-    /// is not on the disk with it. Who has forgotten that it was a copy would take it for somebody's edit.
+    /// is not on the disk with it. If that were forgotten, the copy would be taken for an edit.
     func copyingForHub(
         _ outgoing: [OutgoingRevision],
         _ requests: [RevisionRequest],
