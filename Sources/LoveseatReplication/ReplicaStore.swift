@@ -307,6 +307,8 @@ package struct RevisionRequest: Hashable, Sendable {
     /// Whether the peer takes a delta against one of the revisions that it has.
     package let wantsDelta: Bool
     package let peer: RevisionTree.PeerKind
+    /// Whether a hub gets a copy also where the revision descends from what it has.
+    package let isCopyOnly: Bool
 
     package init(
         documentID: String,
@@ -314,9 +316,11 @@ package struct RevisionRequest: Hashable, Sendable {
         known: [RevisionID],
         maxHistory: Int,
         wantsDelta: Bool = false,
-        peer: RevisionTree.PeerKind
+        peer: RevisionTree.PeerKind,
+        isCopyOnly: Bool = false
     ) {
         self.peer = peer
+        self.isCopyOnly = isCopyOnly
         self.documentID = documentID
         self.revision = revision
         self.known = known

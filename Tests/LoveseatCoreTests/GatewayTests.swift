@@ -470,6 +470,25 @@ import Testing
         #expect(gateway.heard("rev").last?.properties["rev"] == "2-bb")
     }
 
+    @Test func `where a gateway takes no revision of a line, the content goes on top of what it has`() async throws {
+        try await take(["a"])
+        var edit = try #require(try here.document(id: "a"))
+        for n: JSONValue in [2, 3] {
+            edit["n"] = n
+            try here.save(&edit)
+        }
+        let refused = ReplyError("HTTP", 409, "Document revision conflict")
+        gateway.edit { $0.refusals = ["a": [refused]] }
+        let outcome = await run(configuration(.pushAndPull))
+        #expect(outcome.code("a") == nil)
+        let sent = gateway.heard("rev").suffix(2)
+        #expect(sent.map { $0.properties["rev"]?.first } == ["3", "2"])
+        #expect(sent.last?.properties["history"] == "1-aa")
+        #expect(sent.first?.body == sent.last?.body)
+        await run(configuration(.pushAndPull))
+        #expect(gateway.heard("rev").count == 2)
+    }
+
     @Test func `an edit of a document that was taken away is offered as new`() async throws {
         _ = try await takeAway()
         await run(configuration(.push))

@@ -117,7 +117,7 @@ extension StoreReplica {
         -> (hub: RevisionID, content: SendableRevision)?
     {
         guard request.peer == .hub, let hub = request.known.first, case .found(let content) = outgoing,
-            content.revision != hub, !content.history.contains(hub)
+            content.revision != hub, request.isCopyOnly || !content.history.contains(hub)
         else { return nil }
         return (hub, content)
     }

@@ -33,7 +33,8 @@ extension PushSession {
                 known: $0.known,
                 maxHistory: $0.maxHistory,
                 wantsDelta: sendsDeltas && peerTakesDeltas && !$0.refusesDelta,
-                peer: peer
+                peer: peer,
+                isCopyOnly: $0.isCopyOnly
             )
         }
         effects.append(
@@ -69,6 +70,7 @@ extension PushSession {
                 )
                 revision.sent = content.revision
                 revision.copy = content.copy
+                revision.isDistant = content.copy == nil && !revision.known.isEmpty && content.history.count > 1
                 revision.isDelta = message.properties["deltaSrc"] != nil
                 if revision.isDelta {
                     progress.deltas.sent += 1
@@ -178,6 +180,12 @@ extension PushSession {
                 forbidden.append(revision)
             } else if revision.isDelta, Self.asksForWholeBody(reply) {
                 revision.refusesDelta = true
+                inFlight[key] = revision
+                requestBodies([revision], &effects)
+            } else if isProposing, revision.isDistant, error.code == .httpConflict {
+                // A gateway whose document was purged may know one of the revisions between as part of a deleted branch, to
+                // which nothing can be added.
+                revision.isCopyOnly = true
                 inFlight[key] = revision
                 requestBodies([revision], &effects)
             } else if isProposing, error.code == .httpConflict || error.code == .conflict {

@@ -22,6 +22,10 @@ struct QueuedRevision: Hashable, Sendable {
     var sentBytes = 0
     var isTransmitting = false
     var wasForbidden = false
+    /// There are others between it and the one that the hub has.
+    var isDistant = false
+    /// The hub refused the line, so only the content goes there.
+    var isCopyOnly = false
     var isDelta = false
     /// The peer could not use a delta of it.
     var refusesDelta = false
