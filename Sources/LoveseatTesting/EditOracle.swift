@@ -9,6 +9,7 @@ import LoveseatStorage
 /// deletion was about.
 final class EditOracle {
     private struct Edit {
+        let revision: RevisionID
         let isDeleted: Bool
         let body: JSONText
         /// The first revision of the line that it went on.
@@ -31,6 +32,15 @@ final class EditOracle {
         var origins: [RevisionID: RevisionID] = [:]
         /// Origins that a copy made one document.
         var united: [Set<RevisionID>] = []
+
+        /// The only peer that knew of an edit lost it. Another one may have made the same revision, out of its own knowledge.
+        mutating func lose(_ number: Int) {
+            edits[number].isGone = true
+            let revision = edits[number].revision
+            let twins = edits.indices.filter { edits[$0].revision == revision && !edits[$0].isGone }
+            guard !twins.isEmpty else { return }
+            restsOn[revision] = twins.reduce(into: []) { $0.formUnion(edits[$1].superseded.union([$1])) }
+        }
     }
 
     private var histories: [String: History] = [:]
@@ -66,9 +76,17 @@ final class EditOracle {
         let origin = base.map { history.origins[$0] ?? tree.line($0).last ?? $0 } ?? revision.id
         let number = history.edits.count
         history.origins[revision.id] = origin
-        let superseded = tree.nodes.keys.reduce(into: known) { $0.formUnion(history.restsOn[$1] ?? []) }
+        // Somebody else may have made the same revision, and known more.
+        let below = tree.nodes.keys.filter { $0 != revision.id }
+        let superseded = below.reduce(into: known) { $0.formUnion(history.restsOn[$1] ?? []) }
         history.edits.append(
-            Edit(isDeleted: revision.isDeleted, body: body, origin: origin, superseded: superseded)
+            Edit(
+                revision: revision.id,
+                isDeleted: revision.isDeleted,
+                body: body,
+                origin: origin,
+                superseded: superseded
+            )
         )
         history.known[peer] = known.union([number])
         history.restsOn[revision.id, default: []].formUnion(known.union([number]))
@@ -97,7 +115,7 @@ final class EditOracle {
         let elsewhere = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
         for number in mine {
             history.edits[number].isPurged = true
-            if !elsewhere.contains(number) { history.edits[number].isGone = true }
+            if !elsewhere.contains(number) { history.lose(number) }
         }
         histories[key] = history
     }
@@ -114,7 +132,7 @@ final class EditOracle {
             let before = history.known[peer] ?? []
             history.known[peer] = left[key]
             let known = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
-            for number in before.subtracting(known) { history.edits[number].isGone = true }
+            for number in before.subtracting(known) { history.lose(number) }
             for number in left[key] ?? [] { history.edits[number].isGone = false }
             histories[key] = history
         }

@@ -41,6 +41,9 @@ struct SimulateCommand: ParsableCommand {
     @Flag(help: "Run histories of a gateway's clients, users, REST writers and administrators instead.")
     var gateway = false
 
+    @Flag(help: "Put the gateway back to backups of itself.")
+    var backups = false
+
     @Flag(help: "Run every history twice, and check that both runs are the same, event for event.")
     var twice = false
 
@@ -101,6 +104,7 @@ struct SimulateCommand: ParsableCommand {
         for seed in range {
             var simulation = GatewaySimulation(seed: seed)
             simulation.edits = edits
+            simulation.restoresBackups = backups
             simulation.isVerbose = verbose
             let report = try simulation.run()
             totals.connections += report.connections
@@ -112,7 +116,8 @@ struct SimulateCommand: ParsableCommand {
             failures += 1
             print("seed \(seed): \(report.clients.counted("client")), \(problems.count.counted("problem"))")
             for problem in problems.prefix(5) { print("  \(problem)") }
-            print("  replay: swift run -c release simulate --gateway --seeds \(seed) --edits \(edits)")
+            let options = "--gateway\(backups ? " --backups" : "") --seeds \(seed) --edits \(edits)"
+            print("  replay: swift run -c release simulate \(options)")
         }
         print("\(range.count - failures) passed, \(failures) failed")
         print("\(totals.connections.counted("connection")), \(totals.revisions.counted("revision")) taken")

@@ -27,7 +27,10 @@ final class GatewayAudit {
     private var keyspace: String { GatewayDatabase.keyspace(path) }
 
     /// Call after everything that may have changed the database.
-    func note() {
+    ///
+    /// `isRestored`: it was put back to a backup, which knows nothing of what users had since. What their clients have of it
+    /// comes back with their next push.
+    func note(isRestored: Bool = false) {
         let database = database
         let documents = database.keyspaces[keyspace]?.documents ?? [:]
         for user in users {
@@ -39,7 +42,9 @@ final class GatewayAudit {
                     untold[user, default: []].insert(document.id)
                 }
             }
-            untold[user, default: []].formUnion(sequences.keys.filter { documents[$0] == nil })
+            if !isRestored {
+                untold[user, default: []].formUnion(sequences.keys.filter { documents[$0] == nil })
+            }
             // A gateway remembers what a user lost only if the user came while having it, and a purge of a document that
             // grants something has no sequence of which a feed could tell.
             let had = channels[user] ?? [:]
@@ -49,7 +54,7 @@ final class GatewayAudit {
                 principal?.known[keyspace]?[channel] != nil
                     || principal?.history[keyspace]?[channel]?.last?.end == database.lastSequence
             }
-            if !lost.isEmpty, lastSequence == database.lastSequence || !isRemembered {
+            if !lost.isEmpty, isRestored || lastSequence == database.lastSequence || !isRemembered {
                 untold[user, default: []].formUnion(before.subtracting(seen))
             }
             // A grant brings what is in its channels now, and nothing of what left them before.

@@ -10,6 +10,8 @@ public struct GatewaySimulation: Sendable {
     public var edits = 60
     /// A mistake to make on purpose: clients keep the documents that are taken away from them.
     public var keepsWhatIsTakenAway = false
+    /// Whether the gateway is put back to backups of itself.
+    public var restoresBackups = false
     /// Prints every event.
     public var isVerbose = false
 

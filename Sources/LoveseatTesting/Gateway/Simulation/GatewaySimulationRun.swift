@@ -21,6 +21,7 @@ final class GatewaySimulationRun {
     private var report = GatewaySimulation.Report()
     private var audit: GatewayAudit
     private var isQuiescing = false
+    private var backups: [GatewayDatabase] = []
     private let folder: String
     static let database = "db"
 
@@ -115,6 +116,10 @@ final class GatewaySimulationRun {
             at(18_000) { [unowned self] in connect(generator.pick(clients)) }
         }
         for _ in 0..<generator.int(0...3) { at(20_000) { [unowned self] in disturb() } }
+        if simulation.restoresBackups {
+            for _ in 0..<generator.int(1...3) { at(16_000) { [unowned self] in backUp() } }
+            for _ in 0..<generator.int(1...2) { at(20_000) { [unowned self] in restore() } }
+        }
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in for link in links { link.cut() } }
     }
@@ -153,6 +158,21 @@ final class GatewaySimulationRun {
             trace("cut all")
             for link in links { link.cut() }
         }
+    }
+
+    private func backUp() {
+        trace("back up")
+        if let database = twin.databases[Self.database] { backups.append(database) }
+    }
+
+    /// Everything since the backup is gone: documents, checkpoints, users' rights and the numbers of sequences.
+    private func restore() {
+        guard !backups.isEmpty else { return }
+        trace("restore a backup")
+        let backup = generator.pick(backups)
+        twin.restore(backup, to: Self.database)
+        twin.setOnline(true, Self.database)
+        audit.note(isRestored: true)
     }
 
     // MARK: Connections
