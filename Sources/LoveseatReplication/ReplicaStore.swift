@@ -95,7 +95,8 @@ package typealias BlobHandle = UInt64
 package enum StoreAnswer: Hashable, Sendable {
     case done
     case failed(LoveseatError)
-    case checkpoint(JSONText?, marks: MarkState)
+    /// `wasTakenFrom`: whether the peer has ever taken documents away.
+    case checkpoint(JSONText?, marks: MarkState, wasTakenFrom: Bool)
     /// Revision 0 means that there is none.
     case peerCheckpoint(revision: Int, JSONText?)
     /// Nil: the peer did not know the current revision.

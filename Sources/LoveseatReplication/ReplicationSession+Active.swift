@@ -30,7 +30,7 @@ extension ReplicationSession {
         phase = .loadingCheckpoints(missing: collections.count)
         for index in collections.indices {
             guard !plan.isFetch else {
-                checkpointLoaded(index, nil, .unknown)
+                checkpointLoaded(index, nil, .unknown, wasTakenFrom: false)
                 continue
             }
             effects.append(
@@ -39,9 +39,14 @@ extension ReplicationSession {
         }
     }
 
-    mutating func checkpointLoaded(_ index: Int, _ json: JSONText?, _ marks: MarkState) {
+    mutating func checkpointLoaded(
+        _ index: Int,
+        _ json: JSONText?,
+        _ marks: MarkState,
+        wasTakenFrom: Bool
+    ) {
         guard let plan, case .loadingCheckpoints(let missing) = phase else { return }
-        collections[index].checkpoint?.loaded(json, marks)
+        collections[index].checkpoint?.loaded(json, marks, wasTakenFrom: wasTakenFrom)
         phase = .loadingCheckpoints(missing: missing - 1)
         guard missing == 1 else { return }
         phase = .negotiating
@@ -204,8 +209,8 @@ extension ReplicationSession {
     mutating func handleStored(_ what: StoreContinuation, _ answer: StoreAnswer) {
         if case .failed(let error) = answer, handleStoreFailure(what, error) { return }
         switch (what, answer) {
-        case (.checkpointLoaded(let index), .checkpoint(let json, let marks)):
-            checkpointLoaded(index, json, marks)
+        case (.checkpointLoaded(let index), .checkpoint(let json, let marks, let wasTakenFrom)):
+            checkpointLoaded(index, json, marks, wasTakenFrom: wasTakenFrom)
         case (.checkpointBegun(let index), .done):
             collections[index].checkpoint?.begun(time: now, &effects)
         case (.checkpointSaved(let index), let answer):

@@ -197,8 +197,8 @@ final class FaultyReplica: ReplicaStore {
             _ = inner.perform(.beginCheckpoint(collection: collection))
             return inner.perform(.saveCheckpoint(collection: collection, json, coversMarks: true))
         case (.believeUncoveredMarks, .loadCheckpoint):
-            guard case .checkpoint(let body, _) = inner.perform(request) else { return nil }
-            return .checkpoint(body, marks: .ours(isCovered: true))
+            guard case .checkpoint(let body, _, let wasTakenFrom) = inner.perform(request) else { return nil }
+            return .checkpoint(body, marks: .ours(isCovered: true), wasTakenFrom: wasTakenFrom)
         case (.corruptDelta, .expandDelta(let collection, let id, let base, let delta)):
             guard case .expanded(.body(let bytes)) = inner.perform(request), let body = try? JSONText(bytes)
             else {

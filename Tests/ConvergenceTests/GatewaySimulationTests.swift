@@ -12,6 +12,23 @@ import Testing
         }
     }
 
+    @Test func `a gateway that is put back to backups gets back what its clients have`() throws {
+        for seed in UInt64(254)...400 {
+            var simulation = GatewaySimulation(seed: seed)
+            simulation.restoresBackups = true
+            let problems = try simulation.run().problems
+            #expect(
+                problems.isEmpty,
+                "replay: simulate --gateway --backups --seeds \(seed) --edits 60: \(problems)"
+            )
+        }
+    }
+
+    /// A revision whose line the gateway knows as a part of a deleted branch goes on top of what it has.
+    @Test func `what a gateway refuses for its history goes there as content`() throws {
+        #expect(try GatewaySimulation(seed: 23_055).run().problems == [])
+    }
+
     /// The gateway purged a document, and a client that had not heard of the newest revision brought an older one back.
     @Test(arguments: [1235, 2390, 20_037, 20_147, 20_945] as [UInt64])
     func `histories in which a document came back after a purge end well`(_ seed: UInt64) throws {

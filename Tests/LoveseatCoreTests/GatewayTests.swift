@@ -101,6 +101,25 @@ import Testing
         #expect(try here.document(id: "a")?["n"] == 3)
     }
 
+    @Test(arguments: [true, false])
+    func `a gateway that is put back to a backup gives back what it took away since, and else goes on`(
+        _ takesAway: Bool
+    ) async throws {
+        try await take(["a", "b"])
+        let backup = gateway.edit { $0.checkpoints }
+        let flags = takesAway ? 2 : 0
+        gateway.edit { $0.feed.append(.init(3, takesAway ? "a" : "c", "2-bb", flags: flags, body: "{}")) }
+        await run(configuration())
+        #expect(try (here.document(id: "a") == nil) == takesAway)
+        gateway.edit { script in
+            script.feed.removeLast()
+            script.checkpoints = backup
+        }
+        await run(configuration())
+        #expect(try here.document(id: "a")?["n"] == 1)
+        #expect(gateway.heard("subChanges").last?.properties["since"] == (takesAway ? nil : "2"))
+    }
+
     /// `d` was never pushed, `e` was edited since the pull, `f` is as the peer has it.
     private func takeAway(_ flags: Int = 2, _ change: (inout ReplicatorConfiguration) -> Void = { _ in })
         async throws -> Outcome
@@ -470,7 +489,9 @@ import Testing
         #expect(gateway.heard("rev").last?.properties["rev"] == "2-bb")
     }
 
-    @Test func `where a gateway takes no revision of a line, the content goes on top of what it has`() async throws {
+    @Test func `where a gateway takes no revision of a line, the content goes on top of what it has`()
+        async throws
+    {
         try await take(["a"])
         var edit = try #require(try here.document(id: "a"))
         for n: JSONValue in [2, 3] {

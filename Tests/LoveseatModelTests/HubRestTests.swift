@@ -61,4 +61,26 @@ import Testing
         #expect(copies <= 2)
         #expect(writer.current?.body == reader.current?.body && reader.current?.body == hub.line.last?.body)
     }
+
+    @Test func `a hub that went back to what the original was made on gets the original, which is no copy`()
+        throws
+    {
+        let (first, original) = (
+            RevisionID(generation: 1, digest: [0xAA]), RevisionID(generation: 2, digest: [0xBB])
+        )
+        var tree = RevisionTree()
+        tree.insertLocal(first, parent: nil, flags: [], body: body(1))
+        tree.insertLocal(original, parent: first, flags: [], body: body(2))
+        // The hub had another document of this name, and got ours on top of it.
+        let hub = Hub(line: [(RevisionID(generation: 1, digest: [0x01]), body(3))])
+        try hub.give(to: &tree)
+        tree.announceCopy(RevisionID(generation: 2, digest: [0x02]))
+        tree.adoptCopy(RevisionID(generation: 2, digest: [0x02]), parent: hub.line[0].id, remote: Self.hub)
+        // A backup of it has the first revision.
+        tree.announceCopy(original)
+        tree.adoptCopy(original, parent: first, remote: Self.hub)
+        #expect(tree.copies[original] == nil)
+        #expect(tree.remotes[Self.hub] == original)
+        #expect(tree.original(original) == original)
+    }
 }

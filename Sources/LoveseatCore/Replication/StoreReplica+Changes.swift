@@ -98,7 +98,8 @@ extension StoreReplica {
         try forgetFailures(removals.map(\.documentID), in: index)
         return .accessRemoved(
             try store.write(call: "replication") { transaction in
-                try zip(removals, admitted).map { removal, isAdmitted in
+                try transaction.saveLocalCheckpoint(takenKey(index), JSONText.emptyObject)
+                return try zip(removals, admitted).map { removal, isAdmitted in
                     guard isAdmitted else { return .filtered }
                     guard let record = try transaction.record(removal.documentID, in: collection) else {
                         return .removed

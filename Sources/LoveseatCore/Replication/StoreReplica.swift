@@ -197,7 +197,7 @@ package final class StoreReplica: ReplicaStore {
     // MARK: Checkpoints and marks
 
     private func loadCheckpoint(_ index: Int) throws -> StoreAnswer {
-        guard let remote else { return .checkpoint(nil, marks: .unknown) }
+        guard let remote else { return .checkpoint(nil, marks: .unknown, wasTakenFrom: false) }
         let id = checkpointIDs[index]
         return try store.readRows { view in
             let marks = try view.marks(of: remote, in: collections[index]).map { marks -> MarkState in
@@ -208,10 +208,13 @@ package final class StoreReplica: ReplicaStore {
             if marks != nil || found != nil { hasOlderMarks.insert(index) }
             return .checkpoint(
                 found?.userChanges == userChanges ? found?.body : found.map { Self.withoutPulls($0.body) },
-                marks: marks ?? .unknown
+                marks: marks ?? .unknown,
+                wasTakenFrom: try view.localCheckpoint(takenKey(index)) != nil
             )
         }
     }
+
+    func takenKey(_ index: Int) -> String { "taken/\(checkpointIDs[index])" }
 
     /// What another user pulled is not what this one may have.
     private static func withoutPulls(_ checkpoint: JSONText) -> JSONText {

@@ -289,15 +289,19 @@ extension RevisionTree {
     }
 
     /// Writes down that a revision is a copy of the current one, before it is sent: a hub may take it and its answer be
-    /// lost.
+    /// lost. A hub that went back to what the original was made on gets the original.
     package mutating func announceCopy(_ copy: RevisionID) {
-        guard let current, !omissions.contains(.writingDownFirst) else { return }
+        guard let current, original(current.id) != copy, !omissions.contains(.writingDownFirst) else {
+            return
+        }
         copies[copy, default: []].formUnion(sources(of: current.id))
     }
 
     /// Stores a copy that a hub has taken, on top of what the hub had.
     package mutating func adoptCopy(_ copy: RevisionID, parent: RevisionID, remote: Remote) {
-        guard let source = copies[copy], contains(parent) else { return }
+        let source = copies[copy] ?? []
+        let isOriginal = current.map { original($0.id) == copy } ?? false
+        guard !source.isEmpty || isOriginal, contains(parent) else { return }
         if !contains(copy) {
             let like = candidates.first { $0.original == original(copy) }?.node
             guard let like = like ?? source.compactMap({ nodes[$0.original] }).first else { return }

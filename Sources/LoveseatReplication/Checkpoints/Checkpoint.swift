@@ -47,8 +47,13 @@ package struct Checkpoint: Hashable, Sendable {
 
     /// The safe one of ours and the peer's copy (replication.md §5.5).
     ///
+    /// The peer's copy is saved first, so an older one means that it lost what came after it (a backup was restored, or power was
+    /// lost). What it took away in that time has to come back, and may have any sequence.
+    ///
+    /// `wasTakenFrom`: whether the peer ever took documents away. An older copy makes the pull begin anew then.
+    ///
     /// - Returns: whether the two agreed; if not, marks of what the remote has are not to be believed.
-    package mutating func intersect(_ peer: Checkpoint) -> Bool {
+    package mutating func intersect(_ peer: Checkpoint, wasTakenFrom: Bool = false) -> Bool {
         var agrees = true
         if completed != peer.completed {
             completed = completed.intersection(peer.completed)
@@ -58,7 +63,7 @@ package struct Checkpoint: Hashable, Sendable {
         if let ours = remote, ours != peer.remote {
             switch peer.remote.map({ $0.isBefore(ours) }) {
             case .some(.some(true)):
-                remote = peer.remote
+                remote = wasTakenFrom ? nil : peer.remote
                 agrees = false
             case .some(.some(false)): break
             case .some(.none), .none:

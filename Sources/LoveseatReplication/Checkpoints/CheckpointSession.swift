@@ -18,6 +18,7 @@ struct CheckpointSession: Sendable {
     private(set) var trust = MarkTrust()
     private var hasLocal = false
     private var marks = MarkState.unknown
+    private var wasTakenFrom = false
     /// What the peer was marked to have before is either known to be there, or offered again by this session.
     private var coversMarks: Bool { pushes || trust.leavesOutMarked || (marks == .unknown && !hasLocal) }
     private var peerRevision = ""
@@ -46,8 +47,8 @@ struct CheckpointSession: Sendable {
 
     var isSaving: Bool { saving != .no }
 
-    mutating func loaded(_ local: JSONText?, _ marks: MarkState) {
-        self.marks = marks
+    mutating func loaded(_ local: JSONText?, _ marks: MarkState, wasTakenFrom: Bool) {
+        (self.marks, self.wasTakenFrom) = (marks, wasTakenFrom)
         guard let local else { return }
         hasLocal = true
         start = Checkpoint(JSONElement(local))
@@ -58,7 +59,7 @@ struct CheckpointSession: Sendable {
         peerRevision = revision ?? ""
         let peer = json.map { Checkpoint($0) } ?? Checkpoint()
         // Where nothing was done yet, a peer that has lost its checkpoint would agree all the same.
-        let agrees = hasLocal && start.intersect(peer) && json != nil
+        let agrees = hasLocal && start.intersect(peer, wasTakenFrom: wasTakenFrom) && json != nil
         saved = agrees ? start : nil
         trust = markTrust(agreesWithPeer: agrees)
         guard reset != .none else { return }

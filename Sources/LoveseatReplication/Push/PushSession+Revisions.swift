@@ -70,7 +70,8 @@ extension PushSession {
                 )
                 revision.sent = content.revision
                 revision.copy = content.copy
-                revision.isDistant = content.copy == nil && !revision.known.isEmpty && content.history.count > 1
+                revision.isDistant =
+                    content.copy == nil && !revision.known.isEmpty && content.history.count > 1
                 revision.isDelta = message.properties["deltaSrc"] != nil
                 if revision.isDelta {
                     progress.deltas.sent += 1

@@ -26,11 +26,19 @@ final class GatewayAudit {
     private var database: GatewayDatabase { twin.databases[name] ?? GatewayDatabase() }
     private var keyspace: String { GatewayDatabase.keyspace(path) }
 
+    /// What is known of the database as it is now, to go with a backup of it.
+    struct Backup {
+        let database: GatewayDatabase
+        fileprivate let untold: [String: Set<String>]
+    }
+
+    func backUp() -> Backup { Backup(database: database, untold: untold) }
+
     /// Call after everything that may have changed the database.
     ///
-    /// `isRestored`: it was put back to a backup, which knows nothing of what users had since. What their clients have of it
-    /// comes back with their next push.
-    func note(isRestored: Bool = false) {
+    /// `restored`: what it was put back to. It knows nothing of what users had since, and takes none of that away. What it has
+    /// no more comes back with their clients' next push, unless they could not know even then that it was gone.
+    func note(restored: Backup? = nil) {
         let database = database
         let documents = database.keyspaces[keyspace]?.documents ?? [:]
         for user in users {
@@ -42,9 +50,10 @@ final class GatewayAudit {
                     untold[user, default: []].insert(document.id)
                 }
             }
-            if !isRestored {
-                untold[user, default: []].formUnion(sequences.keys.filter { documents[$0] == nil })
-            }
+            untold[user, default: []].formUnion(restored?.untold[user] ?? [])
+            untold[user, default: []].formUnion(
+                sequences.keys.filter { (documents[$0] != nil) == (restored != nil) }
+            )
             // A gateway remembers what a user lost only if the user came while having it, and a purge of a document that
             // grants something has no sequence of which a feed could tell.
             let had = channels[user] ?? [:]
@@ -54,7 +63,7 @@ final class GatewayAudit {
                 principal?.known[keyspace]?[channel] != nil
                     || principal?.history[keyspace]?[channel]?.last?.end == database.lastSequence
             }
-            if !lost.isEmpty, isRestored || lastSequence == database.lastSequence || !isRemembered {
+            if !lost.isEmpty, lastSequence == database.lastSequence || !isRemembered {
                 untold[user, default: []].formUnion(before.subtracting(seen))
             }
             // A grant brings what is in its channels now, and nothing of what left them before.

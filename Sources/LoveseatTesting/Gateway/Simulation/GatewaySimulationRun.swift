@@ -21,7 +21,7 @@ final class GatewaySimulationRun {
     private var report = GatewaySimulation.Report()
     private var audit: GatewayAudit
     private var isQuiescing = false
-    private var backups: [GatewayDatabase] = []
+    private var backups: [GatewayAudit.Backup] = []
     private let folder: String
     static let database = "db"
 
@@ -162,7 +162,7 @@ final class GatewaySimulationRun {
 
     private func backUp() {
         trace("back up")
-        if let database = twin.databases[Self.database] { backups.append(database) }
+        backups.append(audit.backUp())
     }
 
     /// Everything since the backup is gone: documents, checkpoints, users' rights and the numbers of sequences.
@@ -170,9 +170,9 @@ final class GatewaySimulationRun {
         guard !backups.isEmpty else { return }
         trace("restore a backup")
         let backup = generator.pick(backups)
-        twin.restore(backup, to: Self.database)
+        twin.restore(backup.database, to: Self.database)
         twin.setOnline(true, Self.database)
-        audit.note(isRestored: true)
+        audit.note(restored: backup)
     }
 
     // MARK: Connections
