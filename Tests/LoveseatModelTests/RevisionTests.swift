@@ -112,6 +112,26 @@ private func rev(_ text: String) -> RevisionID {
         #expect(tree.current?.id == rev("3-ee"))
     }
 
+    @Test(arguments: [true, false])
+    func `a resolver is not asked where the sender only pruned what it had sent before`(_ names: Bool) throws {
+        var tree = RevisionTree()
+        _ = try tree.insert(arrival(["3-cc", "2-bb", "1-aa"], from: .loveseat, remote: 1))
+        var later = arrival(
+            ["7-ff", "6-ff", "5-ff", "4-ff", "3-faded000", "2-bb"],
+            from: .loveseat,
+            remote: 1
+        )
+        later.asksResolver = true
+        if names {
+            // The sender still has it beside its own.
+            var known = TreeKnowledge()
+            known.nodes = [.init(id: rev("3-cc"), parent: rev("2-bb"), flags: [], body: body("c"))]
+            later.knowledge = known
+        }
+        #expect(try tree.insert(later) == (names ? .pending : .inserted))
+        #expect(tree.current?.id == rev(names ? "3-cc" : "7-ff"))
+    }
+
     @Test func `what was made anew over a hub's tombstone stands, also when the hub's answer is lost`() throws
     {
         var tree = RevisionTree()

@@ -93,7 +93,7 @@ extension RevisionTree {
             giveWay(before, to: id)
         }
         releasePending()
-        let isPending = arrival.asksResolver && isNew && holdBack(id, against: before)
+        let isPending = arrival.asksResolver && isNew && !passes(before, arrival) && holdBack(id, against: before)
         if !arrival.isOutdated { note(arrival.remote, has: id) }
         prune(depth: depth)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
@@ -211,6 +211,17 @@ extension RevisionTree {
         let mine = original(mine.id)
         let timesPutBack = copies.values.count { $0.contains { $0.original == mine } }
         if timesPutBack < 2, line(current.id).last?.generation == 1 { closed = before }
+    }
+
+    /// Whether a line skips the generation of the current revision, which its sender had last and does not name any more: it
+    /// descends from it, and the sender has pruned that.
+    private func passes(_ current: Node?, _ arrival: Arrival) -> Bool {
+        guard let current, isMarked(current, at: arrival.remote),
+            !(arrival.knowledge?.nodes.contains { $0.id == current.id } ?? false)
+        else { return false }
+        let line = line(arrival.history[0])
+        let generation = current.id.generation
+        return zip(line, line.dropFirst()).contains { $0.generation > generation && $1.generation < generation }
     }
 
     /// Lets a pulled revision wait for the app's resolver, if there is something to decide.

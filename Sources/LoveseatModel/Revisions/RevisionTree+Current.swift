@@ -8,7 +8,7 @@ extension RevisionTree {
         package internal(set) var node: Node
 
         /// Of one document a deletion stands, then the higher; a copy counts as what it is a copy of.
-        fileprivate func precedes(_ other: Self, _ omissions: Omissions) -> Bool {
+        func precedes(_ other: Self, _ omissions: Omissions) -> Bool {
             if node.isDeleted != other.node.isDeleted { return other.node.isDeleted }
             if omissions.contains(.rankOfCopy) { return node.id < other.node.id }
             return original != other.original ? original < other.original : node.id < other.node.id

@@ -1,7 +1,10 @@
 extension RevisionTree {
     /// How many lines that somebody gave up are remembered.
     package static let closedLinesKept = 32
-    /// Candidates beyond this number are given up, the lowest first. Every database that holds them gives up the same ones.
+    /// Of how many more the names are remembered, so that nobody who still has one of them brings it back.
+    static let closedNamesKept = 512
+    /// Candidates beyond this number are given up, those first that decide nothing. Every database that holds them gives up the
+    /// same ones.
     static let openCandidatesKept = 64
     /// How many revisions are kept in the middle of lines because somebody took them for leaves.
     static let jointsKept = 16
@@ -134,12 +137,17 @@ extension RevisionTree {
         for id in announced.dropFirst(Self.announcedCopiesKept) { copies[id] = nil }
     }
 
+    /// Of each document its best candidate counts: that is its deletion, if there is one. Live ones count before deleted ones.
     private mutating func boundCandidates() {
         guard nodes.count > Self.openCandidatesKept else { return }
         let open = candidates.filter { !closed.contains($0.original) }
-        guard open.count > Self.openCandidatesKept, let current else { return }
-        let losers = open.filter { $0.original != original(current.id) }.sorted { $0.original > $1.original }
-        closed.formUnion(losers.dropFirst(Self.openCandidatesKept - 1).map(\.original))
+        guard open.count > Self.openCandidatesKept else { return }
+        let winners = Set(documents(among: open).compactMap { $0.max { $0.precedes($1, omissions) }?.original })
+        func rank(_ candidate: Candidate) -> Int {
+            !winners.contains(candidate.original) ? 0 : candidate.node.isDeleted ? 1 : 2
+        }
+        let ranked = open.map { (rank($0), $0.original) }.sorted { $0 > $1 }
+        closed.formUnion(ranked.dropFirst(Self.openCandidatesKept).map(\.1))
     }
 
     /// Forgets lines that were given up, but for the highest ones, and what was noted of revisions that are not here.
@@ -156,7 +164,7 @@ extension RevisionTree {
             for id in line(leaf.id) where !needed.contains(id) { nodes[id] = nil }
         }
         let absent = closed.filter { nodes[$0] == nil && copies[$0] == nil }.sorted(by: >)
-        closed.subtract(absent.dropFirst(Self.closedLinesKept))
+        closed.subtract(absent.dropFirst(Self.closedNamesKept))
         closeRevived(before)
     }
 }
