@@ -60,7 +60,10 @@ extension Replicator {
             }
             if isStopping { return nil }
             if isSuspended { continue }
-            guard let failure else { return nil }
+            guard let failure else {
+                if state.withLock({ !$0.postponed.isEmpty }) { continue }
+                return nil
+            }
             guard let wait = retry.wait(after: failure) else { return failure }
             let seconds = RetryPolicy.spread(wait, after: failure, random: .random(in: -1...1))
             LogDomain.replicator.log(
@@ -96,6 +99,7 @@ extension Replicator {
         guard let endpoint = config.target as? any PeerEndpoint else {
             return (LoveseatError(.invalidParameter, "a replicator cannot use this endpoint"), false)
         }
+        await fetchPostponed()
         let connection: PeerConnection
         do { connection = try await connect(endpoint) } catch {
             return (
@@ -229,7 +233,7 @@ extension Replicator {
         }
     }
 
-    private func deliver(_ batch: DocumentReplication) {
+    func deliver(_ batch: DocumentReplication) {
         for feed in state.withLock({ Array($0.documentFeeds.values) }) { feed.push(batch) }
     }
 }

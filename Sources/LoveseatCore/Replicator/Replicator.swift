@@ -31,6 +31,9 @@ public final class Replicator: Sendable {
         /// Cookies that live as long as the replicator.
         var cookies = CookieJar()
         var serverCertificate: TLSCertificate?
+        /// Documents to fetch when the connection has ended, and those that were (``Replicator/fetchPostponed()``).
+        var postponed: [FetchNotice] = []
+        var fetchedAside: [FetchedDocument: Bool] = [:]
         var nextFeed = 0
         var statusFeeds: [Int: FeedBuffer<Status>] = [:]
         var documentFeeds: [Int: FeedBuffer<DocumentReplication>] = [:]
@@ -38,6 +41,13 @@ public final class Replicator: Sendable {
 
     /// Creates a replicator. It connects when it is started.
     public init(_ config: ReplicatorConfiguration) { self.config = config }
+
+    deinit {
+        state.withLock { state in
+            for feed in state.statusFeeds.values { feed.finish() }
+            for feed in state.documentFeeds.values { feed.finish() }
+        }
+    }
 
     /// Creates a replicator. It connects when it is started.
     public convenience init(config: ReplicatorConfiguration) { self.init(config) }
@@ -119,6 +129,7 @@ public final class Replicator: Sendable {
             guard state.task == nil else { return }
             state.wasStarted = true
             state.isStopping = false
+            (state.postponed, state.fetchedAside) = ([], [:])
             gate.close()
             state.status = Status(activity: .connecting, progress: .none, error: nil)
             for feed in state.statusFeeds.values { feed.push(state.status) }
