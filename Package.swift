@@ -167,7 +167,7 @@ let package = Package(
         .testTarget(
             name: "LoveseatCoreTests",
             dependencies: [
-                "LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatTesting",
+                "LoveseatModel", "LoveseatStorage", "LoveseatReplication", "LoveseatCore", "LoveseatTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict

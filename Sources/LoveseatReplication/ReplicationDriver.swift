@@ -1,43 +1,43 @@
 package import LoveseatBLIP
 package import LoveseatModel
+private import Synchronization
 
-/// Runs one ``ReplicationPeer`` against a real channel and a real database. Decides nothing.
+/// Runs one connection's replication, active or passive, from its first message to its last.
+///
+/// The only driver: real peers run it on the wall clock, the simulator on a virtual one. It decides nothing.
 package actor ReplicationDriver {
     /// What the driver asks of the layer above.
     package struct Hooks: Sendable {
         /// Resolves one document's conflict; returns why it could not.
-        package var resolve: @Sendable (ConflictNotice) async -> LoveseatError?
+        package var resolve: @Sendable (ConflictNotice) async -> LoveseatError? = { _ in nil }
         /// Pulls documents by their IDs over another connection; returns whether the peer was asked for all of them.
-        package var fetch: @Sendable (FetchNotice) async -> Bool
-        package var report: @Sendable (ReplicationReport) -> Void
-        /// Unix time in seconds.
-        package var now: @Sendable () -> Int64
+        package var fetch: @Sendable (FetchNotice) async -> Bool = { _ in false }
+        package var report: @Sendable (ReplicationReport) -> Void = { _ in }
+        /// Calls its argument, from any thread, after something was saved in a collection; returns what ends that.
+        package var observe:
+            @Sendable (@escaping @Sendable (CollectionName) -> Void) -> @Sendable () -> Void = { _ in
+                {}
+            }
 
-        package init(
-            resolve: @escaping @Sendable (ConflictNotice) async -> LoveseatError?,
-            fetch: @escaping @Sendable (FetchNotice) async -> Bool,
-            report: @escaping @Sendable (ReplicationReport) -> Void,
-            now: @escaping @Sendable () -> Int64
-        ) {
-            self.resolve = resolve
-            self.fetch = fetch
-            self.report = report
-            self.now = now
-        }
+        package init() {}
     }
 
     /// What is handed to the transport at once: enough to be worth the way, little enough that the peer is not kept
     /// waiting for it.
     private static let batchBytes = 64 << 10
     private static let batchFrames = 256
-    private static let farewellSeconds = 2
+    /// How long a peer that does not read is given to take what is queued at the end.
+    private static let farewell = Duration.seconds(2)
 
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let executor: any SerialExecutor
+    private let runtime: ReplicationRuntime
     private let peer: ReplicationPeer
     private let store: any ReplicaStore
     private let channel: any MessageChannel
     private let hooks: Hooks
+    /// Collections in which something was saved, and the session has not been told.
+    private let changed = Mutex<Set<CollectionName>>([])
     private var timers: [ReplicationTimer: Task<Void, Never>] = [:]
     /// Resolvers and fetches under way.
     private var resolutions: [Int: Task<Void, Never>] = [:]
@@ -48,13 +48,12 @@ package actor ReplicationDriver {
     private var goodbye: (code: Int, reason: String)?
     private var failure: LoveseatError?
 
-    /// `executor`: a serial executor that may block, since the database is called on it. `spill`: takes what is received and
-    /// too much for memory.
+    /// `spill`: takes what is received and too much for memory.
     package init(
         session: ReplicationSession,
         store: sending any ReplicaStore,
         channel: any MessageChannel,
-        executor: any SerialExecutor,
+        runtime: ReplicationRuntime,
         compressionLevel: Int,
         spill: sending (any BodySpill)? = nil,
         hooks: Hooks
@@ -65,16 +64,23 @@ package actor ReplicationDriver {
         self.store = store
         self.channel = channel
         self.hooks = hooks
-        self.executor = executor
+        self.runtime = runtime
+        executor = runtime.makeDriverExecutor()
         unownedExecutor = executor.asUnownedSerialExecutor()
     }
 
+    /// Revisions handed to the transport so far.
+    package var revisionsSent: Int { peer.revisionsSent }
+
     /// Replicates until the session ends or the connection does, and returns why if that is an error.
     package func run(_ negotiated: ReplicationProtocol) async -> LoveseatError? {
+        let stopObserving = hooks.observe { [weak self] in self?.noteChange(in: $0) }
+        defer { stopObserving() }
+        updateTime()
         perform(peer.connected(negotiated))
         do {
             while goodbye == nil, let frames = try await channel.receive() {
-                peer.now = hooks.now()
+                updateTime()
                 for (index, frame) in frames.enumerated() where goodbye == nil {
                     perform(peer.receive(frame))
                     // What is to be said goes out in between.
@@ -99,13 +105,27 @@ package actor ReplicationDriver {
         return failure
     }
 
-    /// Something was saved in these collections.
-    package func localChange(_ collections: Set<CollectionName>) {
-        peer.now = hooks.now()
-        for (index, name) in peer.session.collectionNames.enumerated() where collections.contains(name) {
+    /// Any number of commits until the driver gets to it are one event of it.
+    private nonisolated func noteChange(in collection: CollectionName) {
+        let isFirst = changed.withLock { changed in
+            defer { changed.insert(collection) }
+            return changed.isEmpty
+        }
+        if isFirst { runtime.task { [self] in await handleChanges() } }
+    }
+
+    private func handleChanges() {
+        let names = changed.withLock { changed in
+            defer { changed = [] }
+            return changed
+        }
+        updateTime()
+        for (index, name) in peer.session.collectionNames.enumerated() where names.contains(name) {
             perform(peer.localChange(index))
         }
     }
+
+    private func updateTime() { peer.now = runtime.unixTime() / 1_000 }
 
     /// What the peer may have changed.
     package func accessChanged() { perform(peer.accessChanged()) }
@@ -135,22 +155,19 @@ package actor ReplicationDriver {
     private func sayGoodbye(_ code: Int, _ reason: String) {
         goodbye = (code, reason)
         let channel = channel
-        farewell = Task {
-            guard (try? await Task.sleep(for: .seconds(Self.farewellSeconds))) != nil else { return }
-            await channel.close(code: code, reason: reason)
-        }
+        farewell = runtime.task(after: Self.farewell) { await channel.close(code: code, reason: reason) }
     }
 
     private func setTimer(_ timer: ReplicationTimer, _ milliseconds: Int) {
         timers[timer]?.cancel()
-        timers[timer] = Task {
-            guard (try? await Task.sleep(for: .milliseconds(milliseconds))) != nil, !Task.isCancelled else {
-                return
-            }
-            timers[timer] = nil
-            peer.now = hooks.now()
-            perform(peer.timerFired(timer))
-        }
+        timers[timer] = runtime.task(after: .milliseconds(milliseconds)) { [self] in await fire(timer) }
+    }
+
+    private func fire(_ timer: ReplicationTimer) {
+        guard !Task.isCancelled else { return }
+        timers[timer] = nil
+        updateTime()
+        perform(peer.timerFired(timer))
     }
 
     private func resolve(_ notice: ConflictNotice) {

@@ -88,7 +88,7 @@ package enum StoreContinuation: Hashable, Sendable {
     case conflictsListed(collection: Int)
     case deltaExpanded(collection: Int, key: Int)
     case admitted(collection: Int, key: Int)
-    case accessRemoved(collection: Int, documentIDs: [String])
+    case accessRemoved(collection: Int, documentIDs: [String], answering: Int?)
     case blobsHeld(collection: Int, key: Int)
     case blobBegun(collection: Int, BlobHandle)
     case blobWritten(collection: Int, BlobHandle)

@@ -239,8 +239,8 @@ extension ReplicationSession {
             collections[index].pull.deltaExpanded(key, expansion, &effects)
         case (.admitted(let index, let key), .admitted(let verdicts)):
             collections[index].pull.admitted(key, verdicts == [true], &effects)
-        case (.accessRemoved(let index, let ids), .accessRemoved(let verdicts)):
-            collections[index].pull.accessRemoved(ids, verdicts, &effects)
+        case (.accessRemoved(let index, let ids, let list), .accessRemoved(let verdicts)):
+            collections[index].pull.accessRemoved(ids, verdicts, answering: list, &effects)
             for (id, verdict) in zip(ids, verdicts) where verdict == .removed {
                 collections[index].push?.documentRemoved(id, &effects)
             }

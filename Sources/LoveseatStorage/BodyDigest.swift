@@ -20,7 +20,7 @@ enum BodyDigest {
         isDeleted: Bool,
         body: JSONText
     ) -> Bool {
-        guard revision.digest.utf8.count == 40, revision.generation == (parent?.generation ?? 0) + 1 else {
+        guard revision.digestLength == 40, revision.generation == (parent?.generation ?? 0) + 1 else {
             return false
         }
         return digest(parent: parent, isDeleted: isDeleted, body: body)
@@ -36,7 +36,9 @@ enum BodyDigest {
 
     private static func digest(parent: RevisionID?, isDeleted: Bool, body: JSONText) -> Insecure.SHA1Digest {
         var hash = Insecure.SHA1()
-        hash.update(data: RevisionID.digestPrefix(parent: parent, isDeleted: isDeleted))
+        RevisionID.digestPrefix(parent: parent, isDeleted: isDeleted).withUnsafeBytes {
+            hash.update(bufferPointer: $0)
+        }
         body.bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
         return hash.finalize()
     }
@@ -57,6 +59,8 @@ extension DocumentRecord {
     ///
     /// `tree`: nil if there is no more of it than the row.
     package func isDamaged(in tree: RevisionTree?) -> Bool {
-        (tree?.node(revision) ?? node).isDamaged
+        if let known = tree?.node(revision) { return known.isDamaged }
+        guard flags.contains(.verified), revision.generation == 1 else { return false }
+        return !BodyDigest.matches(revision, parent: nil, isDeleted: isDeleted, body: body)
     }
 }

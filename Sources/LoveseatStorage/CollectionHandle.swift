@@ -15,6 +15,7 @@ package struct CollectionHandle: Hashable, Sendable {
     let updateSQL: String
     let changesSQL: String
     let syncedSQL: String
+    let treeSQL: String
 
     init(number: Int64, name: CollectionName, table: String) {
         self.number = number
@@ -33,6 +34,7 @@ package struct CollectionHandle: Hashable, Sendable {
             SELECT \(Self.columns) FROM "\(table)" WHERE sequence > ?1 AND (synced <> ?3 OR flags & 64)
             ORDER BY sequence LIMIT ?2
             """
+        treeSQL = "UPDATE \"\(table)\" SET tree = ?2 WHERE row = ?1"
         syncedSQL = "UPDATE \"\(table)\" SET synced = ?3 WHERE doc_id = ?1 AND revision = ?2 AND synced = 0"
     }
 

@@ -53,10 +53,7 @@ package struct DocumentRecord: Sendable {
 
     /// The digest by which another Loveseat sees whether it knows the same (docs/extensions.md); nil for a single line.
     package var knowledgeDigest: String? {
-        guard flags.contains(.branched), let digest = encodedTree?.suffix(Self.digestLength),
-            digest.contains(where: { $0 != 0 })
-        else { return nil }
-        return digest.hexadecimalText
+        storedDigest.map(\.hexadecimalText)
     }
 
     /// Of the digest that stands behind a stored tree of more than one line, in bytes.
@@ -81,10 +78,25 @@ package struct DocumentRecord: Sendable {
     package var comparableDigest: String { knowledgeDigest ?? lineDigest }
 
     /// A tree as its row holds it, with the digest of what is known; nil for no tree.
-    static func encode(_ tree: RevisionTree, current: RevisionTree.Node) -> [UInt8]? {
+    ///
+    /// `digest`: if it is known already.
+    static func encode(
+        _ tree: RevisionTree,
+        current: RevisionTree.Node,
+        isTold: Bool,
+        digest known: [UInt8]? = nil
+    ) -> [UInt8]? {
         let bytes = tree.encoded(current: current)
-        guard let bytes, tree.isTold else { return bytes }
-        return bytes + digest(tree.summary ?? RevisionTree.summary(ofLine: current.id))
+        guard let bytes, isTold else { return bytes }
+        return bytes + (known ?? Array(digest(tree.summary ?? RevisionTree.summary(ofLine: current.id))))
+    }
+
+    /// The digest as the row holds it; nil if there is none.
+    var storedDigest: [UInt8]? {
+        guard flags.contains(.branched), let digest = encodedTree?.suffix(Self.digestLength),
+            digest.count == Self.digestLength, digest.contains(where: { $0 != 0 })
+        else { return nil }
+        return Array(digest)
     }
 
     /// The revision that a remote is known to have as its current one.

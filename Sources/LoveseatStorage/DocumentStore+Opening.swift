@@ -18,7 +18,7 @@ extension DocumentStore {
             let file = "\(folder)/db.sqlite"
             try createPrivateFile(file)
             let changes = ChangeHub()
-            var transactions = configuration(options, cacheKilobytes: 32 << 10)
+            var transactions = configuration(options, cacheKilobytes: 8 << 10)
             transactions.targetQueue = markedQueue(changes)
             let pool = try DatabasePool(path: file, configuration: transactions)
             try prepare(pool, options: options)

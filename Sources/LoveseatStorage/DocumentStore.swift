@@ -49,6 +49,7 @@ package final class DocumentStore: Sendable {
     let readLanes: Mutex<[TransactionLane]> = Mutex([])
     /// How many transactions are open, on whatever thread.
     let transactionsOpen = Atomic<Int>(0)
+    let durableWrites = Atomic<Int>(0)
     /// How many reads of a database file there are at a time.
     static let readers = 4
 

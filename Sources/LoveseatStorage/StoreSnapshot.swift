@@ -1,4 +1,5 @@
 import GRDB
+private import Synchronization
 
 /// What a store held at one moment, without its blobs.
 package final class StoreSnapshot: Sendable {
@@ -9,6 +10,9 @@ package final class StoreSnapshot: Sendable {
 
 /// Snapshots are for simulations, where they take the place of what has reached the disk.
 extension DocumentStore {
+    /// How many transactions have asked to be on the disk before they returned.
+    package var durableWriteCount: Int { durableWrites.load(ordering: .relaxed) }
+
     /// Copies everything but the blobs.
     package func snapshot() throws -> StoreSnapshot {
         let snapshot = try StoreSnapshot()

@@ -39,8 +39,14 @@ final class EditOracle {
     func note(_ peer: Int, _ key: String, _ tree: RevisionTree) {
         var history = histories[key] ?? History()
         var known = history.known[peer] ?? []
-        // What came without its content cannot be passed on.
-        for id in tree.nodes.keys where !tree.awaitsBody(of: id) {
+        // What came without its content cannot be passed on, and neither can what lies below only that.
+        let awaited = tree.nodes.keys.filter { tree.awaitsBody(of: $0) }
+        var unheld = Set(awaited.flatMap { tree.line($0) })
+        if !awaited.isEmpty {
+            let leaves = Set(tree.nodes.keys).subtracting(tree.nodes.values.compactMap(\.parent))
+            for leaf in leaves.subtracting(awaited) { unheld.subtract(tree.line(leaf)) }
+        }
+        for id in tree.nodes.keys where !unheld.contains(id) {
             known.formUnion(history.restsOn[id] ?? [])
         }
         history.known[peer] = known
@@ -162,7 +168,10 @@ final class ObservedReplica: ReplicaStore {
     }
 
     func perform(_ request: StoreRequest) -> StoreAnswer {
+        let durableWrites = owner.store.durableWriteCount
         let answer = inner.perform(request)
+        // What it came to know has been noted with the requests before: a durable write only adds that a copy was made.
+        if owner.store.durableWriteCount != durableWrites { owner.reachedDisk(oracle) }
         switch (request, answer) {
         case (.insert(let collection, let revisions), _): note(revisions.map(\.documentID), collection)
         case (.markSynced(let collection, let marks), _): note(marks.map(\.documentID), collection)

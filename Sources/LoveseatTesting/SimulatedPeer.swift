@@ -60,6 +60,14 @@ final class SimulatedPeer {
         durable = (try store.snapshot(), oracle.knowledge(of: index))
     }
 
+    /// As ``sync(_:)``, where the engine asked for it. A peer that never loses power needs none.
+    func reachedDisk(_ oracle: EditOracle) {
+        guard durable != nil else { return }
+        do { try sync(oracle) } catch {
+            preconditionFailure("a simulated database cannot be copied: \(error)")
+        }
+    }
+
     /// Every commit since the last ``sync(_:)`` is gone.
     func losePower(_ oracle: EditOracle) throws {
         guard let durable else { return }

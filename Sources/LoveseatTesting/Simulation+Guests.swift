@@ -67,8 +67,12 @@ extension SimulationRun {
         let isOwn = mine.map { JSONElement($0.body)["by"]?.int == guest.peer.index } ?? false
         let mayWrite = [mine, theirs]
             .allSatisfy { state in state.map { rights.isIn(rights.write, id, $0.body) } ?? true }
-        // Neither can a guest pass on what a resolver made, or what it knows of a document that the host gave up.
-        let knowsMore = merges || purgedKeys.contains("\(collection)/\(id)")
+        // Neither can a guest pass on what a resolver made, or what it knows of a document that the host gave up; and an edit
+        // that the host does not take decides over what else the guest has.
+        let taken = Set(peers[guest.host].tree(id, in: collection).map { Array($0.nodes.keys) } ?? [])
+        let hasUntaken = guest.peer.tree(id, in: collection).map { !taken.isSuperset(of: $0.nodes.keys) }
+        let knowsMore =
+            merges || purgedKeys.contains("\(collection)/\(id)") || hasUntaken ?? false
         if guest.isRestricted, !mayWrite, isOwn || knowsMore { return nil }
         if guest.isRestricted, mine?.isDeleted == true { return nil }
         guard let theirs, !theirs.isDeleted else {
@@ -76,7 +80,7 @@ extension SimulationRun {
             return guest.isRestricted && rights.isByBody ? nil : "KEPT"
         }
         if rights.isIn(rights.read, id, theirs.body) { return "MISSING" }
-        // A filter says nothing of what came before.
-        return mine == nil || (!guest.isRestricted && rights.isByBody) ? nil : "NOT REVOKED"
+        // A filter says nothing of what came before, nor of the guest's own edits.
+        return mine == nil || isOwn || (!guest.isRestricted && rights.isByBody) ? nil : "NOT REVOKED"
     }
 }

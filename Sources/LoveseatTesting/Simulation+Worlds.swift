@@ -37,7 +37,7 @@ extension SimulationRun {
             }
         }
         at(13_001...13_001) { [unowned self] in
-            for edge in busiest { addresses[edge] = address(of: edge, "new") }
+            for edge in movable(busiest) { addresses[edge] = address(of: edge, "new") }
         }
         for edge in busiest { at(13_002...14_000) { [unowned self] in connect(edge) } }
     }
@@ -79,12 +79,14 @@ extension SimulationRun {
         }
     }
 
+    /// Under a new address a host cannot take back what it gave under the old one: a peer that was never known to have a
+    /// document does not take it away.
+    private func movable(_ edges: [Edge]) -> [Edge] {
+        edges.filter { edge in !guests.contains { $0.isRestricted && $0.peer.index == edge.source } }
+    }
+
     private func scheduleAddresses() {
-        // Under a new address a host cannot take back what it gave under the old one: a peer that was never known to have a
-        // document does not take it away.
-        let edges = edges.filter { edge in
-            !guests.contains { $0.isRestricted && $0.peer.index == edge.source }
-        }
+        let edges = movable(edges)
         for number in 0..<worldDice.int(1...6) {
             let edge = worldDice.pick(edges)
             let others = edges.filter { $0.source == edge.source && $0 != edge }

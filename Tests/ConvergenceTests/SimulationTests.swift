@@ -62,6 +62,20 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
+    /// 7004179: a mark from before a hub's power loss was believed where a resolver took the hub's revision. 7005897: a copy came
+    /// back from a hub to a peer that had lost its commits, and was taken for an edit. 7008036: a connection went on with a
+    /// collection made anew. 7004050: a removal counted as news of what the peer has. 7009412: an edit was refused for what the
+    /// host had of the document already. 20009853: a checkpoint that says nothing vouched for marks, also where the peer had lost
+    /// its copy. 20008555: a removal was acknowledged before the documents were gone.
+    @Test(arguments: [
+        7_004_179, 7_005_897, 7_008_036, 7_004_050, 7_009_412, 20_009_853, 20_008_555,
+    ])
+    func `histories in all their worlds that once lost something lose nothing`(_ seed: Int) throws {
+        var simulation = Simulation(seed: UInt64(seed))
+        simulation.edits = 60
+        #expect(try simulation.run().problems == [])
+    }
+
     /// 154, 386, 398: a peer that may read a part was not told why another version is the current one. 460: with a resolver, the
     /// deletion of a document that came from elsewhere was never fetched. 26: content that a pull filter refuses came along with a
     /// revision that it let in.

@@ -450,6 +450,51 @@ import Testing
         #expect(try replicator.pendingDocumentIds(collection: here) == [])
     }
 
+    @Test func `a peer that goes back to an older revision is offered the newer one again`() async throws {
+        try await take(["a"])
+        let newer = ScriptedGateway.Change(
+            2,
+            "a",
+            "2-bb",
+            body: #"{"n":2}"#,
+            properties: ["history": "1-aa"]
+        )
+        gateway.edit { $0.feed.append(newer) }
+        await run(configuration(.pushAndPull))
+        // It was purged there, and somebody brought back what they had of it.
+        gateway.edit { $0.feed.append(.init(3, "a", "1-aa")) }
+        await run(configuration())
+        await run(configuration(.push))
+        let offer = try #require(gateway.heard("proposeChanges").last)
+        #expect(try JSONElement(parsing: offer.body).value[0] == ["a", "2-bb", "1-aa", 7])
+        #expect(gateway.heard("rev").last?.properties["rev"] == "2-bb")
+    }
+
+    @Test func `an edit of a document that was taken away is offered as new`() async throws {
+        _ = try await takeAway()
+        await run(configuration(.push))
+        let offers = try gateway.heard("proposeChanges").flatMap {
+            try JSONElement(parsing: $0.body).value.array ?? []
+        }
+        #expect(offers.last { $0[0] == "e" }?[2] == "")
+    }
+
+    @Test func `a copy that the peer forbids is told to be refused`() async throws {
+        try await take(["a"])
+        try here.purge(id: "a")
+        var anew = Document(id: "a", ["n": 6])
+        try here.save(&anew)
+        anew["n"] = 7
+        try here.save(&anew)
+        let forbidden = ReplyError("HTTP", 403, "missing channel access")
+        gateway.edit { script in
+            script.verdicts["a"] = ["status": 409, "rev": "1-aa"]
+            script.refusals = ["a": Array(repeating: forbidden, count: 20)]
+        }
+        let outcome = await run(configuration(.pushAndPull))
+        #expect(outcome.code("a") == 10_403)
+    }
+
     @Test func `a document that the peer has and does not show is said to be out of this user's sight`()
         async throws
     {

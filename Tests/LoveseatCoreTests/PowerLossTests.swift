@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatReplication
 import LoveseatStorage
 import LoveseatTesting
 import Testing
@@ -126,6 +127,138 @@ import Testing
         #expect(try there.document(id: "second") != nil)
         #expect(try replicator.pendingDocumentIds(collection: here).isEmpty)
         #expect(try replicator.standing(of: "second", collection: here) == .upToDate)
+    }
+
+    // MARK: Resolvers
+
+    /// One session with a hub, as far as the database sees it.
+    private func session(_ marks: MarkTrust = MarkTrust()) throws -> (StoreReplica, CollectionHandle) {
+        let collection = try #require(near.store.collection(.default))
+        var rules = CollectionRules()
+        rules.asksResolver = true
+        let replica = StoreReplica(
+            store: try near.store,
+            collections: [collection],
+            checkpointIDs: ["cp"],
+            remote: 1,
+            rules: [rules],
+            nowMilliseconds: { 0 }
+        )
+        _ = replica.perform(.loadCheckpoint(collection: 0))
+        _ = replica.perform(.believeMarks(collection: 0, marks))
+        return (replica, collection)
+    }
+
+    private var doubts: MarkTrust {
+        var trust = MarkTrust()
+        trust.leavesOutMarked = false
+        return trust
+    }
+
+    private func offered(_ replica: StoreReplica) throws -> [String] {
+        var query = ChangeQuery(since: 0, limit: 100)
+        query.isForPush = true
+        guard case .changes(let changes, _, _) = replica.perform(.readChanges(collection: 0, query)) else {
+            Issue.record("no changes were read")
+            return []
+        }
+        return changes.map(\.documentID)
+    }
+
+    /// A document made here that a hub has another revision of, and that waits for a resolver.
+    private func makeConflict() throws -> RevisionID {
+        try here.save(Document(id: "d", ["by": "us"]))
+        let theirs = try #require(RevisionID("1-ff"))
+        let (replica, _) = try session()
+        let answer = replica.perform(
+            .insert(
+                collection: 0,
+                [
+                    IncomingRevision(
+                        documentID: "d",
+                        history: [theirs],
+                        isDeleted: false,
+                        body: JSONText(canonical: ["by": "them"]),
+                        sender: .hub
+                    )
+                ]
+            )
+        )
+        #expect(answer == .inserted([.conflict]))
+        return theirs
+    }
+
+    private func resolve(_ verdict: RevisionTree.Verdict) throws {
+        let collection = try #require(near.store.collection(.default))
+        let resolution = ConflictResolution(
+            store: try near.store,
+            collection: collection,
+            documentID: "d",
+            peer: .hub
+        )
+        let conflict = try #require(try resolution.next())
+        #expect(try resolution.store(verdict, of: conflict))
+    }
+
+    @Test func `what a resolver took from a hub is offered to it where the hub may have lost it`() throws {
+        _ = try makeConflict()
+        // In doubt from here on: the hub lost power.
+        let (replica, _) = try session(doubts)
+        try resolve(.remote)
+        #expect(try offered(replica) == ["d"])
+    }
+
+    @Test func `a session that passes over a conflict does not vouch for what the hub had`() throws {
+        _ = try makeConflict()
+        let (replica, _) = try session(doubts)
+        #expect(try offered(replica).isEmpty)
+        try resolve(.remote)
+        // The checkpoint of the session before covers all marks.
+        let (later, _) = try session()
+        #expect(try offered(later) == ["d"])
+    }
+
+    @Test func `a copy for a hub is on the disk before it is sent`() throws {
+        let theirs = try makeConflict()
+        try resolve(.local)
+        let (replica, _) = try session()
+        try here.save(Document(id: "plain"))
+        let (ours, plain) = try near.store.readRows { view in
+            let collection = try #require(near.store.collection(.default))
+            let ours = try view.record("d", in: collection)
+            let plain = try view.record("plain", in: collection)
+            return (try #require(ours).revision, try #require(plain).revision)
+        }
+        let before = try near.store.durableWriteCount
+        let requests = [("plain", plain, []), ("d", ours, [theirs])].map { id, revision, known in
+            RevisionRequest(
+                documentID: id,
+                revision: revision,
+                known: known,
+                maxHistory: 20,
+                wantsDelta: false,
+                peer: .hub
+            )
+        }
+        _ = replica.perform(.readRevisions(collection: 0, [requests[0]]))
+        #expect(try near.store.durableWriteCount == before)
+        guard case .revisions(let found) = replica.perform(.readRevisions(collection: 0, [requests[1]])),
+            case .found(let content)? = found.first
+        else {
+            Issue.record("the document was not read")
+            return
+        }
+        #expect(content.copy?.parent == theirs)
+        #expect(try near.store.durableWriteCount == before + 1)
+    }
+
+    @Test func `what a session marked itself it does not offer, although it doubts older marks`() throws {
+        let theirs = try makeConflict()
+        let (replica, _) = try session(doubts)
+        let known = DocumentRevision(documentID: "d", revision: theirs)
+        _ = replica.perform(.markSynced(collection: 0, [known]))
+        try resolve(.remote)
+        #expect(try offered(replica).isEmpty)
     }
 
     // MARK: Reset

@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatReplication
 import LoveseatTesting
 import Testing
 
@@ -162,6 +163,27 @@ struct SavedDocumentTests {
         document = Document(id: "b")
         try reopened.createCollection(name: "short").save(&document)
         #expect(document.sequence == 7)
+    }
+
+    /// What it wrote about the new one would be kept under the number of the old one, where nobody looks.
+    @Test func `a connection that holds a deleted collection does not go on with one made anew`() throws {
+        let first = try database.createCollection(name: "tasks")
+        try first.save(Document(id: "old"))
+        let replica = StoreReplica(
+            store: try database.store,
+            collections: [first.handle],
+            checkpointIDs: ["cp"],
+            remote: 1,
+            nowMilliseconds: { 0 }
+        )
+        try database.deleteCollection(name: "tasks")
+        try database.createCollection(name: "tasks").save(Document(id: "new"))
+        let answer = replica.perform(.readChanges(collection: 0, ChangeQuery(since: 0, limit: 10)))
+        guard case .failed(let error) = answer else {
+            Issue.record("documents of another collection: \(answer)")
+            return
+        }
+        #expect(error.code == .notOpen && error.message.contains("deleted"))
     }
 
     @Test func `the first documents of a collection that was made anew are replicated`() async throws {

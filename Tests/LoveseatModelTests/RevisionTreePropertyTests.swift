@@ -121,6 +121,25 @@ import Testing
         }
     }
 
+    @Test func `a mark is added to a stored tree as it is to the tree`() throws {
+        for seed in UInt64(1)...200 {
+            var generator = SeededGenerator(seed: seed)
+            for var tree in try Self.trees(&generator) {
+                guard let current = tree.current, current.body != nil else { continue }
+                for remote in [4, 2, 300, 4] {
+                    guard let bytes = tree.encoded else { break }
+                    let marked = RevisionTree.encoded(bytes, markingCurrentAt: remote)
+                    guard tree.remotes[remote] == nil else {
+                        #expect(marked == nil)
+                        continue
+                    }
+                    tree.note(remote, has: current.id)
+                    #expect(marked == tree.encoded)
+                }
+            }
+        }
+    }
+
     @Test func `bytes that are no tree are refused, not trusted`() throws {
         for seed in UInt64(1)...100 {
             var generator = SeededGenerator(seed: seed)

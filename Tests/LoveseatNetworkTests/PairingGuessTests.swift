@@ -53,21 +53,14 @@ struct PairingGuessTests {
             )
         }
         let first = try initiator()
-        let heard = try await converse(port: Int(listener.port ?? 0), as: eve) { say, hear in
-            try await say(first.opening)
-            let answer = try await hear()
+        let heard = try await converse(first.opening, port: Int(listener.port ?? 0), as: eve) { answer in
             let challenge = try #require(
                 answer.split(separator: "\r\n").first { $0.hasPrefix("WWW-Authenticate: ") }
             )
             let right = try first.answer(String(challenge.dropFirst(18)), listener: fingerprints[0])
-            let zeros = String(repeating: "0", count: 128)
-            switch second {
-            case .proof:
-                try await say("LoveseatPair proof=\"\(zeros)\"")
-                try await say(right)
-            case .opening:
-                try await say(initiator().opening)
-                try await say(right)
+            return switch second {
+            case .proof: ["LoveseatPair proof=\"\(String(repeating: "0", count: 128))\"", right]
+            case .opening: [try initiator().opening, right]
             }
         }
         #expect(heard.hasPrefix("HTTP/1.1 401 "))
@@ -78,12 +71,13 @@ struct PairingGuessTests {
         await listener.stop()
     }
 
-    /// Speaks HTTP over TLS, and returns what the listener says after the conversation until it closes the connection.
+    /// Sends a request over TLS, then at once those that `next` makes of the answer, and returns what the listener answers to them
+    /// until it closes the connection. Requests are given by their `Authorization`.
     private func converse(
+        _ opening: String,
         port: Int,
         as identity: TLSIdentity,
-        _ conversation: (_ say: (String) async throws -> Void, _ hear: () async throws -> String) async throws
-            -> Void
+        then next: (_ answer: String) throws -> [String]
     ) async throws -> String {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.certificateVerification = .none
@@ -103,23 +97,24 @@ struct PairingGuessTests {
                     )
                 }
             }
+        func requests(_ authorizations: [String]) -> ByteBuffer {
+            let texts = authorizations.map {
+                "GET /far HTTP/1.1\r\nHost: far\r\nAuthorization: \($0)\r\n\r\n"
+            }
+            return ByteBuffer(string: texts.joined())
+        }
         return try await channel.executeThenClose { inbound, outbound in
-            var iterator = inbound.makeAsyncIterator()
-            func hear() async throws -> String {
-                guard let part = try await iterator.next() else { return "" }
-                return String(decoding: part.readableBytesView, as: UTF8.self)
+            try await outbound.write(requests([opening]))
+            var (answer, rest) = ("", "")
+            var isAnswered = false
+            for try await part in inbound {
+                let text = String(decoding: part.readableBytesView, as: UTF8.self)
+                if isAnswered { rest += text } else { answer += text }
+                guard !isAnswered, answer.hasSuffix("\r\n\r\n") else { continue }
+                isAnswered = true
+                try await outbound.write(requests(try next(answer)))
             }
-            func say(_ authorization: String) async throws {
-                let request = "GET /far HTTP/1.1\r\nHost: far\r\nAuthorization: \(authorization)\r\n\r\n"
-                try await outbound.write(ByteBuffer(string: request))
-            }
-            try await conversation(say, hear)
-            var rest = ""
-            while true {
-                let piece = try await hear()
-                if piece.isEmpty { return rest }
-                rest += piece
-            }
+            return rest
         }
     }
 }

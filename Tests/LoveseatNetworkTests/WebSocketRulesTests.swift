@@ -100,6 +100,21 @@ struct WebSocketRulesTests {
         #expect(unmasked == Self.plain)
     }
 
+    @Test func `masked messages of every length arrive as they were, also in fragments`() throws {
+        let key: [UInt8] = [0x37, 0xFA, 0x21, 0x3D]
+        func frame(_ head: UInt8, _ payload: ArraySlice<UInt8>) -> [UInt8] {
+            [head, 0x80 | UInt8(payload.count)] + key + payload.enumerated().map { $1 ^ key[$0 % 4] }
+        }
+        for count in 0...100 {
+            let message = (0..<count).map { UInt8($0 * 7 & 255) }
+            let end = try End()
+            try end.receive(frame(0x82, message[...]))
+            let (start, rest) = (message.prefix(count / 3), message.dropFirst(count / 3))
+            try end.receive(frame(0x02, start) + frame(0x80, rest))
+            #expect(try end.mailbox.take() == [message, message])
+        }
+    }
+
     @Test func `a server must not mask`() throws {
         let end = try End(isClient: true)
         try end.receive([0x82, 0x80] + Self.mask)

@@ -306,6 +306,36 @@ final class Heard: @unchecked Sendable {
         #expect(try temporary.store.check() == [])
     }
 
+    @Test func `marks of several remotes change nothing else of a document with several candidates`() throws {
+        let temporary = try TemporaryStore()
+        for (remote, digit) in [(1, "a"), (2, "b"), (3, "c")] {
+            let id = try #require(RevisionID("1-" + String(repeating: digit, count: 40)))
+            let body = try JSONText("{\"from\":\(remote)}")
+            var incoming = IncomingRecord(
+                documentID: "d",
+                history: [id],
+                isDeleted: false,
+                body: body,
+                sender: .loveseat
+            )
+            incoming.remote = remote
+            _ = try temporary.store.write { try $0.insert(incoming, in: temporary.collection) }
+        }
+        let before = try #require(try temporary.record("d"))
+        let others = try (1...2).map { try before.remoteAncestor($0) }
+        for remote in [9, 5, 300, 5] {
+            try temporary.store.write {
+                try $0.markSynced("d", revision: before.revision, remote: remote, in: temporary.collection)
+            }
+        }
+        let after = try #require(try temporary.record("d"))
+        #expect(after.sequence == before.sequence && after.body == before.body && after.flags == before.flags)
+        #expect(after.knowledgeDigest == before.knowledgeDigest && before.knowledgeDigest != nil)
+        for remote in [3, 5, 9, 300] { #expect(try after.remoteAncestor(remote) == before.revision) }
+        #expect(try (1...2).map { try after.remoteAncestor($0) } == others)
+        #expect(try temporary.store.check() == [])
+    }
+
     @Test func `the check names a damaged blob`() throws {
         let temporary = try TemporaryStore()
         let writer = try temporary.store.blobs.writer()

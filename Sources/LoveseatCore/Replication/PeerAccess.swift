@@ -113,8 +113,10 @@ extension StoreReplica {
             let next =
                 revision.isDeleted && current != nil
                 ? .write : access.access(to: candidate, in: collection.name)
-            // What the peer tells beside the revision becomes part of the document too.
-            let told = revision.knowledge?.nodes.lazy.filter { $0.body != nil && !$0.isDeleted }
+            // What the peer tells beside the revision becomes part of the document too, unless it is that already.
+            let known = try record.map { try $0.tree() }
+            let told = revision.knowledge?.nodes.lazy
+                .filter { $0.body != nil && !$0.isDeleted && known?.node($0.id)?.body == nil }
                 .map { node in
                     let told = FilterCandidate(
                         documentID: revision.documentID,

@@ -4,9 +4,8 @@ import LoveseatStorage
 
 /// The rows that the feed has read and that are about to be sent, so that most are read once only.
 ///
-/// Only documents with a single revision, for peers that have none: what is sent with others depends on their tree, which
-/// may change meanwhile. A row that has changed since is as good as one that changes while it is on its way: its new
-/// revision follows.
+/// Only for peers that have no revision of the document: what is sent to others depends on more than the row. A row that has
+/// changed since is as good as one that changes while it is on its way: what is new has a sequence of its own, and follows.
 struct RecentRecords {
     private struct Key: Hashable {
         let collection: Int64
@@ -21,15 +20,14 @@ struct RecentRecords {
 
     mutating func keep(_ record: DocumentRecord, of collection: CollectionHandle) {
         let key = Key(collection: collection.number, documentID: record.id)
-        guard record.encodedTree == nil, record.body.bytes.count < Self.bound / 16 else {
-            // What was kept before knew less.
-            (young[key], old[key]) = (nil, nil)
-            return
-        }
-        youngBytes += record.body.bytes.count
+        // What was kept before knew less.
+        (young[key], old[key]) = (nil, nil)
+        let size = record.body.bytes.count + (record.encodedTree?.count ?? 0)
+        guard size < Self.bound / 16 else { return }
+        youngBytes += size
         if youngBytes > Self.bound {
             (old, young) = (young, [:])
-            youngBytes = record.body.bytes.count
+            youngBytes = size
         }
         young[key] = record
     }

@@ -91,7 +91,9 @@ extension StoreReplica {
     func share(_ revisions: [OutgoingRevision], in index: Int) {
         for case .found(let content) in revisions {
             shared.send(content.body, in: index)
-            for case let body? in content.knowledge?.nodes.map(\.body) ?? [] { shared.send(body, in: index) }
+            for node in content.knowledge?.nodes ?? [] where node.flags.contains(.hasBlobs) {
+                if let body = node.body { shared.send(body, in: index) }
+            }
         }
     }
 

@@ -16,10 +16,14 @@ extension StoreReplica {
         let left = query.isForPush && leavesOutMarked(index) ? remote : nil
         let rule = query.isForPush ? rule(index) : nil
         var isAtEnd = false
+        var doubted: [String] = []
         try store.read { transaction in
             try transaction.changes(in: collection, since: query.since, notSyncedWith: left) { record in
                 through = record.sequence
                 scanned += 1
+                if query.isForPush, record.hasConflicts, isDoubted(record, in: index) {
+                    doubted.append(record.id)
+                }
                 if let change = try change(of: record, query, in: index, rule: rule, now: now) {
                     candidates.append((change, record))
                 }
@@ -30,6 +34,7 @@ extension StoreReplica {
                 through = max(through, try transaction.lastSequence(collection))
             }
         }
+        try forgetMarks(doubted, in: index)
         var found: [LocalChange] = []
         for (candidate, record) in candidates {
             // The app's code runs outside the transaction, since it may use the database.
@@ -101,6 +106,9 @@ extension StoreReplica {
                     let verdict = try verdict(on: record, removal, in: index)
                     if verdict == .removed || verdict == .removedWithEdit {
                         _ = try transaction.purge(record.id, in: collection, isWanted: false)
+                    } else if verdict == .edited, let remote {
+                        // What becomes of the document there is not told from now on. It may have been deleted.
+                        try transaction.forgetMark(record.id, remote: remote, in: collection)
                     }
                     return verdict
                 }
@@ -129,7 +137,7 @@ extension StoreReplica {
         var marks: [(DocumentRevision, announcedBy: RevisionTree.PeerKind?)] = []
         let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
-        let records = try store.readRows { view in
+        let records = try store.readManyRows { view in
             try changes.map { try view.record($0.documentID, in: collection) }
         }
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
@@ -146,7 +154,8 @@ extension StoreReplica {
             if !tellsMore,
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
             {
-                if let remote, try record.remoteAncestor(remote) != change.revision {
+                // What is taken away is no news of what the peer has: the mark says whether what is here came from it.
+                if let remote, !change.isRemoval, try record.remoteAncestor(remote) != change.revision {
                     let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
                     marks.append((known, peer))
                 }
@@ -177,10 +186,12 @@ extension StoreReplica {
                     revision: entry.revision,
                     remote: remote,
                     announcedBy: peer,
+                    mayBeOld: pushedNow[index]?.mayContain(entry.documentID) ?? false,
                     in: collections[index]
                 )
             }
         }
+        noteMarked(revisions.lazy.map(\.0.documentID), in: index)
     }
 
     func judge(
@@ -188,7 +199,7 @@ extension StoreReplica {
         from peer: RevisionTree.PeerKind,
         in collection: CollectionHandle
     ) throws -> StoreAnswer {
-        let records = try store.readRows { view in
+        let records = try store.readManyRows { view in
             try proposals.map { try view.record($0.documentID, in: collection) }
         }
         return .proposalVerdicts(

@@ -94,43 +94,67 @@ extension StoreReplica {
         return rule(index)?.pushFilter?(revision, false) ?? true
     }
 
-    /// A hub takes only what descends from its own revision. If ours does not, our content goes on top of it as a copy, which
-    /// is written down before it is sent: the hub may take it, and its answer be lost.
+    /// A hub takes only what descends from its own revision. Where ours does not, our content goes on top of it as a copy, which
+    /// is written down, and on the disk, before it is sent: the hub may take it, and its answer be lost, and everything here that
+    /// is not on the disk with it. If that were forgotten, the copy would be taken for an edit.
     func copyingForHub(
-        _ outgoing: OutgoingRevision,
-        _ request: RevisionRequest,
+        _ outgoing: [OutgoingRevision],
+        _ requests: [RevisionRequest],
         in collection: CollectionHandle
-    ) throws -> OutgoingRevision {
+    ) throws -> [OutgoingRevision] {
+        let needCopies = zip(outgoing, requests).contains { Self.hubAndContent($0, $1) != nil }
+        guard needCopies else { return outgoing }
+        return try store.write(call: "replication", durably: true) { transaction in
+            try zip(outgoing, requests).map { outgoing, request in
+                guard let (hub, content) = Self.hubAndContent(outgoing, request) else { return outgoing }
+                return try copying(content, over: hub, request, in: collection, transaction) ?? outgoing
+            }
+        }
+    }
+
+    /// What a hub has, and what would go on top of it as a copy; nil if none is needed.
+    private static func hubAndContent(_ outgoing: OutgoingRevision, _ request: RevisionRequest)
+        -> (hub: RevisionID, content: SendableRevision)?
+    {
         guard request.peer == .hub, let hub = request.known.first, case .found(let content) = outgoing,
             content.revision != hub, !content.history.contains(hub)
-        else { return outgoing }
-        return try store.write(call: "replication") { transaction in
-            guard let record = try transaction.record(request.documentID, in: collection),
-                record.revision == content.revision
-            else { return .obsolete(current: content.revision) }
-            let tree = try record.tree()
-            if let current = tree.current, let theirs = tree.node(hub),
-                RevisionTree.saysTheSame(current, theirs)
-            {
-                return .same
-            }
-            guard let copy = try transaction.announceCopy(of: record, over: hub, in: collection) else {
-                return outgoing
-            }
-            var content = SendableRevision(
-                revision: copy,
-                history: RevisionHistory.toSend(
-                    tree.line(hub),
-                    of: copy,
-                    known: request.known,
-                    limit: request.maxHistory
-                ),
-                isDeleted: record.isDeleted,
-                body: record.body
-            )
-            content.copy = .init(original: tree.original(record.revision), parent: hub)
-            return .found(content)
+        else { return nil }
+        return (hub, content)
+    }
+
+    /// - Returns: nil if the hub's revision is not here.
+    private func copying(
+        _ content: SendableRevision,
+        over hub: RevisionID,
+        _ request: RevisionRequest,
+        in collection: CollectionHandle,
+        _ transaction: StoreWriteTransaction
+    ) throws -> OutgoingRevision? {
+        guard let record = try transaction.record(request.documentID, in: collection),
+            record.revision == content.revision
+        else { return .obsolete(current: content.revision) }
+        let tree = try record.tree()
+        if let current = tree.current, let theirs = tree.node(hub),
+            RevisionTree.saysTheSame(current, theirs)
+        {
+            return .same
         }
+        guard let copy = try transaction.announceCopy(of: record, over: hub, in: collection) else {
+            return nil
+        }
+        var content = SendableRevision(
+            revision: copy,
+            history: RevisionHistory.toSend(
+                tree.line(hub),
+                of: copy,
+                known: request.known,
+                limit: request.maxHistory
+            ),
+            isDeleted: record.isDeleted,
+            body: record.body
+        )
+        content.copy = .init(original: tree.original(record.revision), parent: hub)
+        return .found(content)
     }
 
     /// The first revision that the peer has and whose body is here (replication.md §10.1). Not one that deletes.
@@ -190,6 +214,7 @@ extension StoreReplica {
         }
         let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
         try forgetFailures(stored, in: index)
+        noteMarked(stored, in: index)
         return .inserted(withholding(results, of: revisions, in: index))
     }
 
@@ -233,7 +258,7 @@ extension StoreReplica {
         pulls: Bool
     ) throws -> Hearing {
         guard let remote else { return .agrees }
-        return try marking(index) { transaction in
+        let hearing: Hearing = try marking(index) { transaction in
             do {
                 let hearing = try transaction.hear(
                     knowledge,
@@ -255,6 +280,8 @@ extension StoreReplica {
                 )
             }
         }
+        noteMarked([id], in: index)
+        return hearing
     }
 
     /// How to go on with a revision that a hub did not take.

@@ -4,6 +4,10 @@ package import LoveseatStorage
 
 /// Joins storage to replication: one connection's view of a ``DocumentStore``.
 package final class StoreReplica: ReplicaStore {
+    /// How many bytes of names of documents that were marked in a session are kept. More are offered once in vain.
+    private static let namesKept = 8_000_000
+    private static let pushedNamesKept = 1_000_000
+
     let store: DocumentStore
     var collections: [CollectionHandle]
     private let checkpointIDs: [String]
@@ -19,6 +23,12 @@ package final class StoreReplica: ReplicaStore {
     var read = RecentRecords()
     /// Which marks count, by collection, and the last sequence of when that was said.
     private var trust: [Int: (marks: MarkTrust, from: UInt64)] = [:]
+    /// The collections with marks from before this session, which may be in doubt.
+    private var hasOlderMarks: Set<Int> = []
+    /// What this session marked while older marks are in doubt, by collection.
+    private var markedNow: [Int: NameSet] = [:]
+    /// What this session pushed, by collection: lists of the peer may be older than that.
+    private(set) var pushedNow: [Int: NameSet] = [:]
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
@@ -115,10 +125,10 @@ package final class StoreReplica: ReplicaStore {
             let told = admitted(knowledge, of: id, in: index, takesContent: takesContent)
             return .heard(try hear(told, current: current, of: id, in: index, pulls: takesContent))
         case .readRevisions(let index, let requests):
-            let found = try store.readRows { view in
+            let found = try store.readManyRows { view in
                 try requests.map { try read($0, in: index, view) }
             }
-            let sendable = try zip(requests, found).map { try copyingForHub($1, $0, in: collections[index]) }
+            let sendable = try copyingForHub(found, requests, in: collections[index])
             let told = withholding(sendable, requests, in: index)
             let granted = try granting(told, requests, in: collections[index])
             share(granted, in: index)
@@ -134,6 +144,7 @@ package final class StoreReplica: ReplicaStore {
         case .insert(let index, let revisions): return try insert(revisions, in: index)
         case .markSynced(let index, let revisions):
             try mark(revisions.map { ($0, nil) }, in: index)
+            notePushed(revisions, in: index)
             return .done
         case .listConflicts(let index, let sequence):
             let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
@@ -194,6 +205,7 @@ package final class StoreReplica: ReplicaStore {
                     ? .ours(isCovered: marks.isCovered) : .others(isCovered: marks.isCovered)
             }
             let found = try view.localCheckpointAndUser(id)
+            if marks != nil || found != nil { hasOlderMarks.insert(index) }
             return .checkpoint(
                 found?.userChanges == userChanges ? found?.body : found.map { Self.withoutPulls($0.body) },
                 marks: marks ?? .unknown
@@ -231,12 +243,32 @@ package final class StoreReplica: ReplicaStore {
     func leavesOutMarked(_ index: Int) -> Bool { trust[index]?.marks.leavesOutMarked ?? true }
 
     /// The revision that the remote has, as far as that counts for a push.
+    ///
+    /// With older marks in doubt, those count that this session made, and what an edit of this session was made on. A document
+    /// can come back to a revision with an older mark, as when a resolver takes the remote's: such a mark proves nothing.
     func remoteAncestor(of record: DocumentRecord, in index: Int) throws -> RevisionID? {
-        guard let remote else { return nil }
-        if let trust = trust[index], !trust.marks.leavesOutMarked, record.sequence <= trust.from {
-            return nil
+        guard let remote, let mark = try record.remoteAncestor(remote) else { return nil }
+        guard let trust = trust[index], !trust.marks.leavesOutMarked else { return mark }
+        if isDoubted(record, in: index) { return nil }
+        let isOld =
+            mark == record.revision && hasOlderMarks.contains(index)
+            && !(markedNow[index]?.contains(record.id) ?? false)
+        return isOld ? nil : mark
+    }
+
+    /// Whether a document was here when a session began whose marks are in doubt.
+    func isDoubted(_ record: DocumentRecord, in index: Int) -> Bool {
+        guard let trust = trust[index], !trust.marks.leavesOutMarked else { return false }
+        return record.sequence <= trust.from
+    }
+
+    /// Gives up marks in doubt of documents that this session does not offer, since they wait for a resolver. What becomes of
+    /// them is offered as if the remote had nothing; else the session's checkpoint would vouch for marks that nobody tried.
+    func forgetMarks(_ ids: [String], in index: Int) throws {
+        guard let remote, !ids.isEmpty else { return }
+        try store.write(call: "replication") { transaction in
+            for id in ids { try transaction.forgetMark(id, remote: remote, in: collections[index]) }
         }
-        return try record.remoteAncestor(remote)
     }
 
     /// The local sequences of the documents whose marks count when the remote says something else; nil for all.
@@ -256,6 +288,19 @@ package final class StoreReplica: ReplicaStore {
         }
         marksMade[index, default: 0] += 1
         return result
+    }
+
+    private func notePushed(_ revisions: [DocumentRevision], in index: Int) {
+        guard remote != nil else { return }
+        for revision in revisions {
+            pushedNow[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(revision.documentID)
+        }
+    }
+
+    /// Remembers which documents this session has marked, while older marks are in doubt.
+    func noteMarked(_ ids: some Sequence<String>, in index: Int) {
+        guard hasOlderMarks.contains(index), trust[index]?.marks.leavesOutMarked == false else { return }
+        for id in ids { markedNow[index, default: NameSet(bytes: Self.namesKept)].insert(id) }
     }
 
     private func begin(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws -> BlobStart {
@@ -282,5 +327,26 @@ package final class StoreReplica: ReplicaStore {
                 )
             }
         )
+    }
+}
+
+/// Names, as many as fit.
+struct NameSet {
+    private var names: Set<String> = []
+    private var bytesLeft: Int
+    private var isFull = false
+
+    init(bytes: Int) { bytesLeft = bytes }
+
+    func contains(_ name: String) -> Bool { names.contains(name) }
+
+    /// Whether a name is there, or did not fit.
+    func mayContain(_ name: String) -> Bool { isFull || names.contains(name) }
+
+    mutating func insert(_ name: String) {
+        // A string in a set takes some 24 bytes beside its own.
+        let cost = name.utf8.count + 24
+        guard cost <= bytesLeft else { return isFull = true }
+        if names.insert(name).inserted { bytesLeft -= cost }
     }
 }

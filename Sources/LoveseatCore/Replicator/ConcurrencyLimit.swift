@@ -1,17 +1,24 @@
+import LoveseatReplication
+
 /// Lets so many tasks in at a time.
 actor ConcurrencyLimit {
     private var free: Int
     private var waiters: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
     private var nextNumber = 0
 
-    init(_ limit: Int) { free = limit }
+    private let runtime: ReplicationRuntime
+
+    init(_ limit: Int, _ runtime: ReplicationRuntime) {
+        free = limit
+        self.runtime = runtime
+    }
 
     /// Runs work once there is room for it, away from the caller's executor.
     ///
     /// - Returns: nil if the calling task was cancelled before the work began.
     nonisolated func run<T: Sendable>(_ work: @escaping @Sendable () async -> T) async -> T? {
         guard await enter() else { return nil }
-        let result = await Task.detached { await work() }.value
+        let result = await Task(executorPreference: runtime.executor) { await work() }.value
         await leave()
         return result
     }
@@ -33,7 +40,7 @@ actor ConcurrencyLimit {
                 }
             }
         } onCancel: {
-            Task { await giveUp(number) }
+            runtime.task { await self.giveUp(number) }
         }
     }
 

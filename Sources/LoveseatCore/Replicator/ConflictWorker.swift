@@ -12,7 +12,8 @@ final class ConflictWorker: Sendable {
 
     private let store: DocumentStore
     private let config: ReplicatorConfiguration
-    private let limit = ConcurrencyLimit(atOnce)
+    private let runtime: ReplicationRuntime
+    private let limit: ConcurrencyLimit
     private let counts = Mutex<[Key: Int]>([:])
 
     private struct Key: Hashable {
@@ -20,9 +21,11 @@ final class ConflictWorker: Sendable {
         let documentID: String
     }
 
-    init(store: DocumentStore, config: ReplicatorConfiguration) {
+    init(store: DocumentStore, config: ReplicatorConfiguration, runtime: ReplicationRuntime) {
         self.store = store
         self.config = config
+        self.runtime = runtime
+        limit = ConcurrencyLimit(Self.atOnce, runtime)
     }
 
     /// Settles one document's conflicts; returns why that failed. Cancelled before it began, it leaves the conflict.
@@ -78,7 +81,7 @@ final class ConflictWorker: Sendable {
         let seconds = configured == 0 ? ReplicatorConfiguration.defaultConflictResolverTimeout : configured
         let answer: Document?
         do {
-            answer = try await Deadline.run(seconds: seconds) {
+            answer = try await Deadline.run(seconds: seconds, runtime) {
                 try await resolver.resolve(conflict: Conflict(conflict))
             }
         } catch is Deadline.Passed {
@@ -125,14 +128,14 @@ enum Deadline {
     /// Runs work that may ignore being cancelled: it is then left to itself.
     static func run<T: Sendable>(
         seconds: Double,
+        _ runtime: ReplicationRuntime,
         _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
         let outcome = Outcome<T>()
-        let task = Task.detached {
+        let task = runtime.task {
             do { outcome.settle(.success(try await work())) } catch { outcome.settle(.failure(error)) }
         }
-        let timer = Task.detached {
-            guard (try? await Task.sleep(for: .seconds(seconds))) != nil else { return }
+        let timer = runtime.task(after: .seconds(seconds)) {
             outcome.settle(.failure(Passed()))
             task.cancel()
         }

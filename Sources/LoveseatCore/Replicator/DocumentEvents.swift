@@ -1,3 +1,4 @@
+import LoveseatReplication
 private import Synchronization
 
 /// Collects document events into batches of one direction: up to 100 documents, or those of 200 milliseconds.
@@ -14,7 +15,12 @@ final class DocumentEvents: Sendable {
     private let state = Mutex(State())
     private let deliver: @Sendable (DocumentReplication) -> Void
 
-    init(deliver: @escaping @Sendable (DocumentReplication) -> Void) { self.deliver = deliver }
+    private let runtime: ReplicationRuntime
+
+    init(_ runtime: ReplicationRuntime, deliver: @escaping @Sendable (DocumentReplication) -> Void) {
+        self.runtime = runtime
+        self.deliver = deliver
+    }
 
     func add(_ document: ReplicatedDocument, isPush: Bool) {
         let (ready, mustSetTimer) = state.withLock { state -> ([DocumentReplication], Bool) in
@@ -29,10 +35,7 @@ final class DocumentEvents: Sendable {
         }
         for batch in ready { deliver(batch) }
         guard mustSetTimer else { return }
-        Task {
-            try? await Task.sleep(for: Self.longest)
-            flush()
-        }
+        _ = runtime.task(after: Self.longest) { self.flush() }
     }
 
     /// Delivers what there is.

@@ -43,8 +43,8 @@ extension Replicator {
             return state.postponed
         }
         guard !notices.isEmpty, let setup = try? ReplicationSetup(config) else { return }
-        let worker = ConflictWorker(store: setup.store, config: config)
-        let events = DocumentEvents { [weak self] in self?.deliver($0) }
+        let worker = ConflictWorker(store: setup.store, config: config, runtime: runtime)
+        let events = DocumentEvents(runtime) { [weak self] in self?.deliver($0) }
         for notice in notices {
             let isComplete = await fetchNow(notice, setup, worker, events)
             state.withLock { state in
@@ -70,28 +70,29 @@ extension Replicator {
         let index = notice.collection
         let failed = Mutex<Set<String>>([])
         let replica = setup.fetchingReplica(index)
-        let conversation = Conversation(
+        var hooks = ReplicationDriver.Hooks()
+        hooks.resolve = {
+            await worker.resolve(ConflictNotice(collection: index, documentID: $0.documentID, peer: $0.peer))
+        }
+        hooks.report = { [weak self] report in
+            guard case .document(let event) = report else { return }
+            if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
+            self?.heard(.document(event.moved(to: index)), events, setup)
+        }
+        let driver = ReplicationDriver(
             session: ReplicationSession(active: setup.fetchingPlan(notice)),
             replica: replica,
             store: setup.store,
             collections: [],
             channel: connection.channel,
+            runtime: runtime,
             compressionLevel: config.compressionLevel,
-            resolve: {
-                await worker.resolve(
-                    ConflictNotice(collection: index, documentID: $0.documentID, peer: $0.peer)
-                )
-            },
-            report: { [weak self] report in
-                guard case .document(let event) = report else { return }
-                if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
-                self?.heard(.document(event.moved(to: index)), events, setup)
-            }
+            hooks: hooks
         )
         let failure = await withTaskCancellationHandler {
-            await conversation.run(connection.negotiated)
+            await driver.run(connection.negotiated)
         } onCancel: {
-            Task { await conversation.stop() }
+            runtime.task { await driver.stop() }
         }
         guard failure == nil, !Task.isCancelled else { return false }
         // What the peer does not show any more did not fail.

@@ -18,7 +18,7 @@ extension Replicator {
         let (status, feeds, documentFeeds) = state.withLock { state in
             let status = Status(activity: .stopped, progress: state.status.progress, error: error)
             state.status = status
-            (state.task, state.conversation, state.connecting) = (nil, nil, nil)
+            state.task = nil
             defer { (state.statusFeeds, state.documentFeeds) = ([:], [:]) }
             return (status, Array(state.statusFeeds.values), Array(state.documentFeeds.values))
         }
@@ -29,113 +29,50 @@ extension Replicator {
         for feed in documentFeeds { feed.finish() }
     }
 
-    private var isStopping: Bool { state.withLock { $0.isStopping } }
-    private var isSuspended: Bool { state.withLock { $0.isSuspended } }
-
     /// Connects until a connection ends well, an error is final, or somebody stops it.
     private func attempts(_ reset: ActivePlan.Reset) async -> LoveseatError? {
         do throws(LoveseatError) {
             try config.validate()
             try config.collections.first?.collection.database.adopt(self)
         } catch { return error }
-        var retry = RetryPolicy(
+        guard let endpoint = config.target as? any PeerEndpoint else {
+            return LoveseatError(.invalidParameter, "a replicator cannot use this endpoint")
+        }
+        let policy = RetryPolicy(
             isContinuous: config.continuous,
             maxAttempts: config.maxAttempts,
             maxWait: config.maxAttemptWaitTime == 0
                 ? nil : UInt(min(config.maxAttemptWaitTime, 1e9).rounded(.up)),
             reconnectsAfterGoingAway: config.reconnectsAfterGoingAway
         )
-        var reset = reset
-        while !isStopping {
-            guard !isSuspended else {
-                setStatus(.offline)
-                _ = await gate.wait()
-                continue
+        var steps = ReplicationSupervisor.Steps(
+            connect: { [self] in
+                await fetchPostponed()
+                return try await endpoint.connect(connectionOptions())
+            },
+            makeDriver: { [self] connection, isFirst throws(LoveseatError) in
+                try makeDriver(connection.channel, isFirst ? reset : .none)
             }
-            setStatus(.connecting)
-            let (failure, wasConnected) = await attempt(reset)
-            if wasConnected {
-                retry.connected()
-                reset = .none
-            }
-            if isStopping { return nil }
-            if isSuspended { continue }
-            guard let failure else {
-                if state.withLock({ !$0.postponed.isEmpty }) { continue }
-                return nil
-            }
-            guard let wait = retry.wait(after: failure) else { return failure }
-            let seconds = RetryPolicy.spread(wait, after: failure, random: .random(in: -1...1))
+        )
+        steps.networkChanges = { endpoint.networkChanges() }
+        steps.connectsAgain = { [self] in state.withLock { !$0.postponed.isEmpty } }
+        steps.report = { [self] in note($0) }
+        return await supervisor.run(policy, steps)
+    }
+
+    private func note(_ event: ReplicationSupervisor.Event) {
+        switch event {
+        case .connecting: setStatus(.connecting)
+        case .suspended: setStatus(.offline)
+        case .disconnected: state.withLock { $0.documentEvents }?.flush()
+        case .networkChanged: LogDomain.network.log(.debug, "\(self): the network changed")
+        case .waiting(let failure, let seconds):
             LogDomain.replicator.log(
                 .notice,
                 "\(self): offline: \(failure.message) (\(failure.code)); next attempt in \((seconds * 10).rounded() / 10) s"
             )
             setStatus(.offline, error: failure)
-            if await waitToRetry(seconds) { retry.connected() }
         }
-        return nil
-    }
-
-    /// Waits for the next attempt.
-    ///
-    /// - Returns: whether it comes early, because the network changed or somebody asked for it: the failures before say
-    ///   nothing then.
-    private func waitToRetry(_ seconds: Double) async -> Bool {
-        let changes = (config.target as? any PeerEndpoint)?.networkChanges()
-        let watcher = changes.map { changes in
-            Task {
-                for await _ in changes {
-                    LogDomain.network.log(.debug, "\(self): the network changed")
-                    gate.open()
-                }
-            }
-        }
-        defer { watcher?.cancel() }
-        return await gate.wait(seconds: seconds)
-    }
-
-    /// Makes one connection and replicates over it.
-    private func attempt(_ reset: ActivePlan.Reset) async -> (failure: LoveseatError?, wasConnected: Bool) {
-        guard let endpoint = config.target as? any PeerEndpoint else {
-            return (LoveseatError(.invalidParameter, "a replicator cannot use this endpoint"), false)
-        }
-        await fetchPostponed()
-        let connection: PeerConnection
-        do { connection = try await connect(endpoint) } catch {
-            return (
-                (error as? LoveseatError) ?? LoveseatError(.unexpectedError, "cannot connect: \(error)"),
-                false
-            )
-        }
-        do throws(LoveseatError) {
-            let events = DocumentEvents { [weak self] in self?.deliver($0) }
-            let conversation = try makeConversation(connection.channel, events, reset)
-            let mustStop = state.withLock { state in
-                state.conversation = conversation
-                return state.isStopping || state.isSuspended
-            }
-            if mustStop { await conversation.stop() }
-            let failure = await conversation.run(connection.negotiated)
-            state.withLock { $0.conversation = nil }
-            events.flush()
-            return (failure, true)
-        } catch {
-            await connection.channel.close(code: 1001, reason: "")
-            return (error, false)
-        }
-    }
-
-    /// Connects, until somebody stops or suspends the replicator.
-    private func connect(_ endpoint: any PeerEndpoint) async throws -> PeerConnection {
-        let options = try connectionOptions()
-        let task = Task { try await endpoint.connect(options) }
-        let mustStop = state.withLock { state in
-            state.connecting = task
-            return state.isStopping || state.isSuspended
-        }
-        if mustStop { task.cancel() }
-        defer { state.withLock { $0.connecting = nil } }
-        return try await task.value
     }
 
     func connectionOptions() throws(LoveseatError) -> ConnectionOptions {
@@ -157,27 +94,30 @@ extension Replicator {
         return options
     }
 
-    private func makeConversation(
-        _ channel: any LoveseatReplication.MessageChannel,
-        _ events: DocumentEvents,
-        _ reset: ActivePlan.Reset
-    ) throws(LoveseatError) -> Conversation {
+    private func makeDriver(_ channel: any LoveseatReplication.MessageChannel, _ reset: ActivePlan.Reset)
+        throws(LoveseatError) -> ReplicationDriver
+    {
         let setup = try ReplicationSetup(config)
         try setup.recordUser()
         var plan = setup.plan
         plan.reset = reset
-        let worker = ConflictWorker(store: setup.store, config: config)
-        return Conversation(
+        let worker = ConflictWorker(store: setup.store, config: config, runtime: runtime)
+        let events = DocumentEvents(runtime) { [weak self] in self?.deliver($0) }
+        state.withLock { $0.documentEvents = events }
+        var hooks = ReplicationDriver.Hooks()
+        hooks.resolve = { await worker.resolve($0) }
+        hooks.fetch = { [weak self] in await self?.fetch($0, setup, worker, events) ?? false }
+        hooks.report = { [weak self] in self?.heard($0, events, setup) }
+        return ReplicationDriver(
             session: ReplicationSession(active: plan),
             replica: setup.replica,
             store: setup.store,
             collections: setup.handles,
             channel: channel,
+            runtime: runtime,
             // Within a process nothing is saved by it.
             compressionLevel: config.target is DatabaseEndpoint ? 0 : config.compressionLevel,
-            resolve: { await worker.resolve($0) },
-            fetch: { [weak self] in await self?.fetch($0, setup, worker, events) ?? false },
-            report: { [weak self] in self?.heard($0, events, setup) }
+            hooks: hooks
         )
     }
 

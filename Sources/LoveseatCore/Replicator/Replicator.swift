@@ -16,18 +16,15 @@ public final class Replicator: Sendable {
     /// The configuration with which the replicator was created.
     public let config: ReplicatorConfiguration
     let state = Mutex(State())
-    /// Where it waits between attempts.
-    let gate = RetryGate()
+    let runtime: ReplicationRuntime
+    let supervisor: ReplicationSupervisor
 
     struct State {
         var status = Status.initial
         var wasStarted = false
         var task: Task<Void, Never>?
-        /// The attempt to connect under way.
-        var connecting: Task<PeerConnection, any Error>?
-        var conversation: Conversation?
-        var isStopping = false
-        var isSuspended = false
+        /// What becomes of documents over the last connection.
+        var documentEvents: DocumentEvents?
         /// Cookies that live as long as the replicator.
         var cookies = CookieJar()
         var serverCertificate: TLSCertificate?
@@ -40,7 +37,11 @@ public final class Replicator: Sendable {
     }
 
     /// Creates a replicator. It connects when it is started.
-    public init(_ config: ReplicatorConfiguration) { self.config = config }
+    public init(_ config: ReplicatorConfiguration) {
+        self.config = config
+        runtime = .system
+        supervisor = ReplicationSupervisor(runtime: .system)
+    }
 
     deinit {
         state.withLock { state in
@@ -128,52 +129,27 @@ public final class Replicator: Sendable {
         state.withLock { state in
             guard state.task == nil else { return }
             state.wasStarted = true
-            state.isStopping = false
             (state.postponed, state.fetchedAside) = ([], [:])
-            gate.close()
+            supervisor.prepare()
             state.status = Status(activity: .connecting, progress: .none, error: nil)
             for feed in state.statusFeeds.values { feed.push(state.status) }
             let kind: ActivePlan.Reset = resetMarks ? .checkpointAndMarks : reset ? .checkpoint : .none
-            state.task = Task.detached { [self] in await run(kind) }
+            state.task = runtime.task { [self] in await run(kind) }
         }
     }
 
     /// Stops the replicator. Returns at once; ``waitUntilStopped()`` waits for the end. Does nothing if the replicator is not running.
     public func stop() {
-        interrupt { state in
-            guard state.task != nil else { return false }
-            state.isStopping = true
-            return true
-        }
+        state.withLock { if $0.task != nil { supervisor.stop() } }
     }
 
     /// Disconnects until ``resume()``, for apps that go to the background. Returns at once.
     ///
     /// The replicator is ``ActivityLevel/offline`` meanwhile. Documents that were being transferred are transferred again afterwards.
-    public func suspend() {
-        interrupt { state in
-            guard !state.isSuspended else { return false }
-            state.isSuspended = true
-            return true
-        }
-    }
+    public func suspend() { supervisor.suspend() }
 
     /// Connects again after ``suspend()``. A replicator that waits before its next attempt tries at once. Returns at once.
-    public func resume() {
-        state.withLock { $0.isSuspended = false }
-        gate.open()
-    }
-
-    /// Ends what is under way, if `change` says so.
-    private func interrupt(_ change: (inout State) -> Bool) {
-        let conversation = state.withLock { state -> Conversation? in
-            guard change(&state) else { return nil }
-            state.connecting?.cancel()
-            return state.conversation
-        }
-        gate.open()
-        if let conversation { Task { await conversation.stop() } }
-    }
+    public func resume() { supervisor.resume() }
 
     /// Waits until the replicator has stopped, and returns its last status.
     ///

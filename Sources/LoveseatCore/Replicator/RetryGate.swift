@@ -1,3 +1,4 @@
+import LoveseatReplication
 private import Synchronization
 
 /// Where a replicator waits between two attempts, or while it is suspended.
@@ -10,16 +11,19 @@ final class RetryGate: Sendable {
 
     private let state = Mutex(State())
 
+    /// Waits until ``open()``.
+    ///
+    /// - Returns: true.
+    func wait() async -> Bool { await wait(timer: nil) }
+
     /// Waits until ``open()``, or so many seconds.
     ///
     /// - Returns: whether somebody opened it, rather than the time being up.
-    func wait(seconds: Double? = nil) async -> Bool {
-        let timer = seconds.map { seconds in
-            Task {
-                guard (try? await Task.sleep(for: .seconds(seconds))) != nil else { return }
-                pass(asOpened: false)
-            }
-        }
+    func wait(seconds: Double, _ runtime: ReplicationRuntime) async -> Bool {
+        await wait(timer: runtime.task(after: .seconds(seconds)) { self.pass(asOpened: false) })
+    }
+
+    private func wait(timer: Task<Void, Never>?) async -> Bool {
         await withCheckedContinuation { continuation in
             let mustWait = state.withLock { state in
                 if !state.isOpen { state.waiter = continuation }

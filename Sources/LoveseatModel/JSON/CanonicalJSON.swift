@@ -142,6 +142,19 @@ struct CanonicalJSONWriter {
 
     private mutating func writeString(_ content: some Sequence<UInt8>) {
         bytes.append(UInt8(ascii: "\""))
+        let isPlain: Void? =
+            content.withContiguousStorageIfAvailable { content -> Void? in
+                guard !content.contains(where: { $0 < 0x20 || $0 == 0x22 || $0 == 0x5C || $0 == 0x7F }) else {
+                    return nil
+                }
+                bytes.append(contentsOf: content)
+                return ()
+            } ?? nil
+        if isPlain == nil { writeEscaped(content) }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func writeEscaped(_ content: some Sequence<UInt8>) {
         for byte in content {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
@@ -155,7 +168,6 @@ struct CanonicalJSONWriter {
             default: bytes.append(byte)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
     }
 }
 

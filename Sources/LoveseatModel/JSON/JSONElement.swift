@@ -163,25 +163,59 @@ public struct JSONElement: Sendable {
     }
 
     /// The items of an array, in order; empty for anything else.
-    public var items: some Sequence<JSONElement> { Walk(self, entering: .array).lazy.map(\.value) }
+    public var items: Items { Items(walk: Walk(self, entering: .array)) }
 
     /// The members of an object, in the order of the text; empty for anything else.
-    public var members: some Sequence<(key: String, value: JSONElement)> {
-        Walk(self, entering: .object).lazy.map { ($0.key?.string ?? "", $0.value) }
-    }
+    public var members: Members { Members(walk: Walk(self, entering: .object)) }
 
     /// The members of an object with keys that are not decoded yet.
-    package var rawMembers: some Sequence<(key: JSONElement?, value: JSONElement)> {
-        Walk(self, entering: .object)
+    package var rawMembers: Walk { Walk(self, entering: .object) }
+
+    /// Whether the key of any member begins with this byte.
+    package func hasKey(beginningWith byte: UInt8) -> Bool {
+        guard kind == .object else { return false }
+        var member = index + 2
+        let end = index + JSONTape.length(word)
+        return source.bytes.withUnsafeBufferPointer { text in
+            while member < end {
+                let key = source.tape[member]
+                if JSONTape.kind(key) == .plainString {
+                    if JSONTape.length(key) > 0, text[JSONTape.offset(key)] == byte { return true }
+                } else if JSONStrings.decode(key, in: text).utf8.first == byte {
+                    return true
+                }
+                member += 1 + JSONTape.span(source.tape[member + 1])
+            }
+            return false
+        }
     }
 
-    private struct Walk: Sequence, IteratorProtocol {
-        let source: Source
-        let hasKeys: Bool
-        var nextIndex: Int
-        let end: Int
+    /// The items of an array.
+    public struct Items: Sequence, IteratorProtocol {
+        fileprivate var walk: Walk
 
-        init(_ element: JSONElement, entering kind: Kind) {
+        /// Returns the next item, or nil after the last one.
+        public mutating func next() -> JSONElement? { walk.next()?.value }
+    }
+
+    /// The members of an object, in the order of the text.
+    public struct Members: Sequence, IteratorProtocol {
+        fileprivate var walk: Walk
+
+        /// Returns the next member, or nil after the last one.
+        public mutating func next() -> (key: String, value: JSONElement)? {
+            walk.next().map { ($0.key?.string ?? "", $0.value) }
+        }
+    }
+
+    /// The members of an object, or the items of an array without keys.
+    package struct Walk: Sequence, IteratorProtocol {
+        private let source: Source
+        private let hasKeys: Bool
+        private var nextIndex: Int
+        private let end: Int
+
+        fileprivate init(_ element: JSONElement, entering kind: Kind) {
             source = element.source
             hasKeys = kind == .object
             let matches = element.kind == kind
@@ -189,7 +223,7 @@ public struct JSONElement: Sendable {
             end = matches ? element.index + JSONTape.length(element.word) : 0
         }
 
-        mutating func next() -> (key: JSONElement?, value: JSONElement)? {
+        package mutating func next() -> (key: JSONElement?, value: JSONElement)? {
             guard nextIndex < end else { return nil }
             let key = hasKeys ? JSONElement(source: source, index: nextIndex) : nil
             let value = hasKeys ? nextIndex + 1 : nextIndex

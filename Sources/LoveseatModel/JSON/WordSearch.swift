@@ -20,7 +20,9 @@ extension [UInt8] {
                 if index + 16 <= text.count {
                     let bytes = text.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
                     let isThere = (bytes .== allA) .| (bytes .== allB) .| (bytes .== allC)
-                    if !any(isThere) { (index, end) = (end, end) }
+                    // `any` looks at one lane after another.
+                    let lanes = unsafeBitCast(isThere, to: SIMD2<UInt64>.self)
+                    if lanes[0] | lanes[1] == 0 { (index, end) = (end, end) }
                 }
                 while index < end {
                     let byte = text[index]

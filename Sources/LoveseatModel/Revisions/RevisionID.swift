@@ -80,7 +80,18 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The digest, in hexadecimal.
-    public var digest: Substring { text[text.index(after: text.firstIndex(of: "-") ?? text.startIndex)...] }
+    public var digest: Substring { text[text.utf8.index(text.endIndex, offsetBy: -digestLength)...] }
+
+    /// The number of the digest's hexadecimal digits.
+    package var digestLength: Int {
+        var digits = 1
+        var rest = generation / 10
+        while rest > 0 {
+            digits += 1
+            rest /= 10
+        }
+        return text.utf8.count - digits - 1
+    }
 
     /// The ID's ``text``.
     public var description: String { text }
@@ -94,8 +105,14 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     /// What the digest of a locally made revision is taken of before the canonical body (SHA-1; replication.md §3), so that
     /// the same edit made on two peers gets the same name.
     package static func digestPrefix(parent: RevisionID?, isDeleted: Bool) -> [UInt8] {
-        let parentText = (parent?.text ?? "").utf8.prefix(255)
-        return [UInt8(truncatingIfNeeded: parentText.count)] + parentText + [isDeleted ? 1 : 0]
+        let parentText = (parent?.text ?? "").utf8
+        let count = min(255, parentText.count)
+        var prefix: [UInt8] = []
+        prefix.reserveCapacity(count + 2)
+        prefix.append(UInt8(count))
+        prefix.append(contentsOf: parentText.prefix(count))
+        prefix.append(isDeleted ? 1 : 0)
+        return prefix
     }
 }
 

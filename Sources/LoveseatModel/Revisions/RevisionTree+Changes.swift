@@ -76,7 +76,7 @@ extension RevisionTree {
         let id = arrival.history[0]
         let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
-        if arrival.sender == .hub { recognise(arrival) }
+        let recognised = arrival.sender == .hub ? recognise(arrival) : []
         let branches = branches
         let repeats =
             isNew && arrival.sender == .hub && !arrival.isOutdated && isMarked(before, at: arrival.remote)
@@ -88,9 +88,9 @@ extension RevisionTree {
         )
         if let knowledge = arrival.knowledge { try merge(knowledge) }
         keepTelling(branches)
-        if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id, arrival) {
-            closed.insert(original(before.id))
-            if !arrival.flags.contains(.deleted) { closed.remove(original(id)) }
+        if !recognised.isEmpty { unrecognise(id, recognised) }
+        if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id) {
+            giveWay(before, to: id)
         }
         releasePending()
         let isPending = arrival.asksResolver && isNew && holdBack(id, against: before)
@@ -146,11 +146,13 @@ extension RevisionTree {
     /// What is news on a hub's line and says what a revision on another line here says is a copy of that one, whoever put it
     /// there. Also of one that was edited since: whoever made the copy had not heard of the edit. Not of one that was given up:
     /// somebody else wants it, and has put it on top of what stands here. Two clients would overrule each other for ever.
-    private mutating func recognise(_ arrival: Arrival) {
+    ///
+    /// - Returns: what it is a copy of, as far as that was not known before.
+    private mutating func recognise(_ arrival: Arrival) -> Set<Source> {
         let id = arrival.history[0]
         guard !contains(id), !isEmpty, arrival.history.count > 1, !arrival.flags.contains(.deleted),
             !omissions.contains(.recognition)
-        else { return }
+        else { return [] }
         let body = arrival.body.canonical
         var found = Set(
             candidates.filter { !$0.node.isDeleted && $0.node.body?.canonical == body }.map(\.node.id)
@@ -160,9 +162,28 @@ extension RevisionTree {
                 node.parent.map { $0.generation == node.id.generation - 1 } ?? (node.id.generation == 1)
             if isWhole, arrival.name?(node.parent, body) == node.id { found.insert(node.id) }
         }
-        for match in found.subtracting(arrival.history) where !closed.contains(original(match)) {
+        let known = copies[id] ?? []
+        // Whoever puts an old content back on top of an edit has seen the edit.
+        let below =
+            arrival.history.dropFirst().prefix { !contains($0) }
+            + (arrival.history.first(where: contains).map { line($0) } ?? [])
+        let put = below.drop { copies[$0] != nil }.dropFirst()
+        found.subtract(arrival.history)
+        found.subtract(put)
+        for match in found where !closed.contains(original(match)) {
             copies[id, default: []].formUnion(sources(of: match).filter { $0.original != id })
         }
+        return (copies[id] ?? []).subtracting(known)
+    }
+
+    /// A copy of what was deleted here, put on top of something that this deletion was not about, counts as an edit. As a
+    /// copy it would be deleted at the hub, and with it what lies below, which the deletion's author never saw.
+    private mutating func unrecognise(_ id: RevisionID, _ sources: Set<Source>) {
+        guard let current, current.isDeleted, !origins(of: id).isSubset(of: origins(of: current.id)) else {
+            return
+        }
+        copies[id]?.subtract(sources)
+        if copies[id]?.isEmpty == true { copies[id] = nil }
     }
 
     /// Whether a remote is known to have had a revision last, or a copy of it.
@@ -173,10 +194,23 @@ extension RevisionTree {
 
     /// Whether our current revision merely repeats what a hub said before, while what it says now is news on another line. A
     /// Loveseat says itself what was given up there.
-    private func saysNothingNew(_ mine: RevisionID, over id: RevisionID, _ arrival: Arrival) -> Bool {
+    private func saysNothingNew(_ mine: RevisionID, over id: RevisionID) -> Bool {
         guard original(id) != original(mine), !isAncestor(id, of: mine) else { return false }
         // What somebody put on top of ours as a copy of something else was put there by who knew ours.
         return copies[id] != nil || !isAncestor(mine, of: id)
+    }
+
+    /// Closes a revision for what a hub has now, unless only a deletion of something else is left then. Of what a deletion is, is
+    /// known only where its line reaches the first revision: a hub trims long histories. What was put back twice and overruled
+    /// both times gives way all the same, since another client may want something else as much.
+    private mutating func giveWay(_ mine: Node, to id: RevisionID) {
+        let before = closed
+        closed.insert(original(mine.id))
+        if nodes[id]?.isDeleted == false { closed.remove(original(id)) }
+        guard !mine.isDeleted, let current, current.isDeleted else { return }
+        let mine = original(mine.id)
+        let timesPutBack = copies.values.count { $0.contains { $0.original == mine } }
+        if timesPutBack < 2, line(current.id).last?.generation == 1 { closed = before }
     }
 
     /// Lets a pulled revision wait for the app's resolver, if there is something to decide.
@@ -211,7 +245,7 @@ extension RevisionTree {
         remotes[remote] = id
     }
 
-    /// Notes which revision a Loveseat announced, where it is here already. It may be an older one than it had, if it was purged
+    /// Notes which revision a peer announced, where it is here already. It may be an older one than it had, if it was purged
     /// there and came back from somebody else.
     ///
     /// - Returns: whether the peer has fallen back on the line.

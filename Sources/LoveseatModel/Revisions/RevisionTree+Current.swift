@@ -62,6 +62,14 @@ extension RevisionTree {
 
     /// What nobody has superseded: of each revision that lies below no other but copies, one node.
     package var candidates: [Candidate] {
+        guard !copies.isEmpty else {
+            // Each revision is its own original.
+            let superseded = superseded
+            let standing = nodes.values.filter {
+                !$0.flags.contains(.pending) && !superseded.contains($0.id)
+            }
+            return (standing.isEmpty ? leaves : standing).map { Candidate(original: $0.id, node: $0) }
+        }
         let standing = standing
         // What contradicts itself is taken as it lies.
         return standing.isEmpty ? leaves.map { Candidate(original: $0.id, node: $0) } : Array(standing.values)
@@ -99,7 +107,7 @@ extension RevisionTree {
 
     /// What was closed counts only where all is closed.
     private func best(of candidates: [Candidate]) -> Candidate? {
-        bestOpen(of: candidates.filter { !closed.contains($0.original) })
+        bestOpen(of: closed.isEmpty ? candidates : candidates.filter { !closed.contains($0.original) })
             ?? candidates.max { $0.precedes($1, omissions) }
     }
 

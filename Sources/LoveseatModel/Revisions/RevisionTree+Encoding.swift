@@ -15,8 +15,13 @@ extension RevisionTree {
     package func encoded(current: Node) -> [UInt8]? {
         guard nodes.count > 1 || !remotes.isEmpty || !isLine else { return nil }
         let ordered = [current] + nodes.values.filter { $0.id != current.id }.sorted { $0.id > $1.id }
-        let positions = Dictionary(ordered.enumerated().map { ($1.id, $0) }) { first, _ in first }
+        var positions: [RevisionID: Int] = [:]
+        if !remotes.isEmpty || nodes.values.contains(where: { $0.parent != nil }) {
+            positions.reserveCapacity(ordered.count)
+            for (index, node) in ordered.enumerated() { positions[node.id] = index }
+        }
         var bytes: [UInt8] = [Self.version]
+        bytes.reserveCapacity(ordered.dropFirst().reduce(100) { $0 + 32 + ($1.body?.bytes.count ?? 0) })
         bytes.appendCompact(ordered.count)
         for (index, node) in ordered.enumerated() {
             bytes.append(node.flags.rawValue)
@@ -44,6 +49,42 @@ extension RevisionTree {
             }
         }
         return bytes
+    }
+
+    /// The stored form of a tree with one more remote that has the current revision. Nothing else of the tree is looked at.
+    ///
+    /// - Returns: nil if the remote has a mark there already, or the bytes are not of this version.
+    package static func encoded(_ bytes: [UInt8], markingCurrentAt remote: Remote) -> [UInt8]? {
+        var input = bytes[...]
+        guard input.popFirst() == version, let count = input.popCompact() else { return nil }
+        for _ in 0..<count {
+            // Flags, parent, generation and digest, body.
+            guard input.popFirst() != nil, input.popCompact() != nil, input.popCompact() != nil,
+                let digest = input.popCompact(), digest <= input.count
+            else { return nil }
+            input = input.dropFirst(digest)
+            guard let length = input.popCompact(), length - 1 <= input.count else { return nil }
+            input = input.dropFirst(max(0, length - 1))
+        }
+        let end = input.startIndex
+        guard let marks = input.popCompact() else { return nil }
+        let start = input.startIndex
+        // Ascending by remote.
+        var place = start
+        for _ in 0..<marks {
+            guard let other = input.popCompact(), input.popCompact() != nil, other != remote else {
+                return nil
+            }
+            if other < remote { place = input.startIndex }
+        }
+        var marked = Array(bytes[..<end])
+        marked.reserveCapacity(bytes.count + 12)
+        marked.appendCompact(marks + 1)
+        marked += bytes[start..<place]
+        marked.appendCompact(remote)
+        marked.appendCompact(0)
+        marked += bytes[place...]
+        return marked
     }
 
     /// Reads the stored form; nil if the bytes are not one.
@@ -177,10 +218,22 @@ extension [UInt8] {
 
     fileprivate mutating func append(_ id: RevisionID) {
         appendCompact(Int(id.generation))
-        let digest = Array(id.digest.utf8)
-        appendCompact(digest.count / 2)
-        for pair in stride(from: 0, to: digest.count - 1, by: 2) {
-            append((hexadecimalDigit(digest[pair]) ?? 0) << 4 | (hexadecimalDigit(digest[pair + 1]) ?? 0))
+        let length = id.digestLength
+        appendCompact(length / 2)
+        var text = id.text
+        text.withUTF8 { text in
+            let digits = text.suffix(length)
+            append(
+                contentsOf: [UInt8](unsafeUninitializedCapacity: length / 2) { bytes, count in
+                    var place = digits.startIndex
+                    while place + 1 < digits.endIndex {
+                        let high = hexadecimalDigit(digits[place]) ?? 0
+                        bytes[count] = high << 4 | (hexadecimalDigit(digits[place + 1]) ?? 0)
+                        count += 1
+                        place += 2
+                    }
+                }
+            )
         }
     }
 }

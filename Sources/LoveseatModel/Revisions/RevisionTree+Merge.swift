@@ -41,6 +41,20 @@ extension RevisionTree {
     package var knowledge: TreeKnowledge {
         var knowledge = TreeKnowledge()
         let candidates = candidates
+        if copies.isEmpty, !nodes.values.contains(where: { $0.flags.contains(.pending) }) {
+            // All of it, and each revision is its own original.
+            let (superseded, current) = (superseded, current(among: candidates)?.id)
+            knowledge.nodes = nodes.values.map { node in
+                guard node.body != nil, superseded.contains(node.id) || closed.contains(node.id),
+                    node.id != current
+                else { return node }
+                var node = node
+                node.body = nil
+                return node
+            }
+            knowledge.closed = closed
+            return knowledge
+        }
         let open =
             candidates.filter { !closed.contains($0.original) }.map(\.node)
             + [current(among: candidates)].compactMap { $0 }
@@ -96,6 +110,7 @@ extension RevisionTree {
     /// Adds what another database knows. Commutative, associative and idempotent, but for pruning.
     package mutating func merge(_ other: TreeKnowledge) throws(Refusal) {
         noteLeaves(other)
+        if nodes.isEmpty { nodes.reserveCapacity(other.nodes.count) }
         for node in other.nodes { add(node) }
         // No honest tree comes near this; a made-up one shall not hold the writer.
         var steps = 200_000
@@ -128,9 +143,9 @@ extension RevisionTree {
 
     /// Adds a revision without its parent, or the body of one that has none here.
     private mutating func add(_ node: Node) {
-        if nodes[node.id] != nil {
-            nodes[node.id]?.flags.formUnion(node.flags.subtracting(.ownAffairs))
-            if nodes[node.id]?.body == nil { nodes[node.id]?.body = node.body }
+        if let index = nodes.index(forKey: node.id) {
+            nodes.values[index].flags.formUnion(node.flags.subtracting(.ownAffairs))
+            if nodes.values[index].body == nil { nodes.values[index].body = node.body }
         } else {
             nodes[node.id] = Node(
                 id: node.id,

@@ -69,7 +69,15 @@ extension RevisionTree {
     private mutating func pruneBodies() {
         guard nodes.count > 1 else { return }
         var candidates: Set<RevisionID> = []
+        let isLine = isLine
         let standing = isLine ? [] : self.candidates
+        if !isLine, copies.isEmpty {
+            // Often nothing but the candidates has a body.
+            let needed = standing.count { $0.node.body != nil }
+            if needed == nodes.values.count(where: { $0.body != nil && !$0.flags.contains(.pending) }) {
+                return
+            }
+        }
         // Also where the rule names one whose body has not come.
         if let current = isLine ? current : current(among: standing) { candidates.insert(current.id) }
         if !isLine {

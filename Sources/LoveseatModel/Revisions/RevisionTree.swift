@@ -170,7 +170,10 @@ package struct RevisionTree: Hashable, Sendable {
     /// Whether the tree is a single line that nothing else is known of, as most documents have.
     package var isLine: Bool {
         guard closed.isEmpty, copies.isEmpty else { return false }
-        return nodes.count < 2 || Set(nodes.values.map(\.parent)).count == nodes.count
+        guard nodes.count > 1 else { return true }
+        var roots = 0
+        for node in nodes.values where node.parent == nil { roots += 1 }
+        return roots == 1 && Set(nodes.values.map(\.parent)).count == nodes.count
     }
 
     /// Whether another Loveseat is told more than the history of the current revision: what lies beside its line, or what is

@@ -25,6 +25,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private var unfinished: (isText: Bool, bytes: [UInt8])?
     /// What the last ping said that could not be answered yet: the peer does not read.
     private var unansweredPing: [UInt8]?
+    private var keys = MaskKeys()
     private var heldRead = false
     private var hasHeard = false
     private var sentClose = false
@@ -100,11 +101,10 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         }
         var message = unfinished ?? (frame.opcode == .text, [])
         unfinished = nil
-        let bytes = frame.unmaskedData.readableBytesView
-        guard message.bytes.count + bytes.count <= settings.largestMessage else {
+        guard message.bytes.count + frame.data.readableBytes <= settings.largestMessage else {
             return fail(1009, "a message is longer than \(settings.largestMessage) bytes")
         }
-        message.bytes += bytes
+        WebSocketFrames.append(payloadOf: frame, to: &message.bytes)
         if !frame.fin {
             unfinished = message
         } else if !message.isText {
@@ -165,7 +165,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         }
         var data = context.channel.allocator.buffer(capacity: messages.reduce(0) { $0 + $1.count + 14 })
         for message in messages {
-            WebSocketFrames.append(opcode, message, masked: settings.isClient, to: &data)
+            WebSocketFrames.append(opcode, message, masked: settings.isClient, with: &keys, to: &data)
         }
         context.writeAndFlush(wrapOutboundOut(data), promise: promise)
     }
@@ -174,7 +174,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private func write(_ opcode: WebSocketOpcode, _ payload: [UInt8]) {
         guard let context else { return }
         var data = context.channel.allocator.buffer(capacity: payload.count + 14)
-        WebSocketFrames.append(opcode, payload, masked: settings.isClient, to: &data)
+        WebSocketFrames.append(opcode, payload, masked: settings.isClient, with: &keys, to: &data)
         context.writeAndFlush(wrapOutboundOut(data), promise: nil)
     }
 

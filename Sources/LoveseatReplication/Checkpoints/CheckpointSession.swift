@@ -57,7 +57,8 @@ struct CheckpointSession: Sendable {
     mutating func peerAnswered(_ json: JSONElement?, revision: String?) {
         peerRevision = revision ?? ""
         let peer = json.map { Checkpoint($0) } ?? Checkpoint()
-        let agrees = hasLocal && start.intersect(peer)
+        // Where nothing was done yet, a peer that has lost its checkpoint would agree all the same.
+        let agrees = hasLocal && start.intersect(peer) && json != nil
         saved = agrees ? start : nil
         trust = markTrust(agreesWithPeer: agrees)
         guard reset != .none else { return }

@@ -33,7 +33,7 @@ enum Attachments {
         let root: JSONElement
         do { root = try JSONElement(parsing: bytes) } catch { throw ReplyError("HTTP", 400, "\(error)") }
         guard root.kind == .object else { throw ReplyError("HTTP", 400, "the body is not a JSON object") }
-        guard root.members.contains(where: { isReserved($0.key) }) else {
+        guard root.hasKey(beginningWith: UInt8(ascii: "_")) else {
             return stored(JSONText(trusted: bytes))
         }
         let isRemoved = root["_removed"]?.bool == true

@@ -15,7 +15,7 @@ package struct AnnouncedChange: Hashable, Sendable {
     var defect: String?
 
     /// The peer takes the document away rather than sending it (replication.md Part B).
-    var isRemoval: Bool { flags > 1 && flags != 5 }
+    package var isRemoval: Bool { flags > 1 && flags != 5 }
 }
 
 /// Reading and writing the lists of changes and their answers.

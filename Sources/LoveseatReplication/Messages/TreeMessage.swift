@@ -23,41 +23,74 @@ package enum TreeMessage {
     package static func body(_ knowledge: TreeKnowledge, current: RevisionID, withCurrent: Bool = false)
         -> [UInt8]
     {
-        var members: JSONObject = [
-            "current": .string(current.text),
-            "lines": .array(lines(of: knowledge).map(list)),
-        ]
-        let deleted = knowledge.nodes.filter(\.isDeleted).map(\.id).sorted(by: >)
-        if !deleted.isEmpty { members["deleted"] = list(deleted) }
-        if !knowledge.closed.isEmpty { members["closed"] = list(knowledge.closed.sorted(by: >)) }
-        if !knowledge.copies.isEmpty {
-            var copies = JSONObject()
-            for (copy, sources) in knowledge.copies {
-                copies[copy.text] = .array(sources.map { list([$0.original, $0.origin]) })
-            }
-            members["copies"] = .object(copies)
-        }
-        var bytes = JSONText(canonical: .object(members)).bytes
         let bodies = bodies(of: knowledge, except: withCurrent ? nil : current)
-        if !bodies.isEmpty {
-            bytes.removeLast()
-            bytes.append(contentsOf: #","bodies":{"#.utf8)
-            for (index, (id, body)) in bodies.enumerated() {
-                bytes.append(contentsOf: "\(index > 0 ? "," : "")\"\(id)\":".utf8)
-                bytes.append(contentsOf: body.bytes)
-            }
-            bytes.append(contentsOf: "}}".utf8)
+        var writer = Writer()
+        writer.bytes.reserveCapacity(
+            100 * knowledge.nodes.count + bodies.reduce(200) { $0 + $1.1.bytes.count + 60 }
+        )
+        // Each member but the last one is followed by a comma.
+        writer.write("{")
+        if !knowledge.closed.isEmpty {
+            writer.write(#""closed":"#, knowledge.closed.sorted(by: >)) { $0.write($1) }
+            writer.write(",")
         }
-        return bytes
+        if !knowledge.copies.isEmpty {
+            writer.write(#""copies":{"#)
+            for (index, (copy, sources)) in knowledge.copies.sorted(by: { $0.key > $1.key }).enumerated() {
+                if index > 0 { writer.write(",") }
+                writer.write(copy)
+                writer.write(":", sources.sorted { ($0.original, $0.origin) > ($1.original, $1.origin) }) {
+                    $0.write("", [$1.original, $1.origin]) { $0.write($1) }
+                }
+            }
+            writer.write("},")
+        }
+        writer.write(#""current":"#)
+        writer.write(current)
+        let deleted = knowledge.nodes.filter(\.isDeleted).map(\.id).sorted(by: >)
+        if !deleted.isEmpty { writer.write(#","deleted":"#, deleted) { $0.write($1) } }
+        writer.write(#","lines":"#, lines(of: knowledge)) { $0.write("", $1) { $0.write($1) } }
+        if !bodies.isEmpty {
+            writer.write(#","bodies":{"#)
+            for (index, (id, body)) in bodies.enumerated() {
+                if index > 0 { writer.write(",") }
+                writer.write(id)
+                writer.write(":")
+                writer.bytes.append(contentsOf: body.bytes)
+            }
+            writer.write("}")
+        }
+        writer.write("}")
+        return writer.bytes
+    }
+
+    /// Writes JSON of revision IDs, in which nothing has to be escaped.
+    private struct Writer {
+        var bytes: [UInt8] = []
+
+        mutating func write(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+        mutating func write(_ id: RevisionID) {
+            bytes.append(UInt8(ascii: "\""))
+            bytes.append(contentsOf: id.text.utf8)
+            bytes.append(UInt8(ascii: "\""))
+        }
+
+        /// Writes a text, and an array.
+        mutating func write<Item>(_ start: String, _ items: [Item], each: (inout Self, Item) -> Void) {
+            write(start)
+            bytes.append(UInt8(ascii: "["))
+            for (index, item) in items.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                each(&self, item)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        }
     }
 
     /// Of the bodies only that of the current revision, which the peer may not get in any other way.
     static func answer(_ knowledge: TreeKnowledge, current: RevisionID) -> [UInt8] {
         body(knowledge.keepingBody(of: current), current: current, withCurrent: true)
-    }
-
-    private static func list(_ revisions: [RevisionID]) -> JSONValue {
-        .array(revisions.map { .string($0.text) })
     }
 
     private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID?) -> [(
@@ -74,6 +107,9 @@ package enum TreeMessage {
     }
 
     private static func lines(of knowledge: TreeKnowledge) -> [[RevisionID]] {
+        guard knowledge.nodes.contains(where: { $0.parent != nil }) else {
+            return knowledge.nodes.map(\.id).sorted(by: >).map { [$0] }
+        }
         let parents = Dictionary(knowledge.nodes.map { ($0.id, $0.parent) }) { first, _ in first }
         let inner = Set(knowledge.nodes.compactMap(\.parent))
         var named: Set<RevisionID> = []
@@ -93,10 +129,13 @@ package enum TreeMessage {
     package static func parse(_ bytes: some Collection<UInt8>) throws(ReplyError) -> (
         knowledge: TreeKnowledge, current: RevisionID
     ) {
-        guard let json = try? JSONElement(parsing: Array(bytes)), json.kind == .object else {
+        let bytes = Array(bytes)
+        guard let json = try? JSONElement(parsing: bytes), json.kind == .object else {
             throw invalid("not a JSON object")
         }
-        let bodies = try bodies(json["bodies"])
+        // Few bodies have blobs or reserved names, and all of them are searched at once.
+        let isPlain = !bytes.contains("@", "_", "\\")
+        let bodies = try bodies(json["bodies"], arePlain: isPlain)
         let deleted = Set(try revisions(json["deleted"], atMost: mostRevisions))
         var knowledge = TreeKnowledge()
         var room = mostRevisions
@@ -111,7 +150,7 @@ package enum TreeMessage {
                 }
                 var flags: RevisionTree.Flags = deleted.contains(id) ? .deleted : []
                 let body = bodies[id]
-                if let body, !BlobReference.all(in: body).isEmpty { flags.insert(.hasBlobs) }
+                if !isPlain, let body, !BlobReference.all(in: body).isEmpty { flags.insert(.hasBlobs) }
                 knowledge.nodes.append(RevisionTree.Node(id: id, parent: parent, flags: flags, body: body))
             }
         }
@@ -123,7 +162,9 @@ package enum TreeMessage {
         return (knowledge, current)
     }
 
-    private static func bodies(_ json: JSONElement?) throws(ReplyError) -> [RevisionID: JSONText] {
+    private static func bodies(_ json: JSONElement?, arePlain: Bool) throws(ReplyError) -> [RevisionID:
+        JSONText]
+    {
         var bodies: [RevisionID: JSONText] = [:]
         for (text, element) in json?.memberList ?? [] {
             guard let id = RevisionID(received: text), element.kind == .object, bodies.count < mostLines
@@ -132,7 +173,7 @@ package enum TreeMessage {
             }
             let bytes = Array(element.bytes)
             // Reserved names are never stored. Few bodies have a string that could be one.
-            if bytes.contains(word: "\"_") || bytes.contains(word: "\\u") {
+            if !arePlain, bytes.contains(word: "\"_") || bytes.contains(word: "\\u") {
                 guard !element.members.contains(where: { $0.key.hasPrefix("_") && $0.key != "_attachments" })
                 else {
                     throw invalid("a body with reserved names")

@@ -296,7 +296,13 @@ extension PullSession {
     }
 
     /// Documents that the peer takes away: purged, if the app wants that (replication.md §14).
-    mutating func removeAccess(_ removals: [AccessRemoval], _ effects: inout [ReplicationEffect]) {
+    ///
+    /// `list`: what is answered once they are gone.
+    mutating func removeAccess(
+        _ removals: [AccessRemoval],
+        answering list: Int? = nil,
+        _ effects: inout [ReplicationEffect]
+    ) {
         guard !removals.isEmpty else { return }
         guard options.autoPurges else {
             for removal in removals {
@@ -308,16 +314,24 @@ extension PullSession {
         effects.append(
             .store(
                 .removeAccess(collection: collection, removals),
-                then: .accessRemoved(collection: collection, documentIDs: removals.map(\.documentID))
+                then: .accessRemoved(
+                    collection: collection,
+                    documentIDs: removals.map(\.documentID),
+                    answering: list
+                )
             )
         )
     }
 
-    func accessRemoved(
+    mutating func accessRemoved(
         _ ids: [String],
         _ verdicts: [RemovalVerdict],
+        answering number: Int?,
         _ effects: inout [ReplicationEffect]
     ) {
+        if let number, let (list, said) = unanswered.removeValue(forKey: number) {
+            answer(list, said, &effects)
+        }
         for (id, verdict) in zip(ids, verdicts) {
             report(
                 id,

@@ -157,10 +157,20 @@ extension PullSession {
             returning.insert(change.documentID)
             progress.total += UInt64(max(1, change.bodySize))
         }
-        answer(list, ChangesMessage.answer(said, acceptsConflicts: isActive), &effects)
-        removeAccess(removals, &effects)
+        if removals.isEmpty || !options.autoPurges {
+            answer(list, said, &effects)
+            removeAccess(removals, &effects)
+        } else {
+            // Whoever takes something away holds it for gone once we answer.
+            unanswered[number] = (list, said)
+            removeAccess(removals, answering: number, &effects)
+        }
         revoked.subtract(returning)
         judgeNext(&effects)
+    }
+
+    func answer(_ list: List, _ said: [ChangeVerdict], _ effects: inout [ReplicationEffect]) {
+        answer(list, ChangesMessage.answer(said, acceptsConflicts: isActive), &effects)
     }
 
     mutating func proposalsJudged(

@@ -100,6 +100,8 @@ struct PullSession: Sendable {
 
     var sequences: RemoteSequences
     var lists: [Int: List] = [:]
+    /// Judged lists whose documents are being taken away, and what is said to them afterwards.
+    var unanswered: [Int: (list: List, said: [ChangeVerdict])] = [:]
     var waitingLists: [Int] = []
     var judging: Int?
     var nextList = 0
@@ -188,7 +190,9 @@ struct PullSession: Sendable {
     }
 
     /// Nothing announced is unanswered, expected or on its way into the database.
-    var isQuiet: Bool { lists.isEmpty && expected.isEmpty && arrivals.isEmpty && incoming.isEmpty }
+    var isQuiet: Bool {
+        lists.isEmpty && unanswered.isEmpty && expected.isEmpty && arrivals.isEmpty && incoming.isEmpty
+    }
 
     /// Revisions that were asked for, or agreed to, and have not come.
     var outstanding: Int { expected.count + promises.total }

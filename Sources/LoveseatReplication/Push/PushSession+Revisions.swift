@@ -172,6 +172,8 @@ extension PushSession {
             if reply.domain == "HTTP", reply.code == 403, !revision.wasForbidden, isProposing {
                 // Access may come with a document of this push, so it gets one more try when all others are through.
                 revision.wasForbidden = true
+                // What was sent may be a copy, which is made anew.
+                (revision.sent, revision.copy) = (revision.revision, nil)
                 inFlight[key] = nil
                 forbidden.append(revision)
             } else if revision.isDelta, Self.asksForWholeBody(reply) {

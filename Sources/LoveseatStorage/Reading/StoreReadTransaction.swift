@@ -77,17 +77,22 @@ package class StoreReadTransaction {
 
     /// The last sequence of any row, as this view sees it.
     package func lastSequence(_ collection: CollectionHandle) throws -> UInt64 {
-        UInt64(try Int64.fetchOne(database, sql: "SELECT max(sequence) FROM \"\(collection.table)\"") ?? 0)
+        UInt64(
+            try Int64.fetchOne(
+                database.cachedStatement(sql: "SELECT max(sequence) FROM \"\(collection.table)\"")
+            ) ?? 0
+        )
     }
 
     /// The number of documents that are not deleted.
     package func count(_ collection: CollectionHandle) throws -> Int {
         try Int.fetchOne(
-            database,
-            sql: """
-                SELECT (SELECT count(*) FROM "\(collection.table)")
-                    - (SELECT count(*) FROM "\(collection.table)" WHERE flags & 1)
-                """
+            database.cachedStatement(
+                sql: """
+                    SELECT (SELECT count(*) FROM "\(collection.table)")
+                        - (SELECT count(*) FROM "\(collection.table)" WHERE flags & 1)
+                    """
+            )
         ) ?? 0
     }
 
@@ -96,9 +101,10 @@ package class StoreReadTransaction {
         -> [String]
     {
         try String.fetchAll(
-            database,
-            sql:
-                "SELECT doc_id FROM \"\(collection.table)\" WHERE doc_id > ? AND flags & 1 = 0 ORDER BY doc_id LIMIT ?",
+            database.cachedStatement(
+                sql:
+                    "SELECT doc_id FROM \"\(collection.table)\" WHERE doc_id > ? AND flags & 1 = 0 ORDER BY doc_id LIMIT ?"
+            ),
             arguments: [start, limit]
         )
     }
@@ -113,9 +119,10 @@ package class StoreReadTransaction {
         limit: Int = 1_000
     ) throws -> (ids: [String], next: UInt64?) {
         let rows = try Row.fetchAll(
-            database,
-            sql:
-                "SELECT doc_id, sequence FROM \"\(collection.table)\" WHERE flags & 16 AND sequence > ? ORDER BY sequence LIMIT ?",
+            database.cachedStatement(
+                sql:
+                    "SELECT doc_id, sequence FROM \"\(collection.table)\" WHERE flags & 16 AND sequence > ? ORDER BY sequence LIMIT ?"
+            ),
             arguments: [Int64(clamping: sequence), limit]
         )
         let last = rows.last.map { UInt64(clamping: $0["sequence"] as Int64) }
@@ -127,13 +134,15 @@ package class StoreReadTransaction {
         ids: [String], next: Int64?
     ) {
         let ids = try String.fetchAll(
-            database,
-            sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE expires <= ? LIMIT 1000",
+            database.cachedStatement(
+                sql: "SELECT doc_id FROM \"\(collection.table)\" WHERE expires <= ? LIMIT 1000"
+            ),
             arguments: [now]
         )
         let next = try Int64.fetchOne(
-            database,
-            sql: "SELECT min(expires) FROM \"\(collection.table)\" WHERE expires > ?",
+            database.cachedStatement(
+                sql: "SELECT min(expires) FROM \"\(collection.table)\" WHERE expires > ?"
+            ),
             arguments: [now]
         )
         return (ids, next)

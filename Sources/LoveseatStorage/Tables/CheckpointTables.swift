@@ -8,8 +8,7 @@ extension StoreReadTransaction {
     /// A checkpoint, and how often the remote's user had changed when it was saved.
     package func localCheckpointAndUser(_ id: String) throws -> (body: JSONText, userChanges: Int)? {
         try Row.fetchOne(
-            database,
-            sql: "SELECT body, user_changes FROM local_checkpoints WHERE id = ?",
+            database.cachedStatement(sql: "SELECT body, user_changes FROM local_checkpoints WHERE id = ?"),
             arguments: [id]
         )
         .map { (JSONText(trusted: Array(($0["body"] as String).utf8)), $0["user_changes"]) }
@@ -18,8 +17,10 @@ extension StoreReadTransaction {
     /// What is kept under IDs that begin with some text, by the rest of the ID.
     package func localCheckpoints(prefix: String) throws -> [String: JSONText] {
         let rows = try Row.fetchAll(
-            database,
-            sql: "SELECT id, body FROM local_checkpoints WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1",
+            database.cachedStatement(
+                sql:
+                    "SELECT id, body FROM local_checkpoints WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1"
+            ),
             arguments: [prefix]
         )
         return Dictionary(
@@ -35,8 +36,7 @@ extension StoreReadTransaction {
     /// What is known of a remote database; nil for an address not seen before.
     package func knownRemote(_ address: String) throws -> KnownRemote? {
         try Row.fetchOne(
-            database,
-            sql: "SELECT number, user, user_changes FROM remotes WHERE address = ?",
+            database.cachedStatement(sql: "SELECT number, user, user_changes FROM remotes WHERE address = ?"),
             arguments: [address]
         )
         .map { KnownRemote(number: $0["number"], user: $0["user"], userChanges: $0["user_changes"]) }
@@ -47,8 +47,9 @@ extension StoreReadTransaction {
         checkpoint: String, isCovered: Bool
     )? {
         try Row.fetchOne(
-            database,
-            sql: "SELECT checkpoint, covered FROM marks WHERE remote = ? AND collection = ?",
+            database.cachedStatement(
+                sql: "SELECT checkpoint, covered FROM marks WHERE remote = ? AND collection = ?"
+            ),
             arguments: [remote, collection.number]
         )
         .map { ($0["checkpoint"], $0["covered"]) }
@@ -56,8 +57,7 @@ extension StoreReadTransaction {
 
     package func peerCheckpoint(_ id: String) throws -> (revision: Int, body: JSONText)? {
         try Row.fetchOne(
-            database,
-            sql: "SELECT revision, body FROM peer_checkpoints WHERE id = ?",
+            database.cachedStatement(sql: "SELECT revision, body FROM peer_checkpoints WHERE id = ?"),
             arguments: [id]
         )
         .map { ($0["revision"], JSONText(trusted: Array(($0["body"] as String).utf8))) }
@@ -65,36 +65,36 @@ extension StoreReadTransaction {
 
     /// The database's identity: `private_uuid` never leaves it, `public_uuid` may.
     package func info(_ key: String) throws -> String? {
-        try String.fetchOne(database, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
+        try String.fetchOne(
+            database.cachedStatement(sql: "SELECT value FROM info WHERE key = ?"),
+            arguments: [key]
+        )
     }
 }
 
 extension StoreWriteTransaction {
     package func setInfo(_ key: String, _ value: String) throws {
-        try database.execute(
-            sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
-            arguments: [key, value]
-        )
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)").execute(
+            arguments: [key, value])
     }
 
     /// `userChanges`: how often the remote's user had changed when the checkpoint was made.
     package func saveLocalCheckpoint(_ id: String, _ body: JSONText, userChanges: Int = 0) throws {
-        try database.execute(
-            sql: "INSERT OR REPLACE INTO local_checkpoints (id, body, user_changes) VALUES (?, ?, ?)",
-            arguments: [id, body.description, userChanges]
-        )
+        try database.cachedStatement(
+            sql: "INSERT OR REPLACE INTO local_checkpoints (id, body, user_changes) VALUES (?, ?, ?)"
+        ).execute(arguments: [id, body.description, userChanges])
     }
 
     package func removeLocalCheckpoint(_ id: String) throws {
-        try database.execute(sql: "DELETE FROM local_checkpoints WHERE id = ?", arguments: [id])
+        try database.cachedStatement(sql: "DELETE FROM local_checkpoints WHERE id = ?").execute(arguments: [
+            id
+        ])
     }
 
     /// Records as whom a remote is used from now on.
     package func setUser(_ user: String, userChanges: Int, of remote: Int) throws {
-        try database.execute(
-            sql: "UPDATE remotes SET user = ?, user_changes = ? WHERE number = ?",
-            arguments: [user, userChanges, remote]
-        )
+        try database.cachedStatement(sql: "UPDATE remotes SET user = ?, user_changes = ? WHERE number = ?")
+            .execute(arguments: [user, userChanges, remote])
     }
 
     /// Records that documents are being marked as known to a remote by a session with this checkpoint ID.
@@ -110,31 +110,28 @@ extension StoreWriteTransaction {
 
     /// Records that a checkpoint which both sides have covers the marks, unless another session made some of them.
     package func coverMarks(of remote: Int, in collection: CollectionHandle, by checkpoint: String) throws {
-        try database.execute(
+        try database.cachedStatement(
             sql: """
                 INSERT INTO marks (remote, collection, checkpoint, covered) VALUES (?1, ?2, ?3, 1)
                 ON CONFLICT DO UPDATE SET checkpoint = ?3, covered = 1 WHERE covered OR checkpoint = ?3
-                """,
-            arguments: [remote, collection.number, checkpoint]
-        )
+                """
+        ).execute(arguments: [remote, collection.number, checkpoint])
     }
 
     /// Records that nothing vouches for the marks until a session that offers everything anew has ended well.
     package func doubtMarks(of remote: Int, in collection: CollectionHandle) throws {
-        try database.execute(
-            sql: "UPDATE marks SET covered = 0 WHERE remote = ? AND collection = ? AND covered",
-            arguments: [remote, collection.number]
-        )
+        try database.cachedStatement(
+            sql: "UPDATE marks SET covered = 0 WHERE remote = ? AND collection = ? AND covered"
+        ).execute(arguments: [remote, collection.number])
     }
 
     /// Saves a peer's checkpoint if the peer knows the revision it replaces; nil if it does not.
     package func savePeerCheckpoint(_ id: String, replacing revision: Int, _ body: JSONText) throws -> Int? {
         let current = try peerCheckpoint(id)?.revision ?? 0
         guard current == revision else { return nil }
-        try database.execute(
-            sql: "INSERT OR REPLACE INTO peer_checkpoints (id, revision, body) VALUES (?, ?, ?)",
-            arguments: [id, current + 1, body.description]
-        )
+        try database.cachedStatement(
+            sql: "INSERT OR REPLACE INTO peer_checkpoints (id, revision, body) VALUES (?, ?, ?)"
+        ).execute(arguments: [id, current + 1, body.description])
         if current == 0 { try dropOldestPeerCheckpoints() }
         return current + 1
     }
@@ -144,19 +141,20 @@ extension StoreWriteTransaction {
 
     /// Removes the checkpoints that were saved longest ago, if there are too many. Saving gives a row a new number.
     private func dropOldestPeerCheckpoints() throws {
-        try database.execute(
+        try database.cachedStatement(
             sql: """
                 DELETE FROM peer_checkpoints WHERE rowid IN (SELECT rowid FROM peer_checkpoints ORDER BY rowid \
                 LIMIT max(0, (SELECT count(*) FROM peer_checkpoints) - ?))
-                """,
-            arguments: [Self.peerCheckpointsKept]
-        )
+                """
+        ).execute(arguments: [Self.peerCheckpointsKept])
     }
 
     /// The number under which marks for a remote database are kept; a new one for a new address.
     package func remoteNumber(_ address: String) throws -> Int {
         if let known = try knownRemote(address) { return known.number }
-        try database.execute(sql: "INSERT INTO remotes (address) VALUES (?)", arguments: [address])
+        try database.cachedStatement(sql: "INSERT INTO remotes (address) VALUES (?)").execute(arguments: [
+            address
+        ])
         return Int(database.lastInsertedRowID)
     }
 }

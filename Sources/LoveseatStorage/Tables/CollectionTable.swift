@@ -31,11 +31,18 @@ enum CollectionTable {
         return try statement.step() ? Int32(truncatingIfNeeded: statement.int(0)) : 0
     }
 
-    /// SQLite's table names do not tell `A` from `a`, and it keeps those that begin with `sqlite_` to itself.
-    static func tableName(_ name: CollectionName, number: Int64, taken: some Sequence<String>) -> String {
+    /// SQLite's table names do not tell `A` from `a`, and it keeps those that begin with `sqlite_` to itself. A connection may
+    /// still serve a collection that was deleted: it must not find another one under the name of its table.
+    static func tableName(
+        _ name: CollectionName,
+        number: Int64,
+        taken: some Sequence<String>,
+        followsDeleted: Bool
+    ) -> String {
         let plain = name.fullName
         let isTaken = taken.contains { $0.lowercased() == plain.lowercased() }
-        return isTaken || plain.lowercased().hasPrefix("sqlite_") ? "\(number) \(plain)" : plain
+        let isFree = !isTaken && !followsDeleted && !plain.lowercased().hasPrefix("sqlite_")
+        return isFree ? plain : "\(number) \(plain)"
     }
 
     static func create(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws
@@ -50,16 +57,15 @@ enum CollectionTable {
             sql: "INSERT OR REPLACE INTO info (key, value) VALUES ('last_collection', ?)",
             arguments: [number]
         )
+        // Peers remember how far they came in a collection of this name: its sequences must not begin again below that.
+        let retired = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'")
         let handle = CollectionHandle(
             number: number,
             name: name,
-            table: tableName(name, number: number, taken: tables)
+            table: tableName(name, number: number, taken: tables, followsDeleted: retired != nil)
         )
         try db.execute(sql: Schema.collection(handle.table))
-        // Peers remember how far they came in a collection of this name: its sequences must not begin again below that.
-        let retired =
-            try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'") ?? 0
-        let start = max(retired, Int64(clamping: catalog.firstFree))
+        let start = max(retired ?? 0, Int64(clamping: catalog.firstFree))
         try db.execute(
             sql:
                 "INSERT INTO collections (number, scope, name, table_name, last_sequence) VALUES (?, ?, ?, ?, ?)",

@@ -20,15 +20,18 @@ extension StoreWriteTransaction {
     /// Whether anything purged is remembered.
     static func remembersPurges(_ database: GRDB.Database) throws -> Bool {
         try Bool.fetchOne(
-            database,
-            sql: "SELECT EXISTS (SELECT 1 FROM local_checkpoints WHERE id >= 'purged/' AND id < 'purged0')"
+            database.cachedStatement(
+                sql:
+                    "SELECT EXISTS (SELECT 1 FROM local_checkpoints WHERE id >= 'purged/' AND id < 'purged0')"
+            )
         ) ?? false
     }
 
     /// Remembers the live versions of a document that is about to be purged, and those that were given up for it.
     func rememberPurge(of id: String, in collection: CollectionHandle) throws {
         let peers = "SELECT EXISTS (SELECT 1 FROM remotes) OR EXISTS (SELECT 1 FROM peer_checkpoints)"
-        guard try Bool.fetchOne(database, sql: peers) == true, let record = try record(id, in: collection)
+        guard try Bool.fetchOne(database.cachedStatement(sql: peers)) == true,
+            let record = try record(id, in: collection)
         else { return }
         let tree = try tree(of: record)
         var revisions = tree.candidates.filter { !$0.node.isDeleted }.map {
@@ -64,10 +67,8 @@ extension StoreWriteTransaction {
     }
 
     static func forgetPurges(in collection: CollectionHandle, _ database: GRDB.Database) throws {
-        try database.execute(
-            sql: "DELETE FROM local_checkpoints WHERE id >= ?1 AND id < ?2",
-            arguments: ["\(purgesPrefix)\(collection.number)/", "\(purgesPrefix)\(collection.number)0"]
-        )
+        try database.cachedStatement(sql: "DELETE FROM local_checkpoints WHERE id >= ?1 AND id < ?2").execute(
+            arguments: ["\(purgesPrefix)\(collection.number)/", "\(purgesPrefix)\(collection.number)0"])
     }
 
     private static func purgeID(_ id: String, _ collection: CollectionHandle) -> String {
@@ -77,13 +78,12 @@ extension StoreWriteTransaction {
 
     private func forgetOldPurges() throws {
         let all = "FROM local_checkpoints WHERE id >= 'purged/' AND id < 'purged0'"
-        try database.execute(
+        try database.cachedStatement(
             sql: """
                 DELETE FROM local_checkpoints WHERE rowid IN (SELECT rowid \(all) ORDER BY rowid \
                 LIMIT max(0, (SELECT count(*) \(all)) - ?))
-                """,
-            arguments: [Self.purgesKept]
-        )
+                """
+        ).execute(arguments: [Self.purgesKept])
     }
 }
 

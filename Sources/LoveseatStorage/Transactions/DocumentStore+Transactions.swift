@@ -17,18 +17,20 @@ extension DocumentStore {
     ///   - timeout: How long to wait for other transactions of this process. Nil waits as long as they take, and is for our own
     ///     work.
     ///   - call: What the caller called, for messages.
+    ///   - durably: Whether this commit, and all before it, reach the disk before the call returns, without `fullSync` too.
     ///   - body: Gets the transaction.
     /// - Returns: What the closure returns.
     /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
     package func write<T>(
         within timeout: Duration? = nil,
         call: String = #function,
+        durably: Bool = false,
         _ body: (StoreWriteTransaction) throws -> T
     ) throws -> T {
         try requireNoTransaction(call)
         let timeLeft = try waiting(call) { try writeGate.enter(within: timeout) }
         defer { writeGate.leave() }
-        return try performWrite(timeLeft, call, body)
+        return try performWrite(timeLeft, call, durably: durably, body)
     }
 
     /// Runs a closure in a write transaction on one of the store's own threads, for tasks.
@@ -55,6 +57,7 @@ extension DocumentStore {
     private func performWrite<T>(
         _ timeLeft: Duration?,
         _ call: String,
+        durably: Bool = false,
         _ body: (StoreWriteTransaction) throws -> T
     ) throws -> T {
         try requireWriteable()
@@ -71,11 +74,15 @@ extension DocumentStore {
                 ancestorBodiesKept: ancestorBodiesKept.load(ordering: .relaxed),
                 keepsDeletedBodies: keepsDeletedBodies.load(ordering: .relaxed)
             )
+            let asksForSync = durably && !isFullSync
+            if asksForSync { try db.execute(sql: "PRAGMA synchronous = FULL") }
+            defer { if asksForSync { try? db.execute(sql: "PRAGMA synchronous = NORMAL") } }
             _ = try waiting(call) { try RawStatement("BEGIN IMMEDIATE", in: db).run() }
             do {
                 let result = try body(transaction)
                 try transaction.finish()
                 try RawStatement("COMMIT", in: db).run()
+                if durably { durableWrites.add(1, ordering: .relaxed) }
                 self.catalog.withLock { $0 = transaction.catalog }
                 changes.publish(transaction.commits)
                 return result
@@ -206,6 +213,20 @@ extension DocumentStore {
     package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
         try rows.unsafeReentrantRead {
             try body(StoreReadTransaction(database: $0, catalog: catalog.withLock { $0 }))
+        }
+    }
+
+    /// Reads many rows, as ``readRows(_:)`` does, all as of now: the file is locked once rather than for each row.
+    package func readManyRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
+        try rows.unsafeReentrantRead { db in
+            let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
+            // In memory the one connection may have a transaction already.
+            guard let connection = db.sqliteConnection, sqlite3_get_autocommit(connection) != 0 else {
+                return try body(view)
+            }
+            try RawStatement("BEGIN DEFERRED", in: db).run()
+            defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
+            return try body(view)
         }
     }
 

@@ -117,8 +117,8 @@ extension StoreWriteTransaction {
         guard !tree.isLine else { return tree }
         var tree = tree
         let current = tree.current?.id
-        for node in tree.nodes.values where node.id != current && before.node(node.id)?.body == nil {
-            guard let body = node.body,
+        for node in tree.nodes.values where node.body != nil && node.id != current {
+            guard before.isEmpty || before.node(node.id)?.body == nil, let body = node.body,
                 BodyDigest.matches(node.id, parent: node.parent, isDeleted: node.isDeleted, body: body)
             else { continue }
             tree.noteVerified(node.id)
@@ -129,12 +129,14 @@ extension StoreWriteTransaction {
     /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote
     /// contradicts what is current here.
     ///
-    /// `announcedBy`: what kind of peer announced it; nil for what was pushed.
+    /// `announcedBy`: what kind of peer announced it; nil for what was pushed. `mayBeOld`: whether it may have been announced
+    /// before the last push was taken.
     package func markSynced(
         _ id: String,
         revision: RevisionID,
         remote: Int,
         announcedBy peer: RevisionTree.PeerKind? = nil,
+        mayBeOld: Bool = false,
         in collection: CollectionHandle
     ) throws {
         let statement = try RawStatement(collection.syncedSQL, in: database)
@@ -144,14 +146,39 @@ extension StoreWriteTransaction {
         if try statement.run() > 0 { return }
         guard let record = try record(id, in: collection) else { return }
         if record.revision == revision, record.synced == remote { return }
+        if record.revision == revision, record.synced > 0, record.synced < remote,
+            let encoded = record.encodedTree,
+            let marked = RevisionTree.encoded(encoded, markingCurrentAt: remote)
+        {
+            // Nothing follows from it, and the row stays as it is but for that.
+            let statement = try RawStatement(collection.treeSQL, in: database)
+            statement.bind(1, record.row)
+            statement.bind(2, blob: marked)
+            try statement.run()
+            return
+        }
         var tree = try tree(of: record)
+        if record.revision == revision, tree.remotes[remote] == nil {
+            // Nothing follows from it, and nothing of what else is known changes.
+            tree.note(remote, has: revision)
+            return try write(
+                tree,
+                over: record,
+                in: collection,
+                sequence: record.sequence,
+                digest: record.storedDigest
+            )
+        }
         let before = tree
         switch peer {
-        case .hub: tree.follow(remote, to: revision)
-        case .loveseat where tree.hasFallenBack(remote, to: revision):
+        case .loveseat where tree.hasFallenBack(remote, to: revision),
+            .hub where !mayBeOld && tree.hasFallenBack(remote, to: revision):
             // It is offered what it lacks.
             try store(tree, over: record, in: collection)
             return
+        case .hub:
+            tree = before
+            tree.follow(remote, to: revision)
         case .loveseat: break
         case .client, nil: tree.note(remote, has: revision)
         }

@@ -327,14 +327,18 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return sequence
     }
 
+    /// Replaces a row.
+    ///
+    /// `digest`: that of what is known, if it is the same as before; nil to compute it.
     func write(
         _ tree: RevisionTree,
         over record: DocumentRecord,
         in collection: CollectionHandle,
-        sequence: UInt64
+        sequence: UInt64,
+        digest: [UInt8]? = nil
     ) throws {
         guard let current = tree.current else { throw LoveseatError(.assertionFailed, "an empty tree") }
-        let parts = try RowParts(tree, current: current, over: record)
+        let parts = try RowParts(tree, current: current, over: record, digest: digest)
         let statement = try RawStatement(collection.updateSQL, in: database)
         statement.bind(1, record.row)
         statement.bind(2, Int64(clamping: sequence))
@@ -353,7 +357,12 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         let tree: [UInt8]?
         let body: JSONText
 
-        init(_ tree: RevisionTree, current: RevisionTree.Node, over record: DocumentRecord?) throws {
+        init(
+            _ tree: RevisionTree,
+            current: RevisionTree.Node,
+            over record: DocumentRecord?,
+            digest: [UInt8]? = nil
+        ) throws {
             guard let body = current.body else {
                 throw LoveseatError(.assertionFailed, "a current revision without a body")
             }
@@ -375,7 +384,12 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
             var rest = tree
             if synced != 0 { rest.forgetRemote(synced) }
-            self.tree = DocumentRecord.encode(rest, current: current)
+            self.tree = DocumentRecord.encode(
+                rest,
+                current: current,
+                isTold: flags.contains(.branched),
+                digest: digest
+            )
             self.flags = flags
             self.body = body
         }
@@ -384,6 +398,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
 extension RowFlags {
     var treeFlags: RevisionTree.Flags {
-        RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: rawValue)).intersection([.deleted, .hasBlobs])
+        let known = RowFlags.deleted.rawValue | RowFlags.hasBlobs.rawValue
+        return RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: rawValue & known))
     }
 }

@@ -109,9 +109,10 @@ final class GatewayAudit {
         let wasThere = ([held?.revision.text].compactMap { $0 } + copies).contains {
             had[id]?.contains($0) == true
         }
+        // The gateway refused it when it was offered last. Once it may have had it: until it was purged.
+        if let held, client.refused[id]?.contains(held.body) == true { return nil }
         if let held, !wasThere, let tree {
             if held.isDeleted, document?.isDeleted ?? true { return nil }
-            if client.refused[id]?.contains(held.body) == true { return nil }
             // An edit of a document whose deletion the user was never told of meets 409 for ever.
             if document?.isDeleted == true, untold[client.user]?.contains(id) == true { return nil }
             return judgeEdit(held, tree, client, wanted?.revision, document, database)

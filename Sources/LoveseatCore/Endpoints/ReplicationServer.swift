@@ -1,0 +1,78 @@
+package import LoveseatModel
+package import LoveseatReplication
+private import Synchronization
+
+/// The drivers of any number of connections that were accepted.
+package final class ReplicationServer: Sendable {
+    private let state = Mutex(State())
+
+    private struct State {
+        var nextNumber = 0
+        var drivers: [Int: (driver: ReplicationDriver, isBusy: Bool)] = [:]
+        var isStopped = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    package init() {}
+
+    /// How many peers are connected, and how many of them are being sent or sending something.
+    package var counts: (connected: Int, active: Int) {
+        state.withLock { ($0.drivers.count, $0.drivers.values.count { $0.isBusy }) }
+    }
+
+    /// Serves one peer until its connection ends; returns why if that is an error. `makeDriver` makes the driver, whose reports
+    /// it hands to its argument.
+    package func serve(
+        _ connection: PeerConnection,
+        makeDriver: (_ report: @escaping @Sendable (ReplicationReport) -> Void) -> ReplicationDriver
+    ) async -> LoveseatError? {
+        let number = state.withLock { state in
+            state.nextNumber += 1
+            return state.nextNumber
+        }
+        let driver = makeDriver { [weak self] event in
+            guard case .activity(let isBusy, _) = event else { return }
+            self?.state.withLock { $0.drivers[number]?.isBusy = isBusy }
+        }
+        let isAccepted = state.withLock { state in
+            if !state.isStopped { state.drivers[number] = (driver, true) }
+            return !state.isStopped
+        }
+        guard isAccepted else {
+            await connection.channel.close(code: 1001, reason: "")
+            return nil
+        }
+        let failure = await driver.run(connection.negotiated)
+        let waiters = state.withLock { state in
+            state.drivers[number] = nil
+            guard state.drivers.isEmpty else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+        return failure
+    }
+
+    /// The answers of the access policy have changed. Peers that are connected are told of what they may not have any more.
+    package func accessChanged() async {
+        for driver in state.withLock({ $0.drivers.sorted { $0.key < $1.key }.map(\.value.driver) }) {
+            await driver.accessChanged()
+        }
+    }
+
+    /// Says goodbye to every peer, takes no more, and returns when none is left.
+    package func stop() async {
+        let drivers = state.withLock { state in
+            state.isStopped = true
+            return state.drivers.sorted { $0.key < $1.key }.map(\.value.driver)
+        }
+        for driver in drivers { await driver.stop() }
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                if !state.drivers.isEmpty { state.waiters.append(continuation) }
+                return state.drivers.isEmpty
+            }
+            if isIdle { continuation.resume() }
+        }
+    }
+}

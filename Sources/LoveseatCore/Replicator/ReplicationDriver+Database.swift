@@ -1,0 +1,72 @@
+private import Foundation
+private import Logging
+package import LoveseatReplication
+package import LoveseatStorage
+private import Synchronization
+
+extension ReplicationRuntime {
+    /// The wall clock, and a serial queue for each driver.
+    package static let system = ReplicationRuntime(
+        clock: ContinuousClock(),
+        executor: nil,
+        makeDriverExecutor: { QueueExecutor(label: "loveseat.replication") },
+        unixTime: { Int64(Date().timeIntervalSince1970 * 1_000) },
+        spread: { .random(in: -1...1) }
+    )
+}
+
+extension ReplicationDriver {
+    /// Creates a driver that hears of a database's commits.
+    ///
+    /// `collections`: those whose changes the session wants to hear of.
+    package init(
+        session: ReplicationSession,
+        replica: sending any ReplicaStore,
+        store: DocumentStore,
+        collections: [CollectionHandle],
+        channel: any MessageChannel,
+        runtime: ReplicationRuntime,
+        compressionLevel: Int,
+        hooks: Hooks
+    ) {
+        var hooks = hooks
+        let (deltas, report) = (DeltaLog(), hooks.report)
+        hooks.report = { event in
+            deltas.note(event)
+            report(event)
+        }
+        hooks.observe = { notify in
+            let tokens = collections.map { collection in
+                store.changes.subscribe(collection: collection.number) { notify($0.collection) }
+            }
+            return { for token in tokens { store.changes.unsubscribe(token) } }
+        }
+        self.init(
+            session: session,
+            store: replica,
+            channel: channel,
+            runtime: runtime,
+            compressionLevel: compressionLevel,
+            spill: SpillFile(folder: store.blobs.folder),
+            hooks: hooks
+        )
+    }
+}
+
+/// Logs when documents travel as deltas, on either side of a connection.
+private final class DeltaLog: Sendable {
+    private let last = Mutex(ReplicationProgress().deltas)
+
+    func note(_ report: ReplicationReport) {
+        guard case .activity(_, let progress) = report else { return }
+        let before = last.withLock { last in
+            defer { last = progress.deltas }
+            return last
+        }
+        guard before != progress.deltas else { return }
+        LogDomain.replicator.log(
+            .debug,
+            "deltas on this connection: \(progress.deltas.sent) sent, \(progress.deltas.received) received, \(progress.deltas.bytesSaved) bytes saved"
+        )
+    }
+}

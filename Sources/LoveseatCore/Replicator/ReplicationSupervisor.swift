@@ -1,0 +1,190 @@
+package import LoveseatModel
+package import LoveseatReplication
+private import Synchronization
+
+/// Keeps one replication going: connects, runs a driver until its connection ends, and connects again when a ``RetryPolicy``
+/// says so. Stops, suspends and resumes it from any thread.
+package final class ReplicationSupervisor: Sendable {
+    /// What differs between replications.
+    package struct Steps: Sendable {
+        /// Connects to the peer. Its task is cancelled when the replication is stopped or suspended.
+        package var connect: @Sendable () async throws -> PeerConnection
+        /// Makes the driver of a connection. `isFirst`: whether no connection came before.
+        package var makeDriver:
+            @Sendable (PeerConnection, _ isFirst: Bool) throws(LoveseatError) -> ReplicationDriver
+        /// Says when it is worth connecting again; nil if nothing but time does.
+        package var networkChanges: @Sendable () -> AsyncStream<Void>? = { nil }
+        /// Whether to connect again after a connection that ended well.
+        package var connectsAgain: @Sendable () -> Bool = { false }
+        package var report: @Sendable (Event) -> Void = { _ in }
+
+        package init(
+            connect: @escaping @Sendable () async throws -> PeerConnection,
+            makeDriver:
+                @escaping @Sendable (PeerConnection, _ isFirst: Bool) throws(LoveseatError) ->
+                ReplicationDriver
+        ) {
+            self.connect = connect
+            self.makeDriver = makeDriver
+        }
+    }
+
+    package enum Event: Hashable, Sendable {
+        case connecting
+        /// It is suspended.
+        case suspended
+        /// The connection has ended.
+        case disconnected
+        /// The network changed while it waits.
+        case networkChanged
+        /// It connects again after so many seconds.
+        case waiting(LoveseatError, seconds: Double)
+    }
+
+    private struct State {
+        var isStopping = false
+        var isSuspended = false
+        /// The attempt to connect under way.
+        var connecting: Task<PeerConnection, any Error>?
+        var driver: ReplicationDriver?
+
+        var mustEnd: Bool { isStopping || isSuspended }
+    }
+
+    private let runtime: ReplicationRuntime
+    private let state = Mutex(State())
+    /// Where it waits between attempts.
+    private let gate = RetryGate()
+
+    package init(runtime: ReplicationRuntime) { self.runtime = runtime }
+
+    // MARK: From outside
+
+    /// Forgets an earlier ``stop()``. Call this before ``run(_:_:)``.
+    package func prepare() {
+        state.withLock { $0.isStopping = false }
+        gate.close()
+    }
+
+    /// Ends the replication in good order, without waiting long for the peer.
+    package func stop() {
+        interrupt { state in
+            state.isStopping = true
+            return true
+        }
+    }
+
+    /// Disconnects, and stays so until ``resume()``.
+    package func suspend() {
+        interrupt { state in
+            defer { state.isSuspended = true }
+            return !state.isSuspended
+        }
+    }
+
+    /// Goes on after ``suspend()``. Connects at once if it waits to connect again.
+    package func resume() {
+        state.withLock { $0.isSuspended = false }
+        gate.open()
+    }
+
+    /// Ends what is under way, if `change` says so.
+    private func interrupt(_ change: (inout State) -> Bool) {
+        let interrupted = state.withLock { change(&$0) ? ($0.connecting, $0.driver) : nil }
+        guard let (connecting, driver) = interrupted else { return }
+        connecting?.cancel()
+        gate.open()
+        if let driver { runtime.task { await driver.stop() } }
+    }
+
+    // MARK: Running
+
+    private var isStopping: Bool { state.withLock { $0.isStopping } }
+    private var isSuspended: Bool { state.withLock { $0.isSuspended } }
+
+    /// Connects until a connection ends well, an error is final, or ``stop()`` is called; returns the error if it is final.
+    package func run(_ policy: RetryPolicy, _ steps: Steps) async -> LoveseatError? {
+        var retry = policy
+        var isFirst = true
+        while !isStopping {
+            guard !isSuspended else {
+                steps.report(.suspended)
+                _ = await gate.wait()
+                continue
+            }
+            steps.report(.connecting)
+            let (failure, wasConnected) = await attempt(steps, isFirst)
+            if wasConnected {
+                retry.connected()
+                isFirst = false
+            }
+            if isStopping { return nil }
+            if isSuspended { continue }
+            guard let failure else {
+                if steps.connectsAgain() { continue }
+                return nil
+            }
+            guard let wait = retry.wait(after: failure) else { return failure }
+            let seconds = RetryPolicy.spread(wait, after: failure, random: runtime.spread())
+            steps.report(.waiting(failure, seconds: seconds))
+            if await waitToRetry(seconds, steps) { retry.connected() }
+        }
+        return nil
+    }
+
+    /// Waits for the next attempt.
+    ///
+    /// - Returns: whether it comes early, because the network changed or somebody asked for it: the failures before say
+    ///   nothing then.
+    private func waitToRetry(_ seconds: Double, _ steps: Steps) async -> Bool {
+        let watcher = steps.networkChanges().map { changes in
+            runtime.task { [gate] in
+                for await _ in changes {
+                    steps.report(.networkChanged)
+                    gate.open()
+                }
+            }
+        }
+        defer { watcher?.cancel() }
+        return await gate.wait(seconds: seconds, runtime)
+    }
+
+    /// Makes one connection and replicates over it.
+    private func attempt(_ steps: Steps, _ isFirst: Bool) async -> (
+        failure: LoveseatError?, wasConnected: Bool
+    ) {
+        let connection: PeerConnection
+        do { connection = try await connect(steps) } catch {
+            return (
+                (error as? LoveseatError) ?? LoveseatError(.unexpectedError, "cannot connect: \(error)"),
+                false
+            )
+        }
+        do throws(LoveseatError) {
+            let driver = try steps.makeDriver(connection, isFirst)
+            let mustStop = state.withLock { state in
+                state.driver = driver
+                return state.mustEnd
+            }
+            if mustStop { await driver.stop() }
+            let failure = await driver.run(connection.negotiated)
+            state.withLock { $0.driver = nil }
+            steps.report(.disconnected)
+            return (failure, true)
+        } catch {
+            await connection.channel.close(code: 1001, reason: "")
+            return (error, false)
+        }
+    }
+
+    private func connect(_ steps: Steps) async throws -> PeerConnection {
+        let task = Task(executorPreference: runtime.executor) { try await steps.connect() }
+        let mustStop = state.withLock { state in
+            state.connecting = task
+            return state.mustEnd
+        }
+        if mustStop { task.cancel() }
+        defer { state.withLock { $0.connecting = nil } }
+        return try await task.value
+    }
+}

@@ -1,0 +1,48 @@
+/// The clock, the executors and the dice that a replication runs on.
+///
+/// Taken from outside, so that the simulator runs the code that ships on a virtual clock and a seeded executor
+/// (docs/decisions/0008-one-driver.md).
+package struct ReplicationRuntime: Sendable {
+    /// Measures every delay.
+    package var clock: any Clock<Duration>
+    /// Runs tasks that belong to no driver; nil for Swift's own pool. The standard library's `sleep` leaves the executor of its
+    /// caller, which is why tasks that wait need one.
+    package var executor: (any TaskExecutor)?
+    /// Makes the executor of one driver. It may block, since the database is called on it.
+    package var makeDriverExecutor: @Sendable () -> any SerialExecutor
+    /// Unix time in milliseconds.
+    package var unixTime: @Sendable () -> Int64
+    /// A random number from -1 to 1, which spreads waits.
+    package var spread: @Sendable () -> Double
+
+    package init(
+        clock: any Clock<Duration>,
+        executor: (any TaskExecutor)?,
+        makeDriverExecutor: @escaping @Sendable () -> any SerialExecutor,
+        unixTime: @escaping @Sendable () -> Int64,
+        spread: @escaping @Sendable () -> Double
+    ) {
+        self.clock = clock
+        self.executor = executor
+        self.makeDriverExecutor = makeDriverExecutor
+        self.unixTime = unixTime
+        self.spread = spread
+    }
+
+    /// Begins a task that belongs to no actor.
+    @discardableResult
+    package func task(_ work: sending @escaping () async -> Void) -> Task<Void, Never> {
+        Task(executorPreference: executor, operation: work)
+    }
+
+    /// Begins a task that does its work after a delay, unless it is cancelled before.
+    package func task(after delay: Duration, _ work: @escaping @Sendable () async -> Void) -> Task<
+        Void, Never
+    > {
+        let clock = clock
+        return task {
+            guard (try? await clock.sleep(for: delay)) != nil else { return }
+            await work()
+        }
+    }
+}
