@@ -14,7 +14,7 @@ struct LifelineTests {
             return program
         }
         // What has ended is not ended again: somebody else may have its number.
-        programs[1].terminate()
+        kill(programs[1].processIdentifier, SIGKILL)
         programs[1].waitUntilExit()
         try lifeline.cut()
         for program in programs {

@@ -56,7 +56,7 @@ struct CodableTests {
         try collection.save(Document(id: "price", json: "{\"amount\":\"1\",\"parts\":[]}"))
         expectError(.decodingError) { try collection.document(id: "price", as: Price.self) }
         try collection.save(OldPrice())
-        #expect(try collection.document(id: "price", as: Price.self)?.amount == 19.99)
+        #expect(try collection.document(id: "price", as: Price.self)?.amount.description == "19.99")
     }
 
     /// What 0.1 stored: a decimal as the type encodes itself.
@@ -79,7 +79,7 @@ struct CodableTests {
 
     @Test func `a date that is read and saved again stays the same millisecond`() throws {
         for year in ["1900", "1969", "2026", "3999"] {
-            for millisecond in stride(from: 0, to: 1_000, by: 7) {
+            for millisecond in stride(from: 0, to: 1_000, by: 49) {
                 let digits = String(String(1_000 + millisecond).dropFirst())
                 let text = "\(year)-03-01T09:30:00.\(digits)Z"
                 try collection.save(Document(id: "visit", json: "{\"time\":\"\(text)\"}"))
