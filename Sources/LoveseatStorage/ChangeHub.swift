@@ -18,7 +18,6 @@ package final class ChangeHub: Sendable {
 
     private struct State {
         var nextToken = 0
-        var isClosed = false
         var subscribers: [Int: (collection: Int64, notify: Subscriber, onClose: @Sendable () -> Void)] = [:]
     }
 
@@ -27,25 +26,22 @@ package final class ChangeHub: Sendable {
     package init() {}
 
     /// Calls `notify` on the writer's thread after each commit that touches the collection, and `onClose` when the
-    /// database closes or the collection is deleted, at once if it is closed. Both must return at once.
+    /// database closes or the collection is deleted. Both must return at once.
     package func subscribe(
         collection: Int64,
         onClose: @escaping @Sendable () -> Void = {},
         _ notify: @escaping Subscriber
     ) -> Int {
-        let (token, isClosed) = state.withLock { state in
-            state.nextToken += 1
-            if !state.isClosed { state.subscribers[state.nextToken] = (collection, notify, onClose) }
-            return (state.nextToken, state.isClosed)
+        state.withLock {
+            $0.nextToken += 1
+            $0.subscribers[$0.nextToken] = (collection, notify, onClose)
+            return $0.nextToken
         }
-        if isClosed { onClose() }
-        return token
     }
 
     func close() {
         let subscribers = state.withLock { state in
             defer { state.subscribers = [:] }
-            state.isClosed = true
             return state.subscribers.values
         }
         for subscriber in subscribers { subscriber.onClose() }
