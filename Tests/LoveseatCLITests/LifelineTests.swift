@@ -13,7 +13,7 @@ struct LifelineTests {
             try lifeline.run(program)
             return program
         }
-        // What has ended is not ended again: somebody else may have its number.
+        // A program that has ended is not killed again: another process may have its number.
         kill(programs[1].processIdentifier, SIGKILL)
         programs[1].waitUntilExit()
         try lifeline.cut()

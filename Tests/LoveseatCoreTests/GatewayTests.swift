@@ -479,7 +479,7 @@ import Testing
         #expect(offers.last { $0[0] == "e" }?[2] == "")
     }
 
-    @Test func `an edit of a document that the peer has no more is offered as new`() async throws {
+    @Test func `an edit of a document that the peer no longer has is offered as new`() async throws {
         try await take(["a"])
         var edited = try #require(try here.document(id: "a"))
         edited["n"] = 7
