@@ -161,7 +161,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatStorageTests",
-            dependencies: ["LoveseatModel", "LoveseatStorage", "StoreWriter"],
+            dependencies: ["LoveseatModel", "LoveseatStorage", "LoveseatTesting", "StoreWriter"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -197,7 +197,7 @@ let package = Package(
         .testTarget(
             name: "LoveseatCLITests",
             dependencies: [
-                "LoveseatPlatform", "LoveseatBLIP", "LoveseatCLI",
+                "LoveseatPlatform", "LoveseatBLIP", "LoveseatCLI", "LoveseatTesting",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -21,7 +21,9 @@ struct LoveseatCommand: AsyncParsableCommand {
               0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
             database, document, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
             already exists · 74 the disk failed · 75 in use, try later · 76 the peer broke the protocol · 77 refused: \
-            password, permission or certificate · 130 interrupted (SIGINT) · 143 terminated (SIGTERM)
+            password, permission or certificate · 130 interrupted (SIGINT) or 143 terminated (SIGTERM) before it was \
+            done. What goes on until a signal (serve, serve-stdio, --continuous, --follow) ends with 0 then; a second signal ends \
+            everything at once with 130 or 143
 
             Shell completion: loveseat --generate-completion-script bash|zsh|fish
             """,

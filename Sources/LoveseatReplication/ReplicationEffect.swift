@@ -41,6 +41,10 @@ package struct ConflictNotice: Hashable, Sendable {
 package struct FetchNotice: Hashable, Sendable {
     package let collection: Int
     package let documentIDs: [String]
+
+    package init(collection: Int, documentIDs: [String]) {
+        (self.collection, self.documentIDs) = (collection, documentIDs)
+    }
 }
 
 /// What an answer of the peer's is for. Names and numbers only, never a closure.

@@ -88,9 +88,10 @@ extension DocumentStore {
             readOnly.targetQueue = markedQueue(changes)
             let snapshots = try DatabaseQueue(path: "\(folder)/db.sqlite", configuration: readOnly)
             _ = try rows.read { try checkFormat($0) }
-            let blobs = BlobFiles(readingFrom: "\(folder)/blobs")
+            let name = name(ofFolder: folder)
+            let blobs = BlobFiles(readingFrom: "\(folder)/blobs", refusal: isReadOnly(name))
             return try DocumentStore(
-                name: name(ofFolder: folder),
+                name: name,
                 writer: snapshots,
                 snapshots: snapshots,
                 rows: rows,

@@ -122,7 +122,7 @@ package final class DocumentStore: Sendable {
     /// Takes over what another opener asks for beyond what the store does already.
     package func tighten(_ options: Options) throws(LoveseatError) {
         ancestorBodiesKept.max(options.ancestorBodiesKept, ordering: .relaxed)
-        guard options.fullSync, !isFullSync else { return }
+        guard options.fullSync, !isFullSync, !self.options.isReadOnly else { return }
         try Self.wrapping { try maintain { try $0.execute(sql: "PRAGMA synchronous = FULL") } }
         syncsFully.store(true, ordering: .releasing)
     }

@@ -1,14 +1,15 @@
-import LoveseatModel
+package import LoveseatModel
 private import LoveseatPlatform
 private import Synchronization
 
 /// Keeps other processes out of a database folder, for as long as this process lives.
 ///
 /// The operating system lets go of the lock when the process ends in whatever way, so nothing is ever stale.
-final class FolderLock: Sendable {
+package final class FolderLock: Sendable {
     private let descriptor: Mutex<Int32>
 
-    init(folder: String) throws(LoveseatError) {
+    /// - Throws: `busy` if another process has the folder; an error of the disk.
+    package init(folder: String) throws(LoveseatError) {
         let path = "\(folder)/lock"
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw BlobFiles.failure("open", path) }
@@ -28,7 +29,7 @@ final class FolderLock: Sendable {
         self.descriptor = Mutex(descriptor)
     }
 
-    func release() {
+    package func release() {
         descriptor.withLock {
             guard $0 >= 0 else { return }
             // A child process that is just being started still has the descriptor, and closing ours would leave the lock.

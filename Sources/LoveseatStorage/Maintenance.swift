@@ -4,8 +4,12 @@ private import LoveseatPlatform
 
 extension DocumentStore {
     /// Removes blobs that no document refers to, and gives free pages back to the file system.
+    ///
+    /// - Throws: `notWriteable` if the database is open for reading only; an error of the disk.
     package func compact() throws -> (blobs: Int, bytes: UInt64) {
         try requireNoTransaction()
+        // Another process may be storing blobs that only it knows of.
+        try requireWriteable()
         let sizeBefore = try databaseSize()
         let freed = try blobs.collectGarbage { try read { try $0.referencedBlobs() } }
         try maintain { db in

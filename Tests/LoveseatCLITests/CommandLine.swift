@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatTesting
 import Testing
 
 /// Runs the real `loveseat` in a folder that is gone when the test is over.
@@ -41,7 +42,7 @@ final class CommandLineFolder: Sendable {
         process.standardOutput = output
         process.standardError = errors
         process.standardInput = FileHandle.nullDevice
-        try process.run()
+        try Lifeline.run(process)
         return (process, output, errors)
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatTesting
 import Testing
 
 /// A server that has no file descriptors left.
@@ -24,7 +25,7 @@ import Testing
         let output = Pipe()
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        try process.run()
+        try Lifeline.run(process)
         defer { process.terminate() }
         var line = ""
         while !line.contains("\n") {

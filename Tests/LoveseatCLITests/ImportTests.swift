@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatTesting
 import Testing
 
 /// `put`, `import` and `export` as a person uses them.
@@ -82,7 +83,7 @@ struct ImportTests {
             "'\(program)' put db d < bad.json; a=$?; '\(program)' put db d \"$(cat bad.json)\"; exit $((a * 100 + $?))",
         ]
         shell.standardError = FileHandle.nullDevice
-        try shell.run()
+        try Lifeline.run(shell)
         shell.waitUntilExit()
         #expect(shell.terminationStatus == Int32((65 * 100 + 65) & 255))
         #expect(try folder.run("put", "db", "d", "{\"a\":1,\"a\":2}").status == 65)

@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatTesting
 import Testing
 
 /// A host whose network comes after the replicator: a network namespace of the test's own, which takes root.
@@ -35,7 +36,7 @@ struct NetworkChangeTests {
         process.executableURL = URL(filePath: "/usr/bin/unshare")
         process.arguments = ["-n", "timeout", "60", "bash", "script", try CommandLineFolder.program.path]
         process.currentDirectoryURL = URL(filePath: folder.path)
-        try process.run()
+        try Lifeline.run(process)
         process.waitUntilExit()
         let log = try ["log", "problems"].map {
             try String(contentsOfFile: "\(folder.path)/\($0)", encoding: .utf8)

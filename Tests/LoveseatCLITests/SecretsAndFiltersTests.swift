@@ -92,6 +92,31 @@ struct SecretsAndFiltersTests {
         #expect(try folder.run("ls", "a").lines.isEmpty)
     }
 
+    @Test func `a document that a filter leaves out and that cannot be pushed either is counted once`() throws
+    {
+        try folder.run("put", "b", "d", "{\"n\":1}")
+        try folder.run("create", "a")
+        let server = try folder.serve("b", "--open")
+        defer { _ = server.interrupt() }
+        func sync() throws -> CommandLineFolder.Outcome {
+            try folder.run(["sync", "a", server.url, "--filter", "n > 2", "--json"])
+        }
+        let first = try sync()
+        #expect(first.output.contains("\"excluded\":1") && first.output.contains("\"failed\":0"))
+        // Both sides have a document of the name, and the peer's may not come in.
+        try folder.run("put", "a", "d", "{\"n\":7}")
+        for _ in 0..<3 {
+            let done = try sync()
+            let counts = try #require(
+                try JSONSerialization.jsonObject(with: Data(done.output.utf8)) as? [String: Any]
+            )
+            let total = ["pushed", "pulled", "failed", "excluded"].reduce(0) {
+                $0 + (counts[$1] as? Int ?? 0)
+            }
+            #expect(total <= 1, "\(done.output)")
+        }
+    }
+
     @Test func `delta bases are kept by other commands, and both sides tell of deltas`() throws {
         let text = String(repeating: "lorem ", count: 200)
         let first = try #require(try folder.run("put", "a", "d", "{\"n\":1,\"t\":\"\(text)\"}").lines.first)

@@ -157,4 +157,34 @@ struct StandardStreamTests {
         #expect(try folder.run("sync", "a", "exec:echo hello").status != 0)
         #expect(try folder.run("serve-stdio", "b").status != 0)
     }
+
+    /// The peer's database is open in the child that serves it: a second child could not open it meanwhile.
+    @Test func `a document that the feed has passed is fetched by one child after the other`() throws {
+        let folder = try CommandLineFolder()
+        try folder.write("hello", to: "file")
+        try folder.run("put", "b", "d", "{\"n\":1}")
+        try folder.run("blob", "put", "b", "d", "file", "file")
+        let program = try CommandLineFolder.program.path
+        let script = """
+            [ -e busy ] && echo two >> children
+            touch busy; '\(program)' serve-stdio b; echo end >> children; rm busy
+            """
+        try folder.write(script, to: "serve.sh")
+        func sync() throws -> CommandLineFolder.Outcome {
+            try folder.run("sync", "a", "exec:sh serve.sh", "--json")
+        }
+        try folder.run("create", "a")
+        // The document cannot be stored, because its blob is not there for a while.
+        let (blobs, away) = ("\(folder.path)/b.loveseat/blobs", "\(folder.path)/away")
+        try FileManager.default.moveItem(atPath: blobs, toPath: away)
+        #expect(try sync().output.contains("\"failed\":1"))
+        try? FileManager.default.removeItem(atPath: blobs)
+        try FileManager.default.moveItem(atPath: away, toPath: blobs)
+        let done = try sync()
+        #expect(done.status == 0, "\(done.errors)")
+        #expect(done.output.contains("\"pulled\":1"), "\(done.output)")
+        #expect(try folder.run("export", "a").output == folder.run("export", "b").output)
+        let children = try String(contentsOfFile: "\(folder.path)/children", encoding: .utf8)
+        #expect(children.split(separator: "\n").allSatisfy { $0 == "end" }, "\(children)")
+    }
 }

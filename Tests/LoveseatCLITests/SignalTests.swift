@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatTesting
 import Testing
 
 /// What interrupts do to the command line.
@@ -19,6 +20,34 @@ struct SignalTests {
             #expect(server.process.terminationReason == .exit)
             #expect(server.process.terminationStatus == 0)
         }
+    }
+
+    @Test func `a listener goes on after a hangup, also without an access file`() throws {
+        let (server, errors) = try folder.serve("db", ["--no-tls"], environment: [:])
+        kill(server.process.processIdentifier, SIGHUP)
+        var said = ""
+        while !said.contains("--access") {
+            let piece = errors.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "it ended: \(said)")
+            said += String(decoding: piece, as: UTF8.self)
+        }
+        try folder.run("create", "copy")
+        #expect(try folder.run("pull", "copy", server.url).status == 0)
+        #expect(server.interrupt() == 0)
+    }
+
+    @Test func `what goes on until a signal ends with 0, and the help says so`() throws {
+        let (process, output, _) = try folder.start(["changes", "db", "--follow"])
+        _ = output.fileHandleForReading.availableData
+        kill(process.processIdentifier, SIGTERM)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        let help = try folder.run("--help").output.split { $0.isWhitespace }.joined(separator: " ")
+        #expect(
+            help.contains(
+                "What goes on until a signal (serve, serve-stdio, --continuous, --follow) ends with 0"
+            )
+        )
     }
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
@@ -63,7 +92,7 @@ struct SignalTests {
         process.standardError = errors
         process.standardOutput = FileHandle.nullDevice
         try errors.fileHandleForReading.close()
-        try process.run()
+        try Lifeline.run(process)
         process.waitUntilExit()
         #expect(process.terminationReason == .exit)
         #expect(process.terminationStatus == 0)

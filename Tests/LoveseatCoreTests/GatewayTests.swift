@@ -519,6 +519,19 @@ import Testing
         #expect(offers.last { $0[0] == "e" }?[2] == "")
     }
 
+    @Test func `an edit of a document that the peer no longer has is offered as new`() async throws {
+        try await take(["a"])
+        var edited = try #require(try here.document(id: "a"))
+        edited["n"] = 7
+        try here.save(&edited)
+        gateway.edit { $0.verdicts["a"] = ["status": 409, "rev": ""] }
+        let outcome = await run(configuration(.push))
+        #expect(outcome.events["a"]?.error == nil && outcome.events["a"] != nil)
+        #expect(gateway.heard("rev").map { $0.properties["id"] } == ["a"])
+        let replicator = Replicator(configuration(.push))
+        #expect(try replicator.pendingDocumentIds(collection: here).isEmpty)
+    }
+
     @Test func `a copy that the peer forbids is told to be refused`() async throws {
         try await take(["a"])
         try here.purge(id: "a")

@@ -4,8 +4,6 @@ import LoveseatIdentity
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatTesting
-import NIOCore
-import NIOPosix
 import Testing
 
 /// A replicator whose peer is behind nginx (Debian's package, which `./test` installs): it buffers, and closes what is
@@ -17,7 +15,9 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// nginx on a port of its own, passing everything on to another; with an identity it ends TLS.
-    private func nginx(idleSeconds: Int, to port: Int, _ identity: TLSIdentity? = nil) async throws -> (
+    ///
+    /// It gets the listening socket, as it does from an nginx that it takes the place of, so that nobody else takes the port.
+    private func nginx(idleSeconds: Int, to port: Int, _ identity: TLSIdentity? = nil) throws -> (
         process: Process, port: Int
     ) {
         let pem = "\(scratch.path)/nginx.pem"
@@ -25,51 +25,41 @@ import Testing
             try identity.pem(passphrase: nil).write(toFile: pem, atomically: true, encoding: .utf8)
         }
         let tls = "ssl_certificate \(pem); ssl_certificate_key \(pem); ssl_protocols TLSv1.2 TLSv1.3;"
-        for _ in 0..<20 {
-            let own = Int.random(in: 20_000..<60_000)
-            let configuration = """
-                daemon off;
-                pid \(scratch.path)/nginx.pid;
-                error_log \(scratch.path)/error.log;
-                events { worker_connections 64; }
-                http {
-                    access_log off;
-                    client_body_temp_path \(scratch.path)/body;
-                    proxy_temp_path \(scratch.path)/proxy;
-                    fastcgi_temp_path \(scratch.path)/fastcgi;
-                    uwsgi_temp_path \(scratch.path)/uwsgi;
-                    scgi_temp_path \(scratch.path)/scgi;
-                    server {
-                        listen 127.0.0.1:\(own)\(identity == nil ? "" : " ssl");
-                        \(identity == nil ? "" : tls)
-                        location / {
-                            proxy_pass http://127.0.0.1:\(port);
-                            proxy_http_version 1.1;
-                            proxy_set_header Upgrade $http_upgrade;
-                            proxy_set_header Connection "upgrade";
-                            proxy_read_timeout \(idleSeconds)s;
-                        }
+        let socket = try ListeningSocket()
+        let configuration = """
+            daemon off;
+            pid \(scratch.path)/nginx.pid;
+            error_log \(scratch.path)/error.log;
+            events { worker_connections 64; }
+            http {
+                access_log off;
+                client_body_temp_path \(scratch.path)/body;
+                proxy_temp_path \(scratch.path)/proxy;
+                fastcgi_temp_path \(scratch.path)/fastcgi;
+                uwsgi_temp_path \(scratch.path)/uwsgi;
+                scgi_temp_path \(scratch.path)/scgi;
+                server {
+                    listen 127.0.0.1:\(socket.port)\(identity == nil ? "" : " ssl");
+                    \(identity == nil ? "" : tls)
+                    location / {
+                        proxy_pass http://127.0.0.1:\(port);
+                        proxy_http_version 1.1;
+                        proxy_set_header Upgrade $http_upgrade;
+                        proxy_set_header Connection "upgrade";
+                        proxy_read_timeout \(idleSeconds)s;
                     }
                 }
-                """
-            try configuration.write(toFile: "\(scratch.path)/nginx.conf", atomically: true, encoding: .utf8)
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/sbin/nginx")
-            process.arguments = ["-c", "\(scratch.path)/nginx.conf", "-e", "\(scratch.path)/error.log"]
-            process.standardError = FileHandle.nullDevice
-            try process.run()
-            while process.isRunning {
-                let group = MultiThreadedEventLoopGroup.singleton
-                if let probe = try? await ClientBootstrap(group: group).connect(host: "127.0.0.1", port: own)
-                    .get()
-                {
-                    try await probe.close()
-                    return (process, own)
-                }
-                try await Task.sleep(for: .milliseconds(20))
             }
-        }
-        throw LoveseatError(.unexpectedError, "nginx does not start")
+            """
+        try configuration.write(toFile: "\(scratch.path)/nginx.conf", atomically: true, encoding: .utf8)
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/sbin/nginx")
+        process.arguments = ["-c", "\(scratch.path)/nginx.conf", "-e", "\(scratch.path)/error.log"]
+        process.environment = ProcessInfo.processInfo.environment.merging(["NGINX": "0;"]) { $1 }
+        process.standardInput = socket.handle
+        process.standardError = FileHandle.nullDevice
+        try Lifeline.run(process)
+        return (process, socket.port)
     }
 
     @Test(arguments: [false, true])
@@ -88,7 +78,7 @@ import Testing
         listening.networkInterface = "127.0.0.1"
         let listener = URLEndpointListener(listening)
         try await listener.start()
-        let (process, port) = try await nginx(
+        let (process, port) = try nginx(
             idleSeconds: 2,
             to: Int(try #require(listener.port)),
             endsTLS ? identity : nil
@@ -138,5 +128,28 @@ import Testing
         silent.stop()
         #expect(await silent.waitUntilStopped().error == nil)
         await listener.stop()
+    }
+}
+
+/// A TCP socket that listens on a free port of 127.0.0.1, for a program that is started with it.
+private struct ListeningSocket {
+    let handle: FileHandle
+    let port: Int
+
+    init() throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, length) == 0 && listen(descriptor, 128) == 0
+                    && getsockname(descriptor, $0, &length) == 0
+            }
+        }
+        try #require(isListening)
+        port = Int(UInt16(bigEndian: address.sin_port))
     }
 }

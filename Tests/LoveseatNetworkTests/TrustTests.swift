@@ -186,7 +186,7 @@ struct TrustTests {
         process.standardInput = input
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        try process.run()
+        try Lifeline.run(process)
         input.fileHandleForWriting.write(Data("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
         let answer = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()

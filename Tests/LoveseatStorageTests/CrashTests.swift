@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatModel
 import LoveseatStorage
+import LoveseatTesting
 import Testing
 
 /// Real processes, killed while they write.
@@ -17,7 +18,7 @@ import Testing
         process.arguments = [folder, String(first)]
         let output = Pipe()
         process.standardOutput = output
-        try process.run()
+        try Lifeline.run(process)
         return (process, output)
     }
 
@@ -75,7 +76,7 @@ import Testing
         child.executableURL = URL(filePath: "/bin/sleep")
         child.arguments = ["60"]
         child.standardInput = FileHandle(fileDescriptor: lock, closeOnDealloc: false)
-        try child.run()
+        try Lifeline.run(child)
         defer { child.terminate() }
         #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: folder) }
         try store.close()

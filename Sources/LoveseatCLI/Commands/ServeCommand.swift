@@ -9,6 +9,9 @@ struct Serve: AsyncParsableCommand {
             Prints the URLs, one a line, as soon as it accepts, and on standard error the fingerprint of its certificate, \
             which others pin: `loveseat sync DB URL --pin FINGERPRINT`.
 
+            SIGINT and SIGTERM close the connections and end it with 0. At SIGHUP it reads the file of --access again, \
+            and goes on.
+
             EXAMPLE: loveseat serve trips --port 55990 --user ana --password-file secret.txt
             """
     )
@@ -101,11 +104,13 @@ struct Serve: AsyncParsableCommand {
         try logging.begin()
         let (interrupts, continuation) = AsyncStream<Void>.makeStream()
         Signals.onInterrupt { continuation.yield() }
+        let (hangups, hangup) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        Signals.onHangup { hangup.yield() }
         let database = try argument.open(keepsDeltaBases: delta)
         warn(servingAs: name ?? database.name)
         let accessFile = try access.map(AccessFile.init)
         let listener = URLEndpointListener(try configuration(database, accessFile?.policy))
-        if let accessFile { Self.reload(accessFile, for: listener) }
+        let reloading = Task { for await _ in hangups { await Self.reload(accessFile, for: listener) } }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
         try await listener.start()
@@ -119,6 +124,7 @@ struct Serve: AsyncParsableCommand {
         for await _ in interrupts { break }
         try await database.close()
         printing.cancel()
+        reloading.cancel()
     }
 }
 
@@ -158,14 +164,15 @@ extension Serve {
         }
     }
 
-    private static func reload(_ file: AccessFile, for listener: URLEndpointListener) {
-        Signals.onHangup {
-            do {
-                try file.reload()
-                Task { await listener.accessChanged() }
-                Output.remark("loveseat: access is as the file says now")
-            } catch { Output.remark("loveseat: \(error)") }
+    private static func reload(_ file: AccessFile?, for listener: URLEndpointListener) async {
+        guard let file else {
+            return Output.remark("loveseat: there is no --access file to read again: nothing has changed")
         }
+        do {
+            try file.reload()
+            await listener.accessChanged()
+            Output.remark("loveseat: access is as the file says now")
+        } catch { Output.remark("loveseat: \(error)") }
     }
 }
 

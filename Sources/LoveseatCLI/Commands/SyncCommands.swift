@@ -109,15 +109,38 @@ struct SyncOptions: ParsableArguments {
     private struct Counts {
         var pushed = 0
         var pulled = 0
-        var failed = 0
-        /// Pulled documents that a filter leaves out.
-        var excluded = 0
         /// Documents that the peer took away.
         var takenAway = 0
-        /// Documents that the peer refused with 403 in this run, which are among the failed ones.
-        var refused = 0
         /// Those that it refused in earlier runs, and was not sent again.
         var refusedEarlier = 0
+        private var failures: [String: (push: LoveseatError?, pull: LoveseatError?)] = [:]
+        private var leftOut: Swift.Set<String> = []
+
+        /// Documents of which the last attempt of this run failed.
+        var failed: Int { failures.count }
+        /// Documents that the peer refused with 403 in this run, which are among the failed ones.
+        var refused: Int { failures.values.count { $0.push?.code == .httpForbidden } }
+        /// Pulled documents that a filter leaves out, and that did not fail in another way.
+        var excluded: Int { leftOut.count { failures[$0] == nil } }
+
+        /// Counts a document once, however many attempts there are.
+        mutating func note(_ document: ReplicatedDocument, isPush: Bool) {
+            let id = "\(document.scope).\(document.collection)/\(document.id)"
+            let isLeftOut = document.error == .rejectedByPullFilter
+            if isLeftOut { leftOut.insert(id) }
+            var failure = failures[id] ?? (nil, nil)
+            let error = isLeftOut ? nil : document.error
+            if isPush { failure.push = error } else { failure.pull = error }
+            failures[id] = failure.push == nil && failure.pull == nil ? nil : failure
+            guard document.error == nil else { return }
+            if document.flags.contains(.accessRemoved) {
+                takenAway += 1
+            } else if isPush {
+                pushed += 1
+            } else {
+                pulled += 1
+            }
+        }
     }
 
     /// How many documents the peer has refused.
@@ -132,22 +155,12 @@ struct SyncOptions: ParsableArguments {
         for await event in events {
             if event.isPush { counts.pushed += event.missed } else { counts.pulled += event.missed }
             for document in event.documents {
-                if document.error == .rejectedByPullFilter {
-                    counts.excluded += 1
-                } else if let error = document.error {
-                    counts.failed += 1
-                    if event.isPush, error.code == .httpForbidden { counts.refused += 1 }
-                    let verb = event.isPush ? "push" : "pull"
-                    Output.remark(
-                        "loveseat: cannot \(verb) \(document.scope).\(document.collection)/\(document.id): \(error.message)"
-                    )
-                } else if document.flags.contains(.accessRemoved) {
-                    counts.takenAway += 1
-                } else if event.isPush {
-                    counts.pushed += 1
-                } else {
-                    counts.pulled += 1
-                }
+                counts.note(document, isPush: event.isPush)
+                guard let error = document.error, error != .rejectedByPullFilter else { continue }
+                let verb = event.isPush ? "push" : "pull"
+                Output.remark(
+                    "loveseat: cannot \(verb) \(document.scope).\(document.collection)/\(document.id): \(error.message)"
+                )
             }
         }
         return counts

@@ -71,9 +71,12 @@ struct PeerOptions: ParsableArguments {
         if let url,
             let command = url.range(of: "exec:", options: .anchored).map({ String(url[$0.upperBound...]) })
         {
-            return MessageEndpoint(uid: url, protocolType: .byteStream) {
+            var endpoint = MessageEndpoint(uid: url, protocolType: .byteStream) {
                 try await ProcessTransport(command: command)
             }
+            // Two of `serve-stdio` cannot have a database open at a time.
+            endpoint.takesSecondConnection = false
+            return endpoint
         }
         guard let url = url.flatMap({ URL(string: $0) }) else {
             throw LoveseatError(.invalidURL, "\(url ?? "") is not a URL: use wss://host:port/database")

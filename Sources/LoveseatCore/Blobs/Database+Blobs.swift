@@ -21,7 +21,7 @@ extension Database {
     ///   - content: The bytes, such as a `Data` or `[UInt8]`.
     ///   - contentType: The media type, such as `image/jpeg`, which the reference carries.
     /// - Returns: The reference to put into a document.
-    /// - Throws: ``LoveseatError``: `notOpen`, an error of the disk.
+    /// - Throws: ``LoveseatError``: `notOpen`, `notWriteable`, an error of the disk.
     public func saveBlob(_ content: some Sequence<UInt8>, contentType: String? = nil) throws(LoveseatError)
         -> BlobReference
     {
@@ -38,7 +38,7 @@ extension Database {
     ///   - fileURL: The file to read.
     ///   - contentType: The media type, such as `video/mp4`, which the reference carries.
     /// - Returns: The reference to put into a document.
-    /// - Throws: ``LoveseatError``: `cantOpenFile` or `ioError` if the file cannot be read; `notOpen`, an error of the disk.
+    /// - Throws: ``LoveseatError``: `cantOpenFile` or `ioError` if the file cannot be read; `notOpen`, `notWriteable`, an error of the disk.
     public func saveBlob(fileURL: URL, contentType: String? = nil) throws(LoveseatError) -> BlobReference {
         let writer = try store.blobs.writer()
         let file: FileHandle
@@ -65,7 +65,7 @@ extension Database {
     ///   - stream: The pieces, in order.
     ///   - contentType: The media type, which the reference carries.
     /// - Returns: The reference to put into a document.
-    /// - Throws: What the sequence throws; ``LoveseatError``: `notOpen`, an error of the disk.
+    /// - Throws: What the sequence throws; ``LoveseatError``: `notOpen`, `notWriteable`, an error of the disk.
     public func saveBlob<S: AsyncSequence>(stream: S, contentType: String? = nil) async throws
         -> BlobReference
     where S.Element: Sequence<UInt8> {

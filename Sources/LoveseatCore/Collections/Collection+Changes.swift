@@ -66,6 +66,10 @@ extension Collection {
             onClose: { buffer.finish() },
             { notify($0.documentIDs) }
         )
-        return Feed(buffer) { hub.unsubscribe(token) }
+        let number = database.endWhenClosed { buffer.finish() }
+        return Feed(buffer) { [database] in
+            hub.unsubscribe(token)
+            database.forgetFeed(number)
+        }
     }
 }

@@ -6,7 +6,8 @@ private import LoveseatStorage
 extension Collection {
     /// Returns a document as a value of a type, or nil if the document does not exist or was deleted.
     ///
-    /// A property `id` of the type gets the document's ID. Dates are read from ISO 8601 strings, with or without a fraction.
+    /// A property `id` of the type gets the document's ID. Dates are read from ISO 8601 strings, with or without a fraction. A `Decimal`
+    /// is read from a number, and keeps 38 digits.
     ///
     /// - Throws: ``LoveseatError``: `decodingError` if the document does not fit the type, `badDocID` for an empty ID, `notOpen`.
     public func document<T: Decodable>(id: String, as type: T.Type = T.self) throws(LoveseatError) -> T? {
@@ -16,8 +17,8 @@ extension Collection {
 
     /// Saves a value as a document, replacing all properties of a document that exists.
     ///
-    /// The value's `id` becomes the document's ID and is left out of the properties. Dates are stored as ISO 8601 strings in UTC with
-    /// milliseconds. `Data` is refused; use a blob.
+    /// The value's `id` becomes the document's ID and is left out of the properties. Dates are stored as ISO 8601 strings in UTC,
+    /// rounded to milliseconds; a `Decimal` as a number, with all its digits. `Data` is refused; use a blob.
     ///
     /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document exists: a plain value does not know which revision
     ///   it was read from. Use ``Document`` to detect changes since it was read.
@@ -81,12 +82,13 @@ extension Document {
 }
 
 extension JSONCodingHooks {
-    /// Dates are ISO 8601 text with milliseconds, in UTC; `Data` is refused, since blobs are there for it; a `URL` and
-    /// a `UUID` are their text; a ``BlobReference`` is its stub.
+    /// Dates are ISO 8601 text with milliseconds, in UTC; a `Decimal` is a number; `Data` is refused, since blobs are there for it;
+    /// a `URL` and a `UUID` are their text; a ``BlobReference`` is its stub.
     static let foundation = JSONCodingHooks(
         encode: { value in
             switch value {
-            case let date as Date: .string(date.formatted(.iso8601Milliseconds))
+            case let date as Date: .string(date.iso8601Text)
+            case let decimal as Decimal: try JSONValue(decimal)
             case let url as URL: .string(url.absoluteString)
             case is Data:
                 throw LoveseatError(
@@ -103,6 +105,14 @@ extension JSONCodingHooks {
                 }
                 return date
             }
+            // Earlier versions stored an object, which the type reads itself.
+            if type == Decimal.self, let number = element.number {
+                guard let decimal = Decimal(string: number.text, locale: Locale(identifier: "en_US_POSIX"))
+                else {
+                    throw LoveseatError(.decodingError, "\(number.text) is beyond the range of Decimal")
+                }
+                return decimal
+            }
             if type == URL.self {
                 guard let url = element.string.flatMap({ URL(string: $0) }) else {
                     throw LoveseatError(.decodingError, "\(element.value) is not a URL")
@@ -114,9 +124,13 @@ extension JSONCodingHooks {
     )
 }
 
-extension FormatStyle where Self == Date.ISO8601FormatStyle {
-    fileprivate static var iso8601Milliseconds: Date.ISO8601FormatStyle {
-        Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+extension JSONValue {
+    /// - Throws: `encodingError` for NaN.
+    fileprivate init(_ decimal: Decimal) throws(LoveseatError) {
+        guard decimal.isFinite else {
+            throw LoveseatError(.encodingError, "JSON has no number for the Decimal NaN")
+        }
+        self = .number(.text(decimal.description))
     }
 }
 
@@ -125,5 +139,14 @@ extension Date {
         let styles = [Date.ISO8601FormatStyle(includingFractionalSeconds: true), Date.ISO8601FormatStyle()]
         guard let date = styles.lazy.compactMap({ try? $0.parse(text) }).first else { return nil }
         self = date
+    }
+
+    /// The date in UTC, rounded to milliseconds.
+    fileprivate var iso8601Text: String {
+        // The style cuts off, and the double nearest to a millisecond may be below it: a date that is read and saved again must
+        // not lose one each time.
+        let milliseconds = (timeIntervalSinceReferenceDate * 1_000).rounded()
+        return Date(timeIntervalSinceReferenceDate: (milliseconds + 0.5) / 1_000)
+            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 }

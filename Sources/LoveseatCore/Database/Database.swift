@@ -26,6 +26,9 @@ public final class Database: Sendable {
         /// Nil once closed.
         var open: OpenDatabase?
         var services: [ObjectIdentifier: any DatabaseService] = [:]
+        /// What ends the feeds that were made through this instance.
+        var feedEnds: [UInt64: @Sendable () -> Void] = [:]
+        var nextFeed: UInt64 = 0
     }
 
     /// Opens a database, and creates it if it does not exist.
@@ -148,29 +151,34 @@ public final class Database: Sendable {
     ///
     /// This call blocks the thread until replicators and listeners have ended; in async code, use ``delete()-7nbnp`` instead.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `busy` if another `Database` of this process has the folder
-    ///   open for writing, `transactionNotClosed` inside a transaction's closure, `ioError` if files cannot be removed.
+    /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `notWriteable` if it is read-only, `busy` if another `Database`
+    ///   of this process has the folder open, also for reading, `transactionNotClosed` inside a transaction's closure, `ioError` if files
+    ///   cannot be removed. After `ioError` the database is closed.
     @available(*, noasync, message: "use `try await delete()`, which blocks no thread")
     public func delete() throws(LoveseatError) {
-        let folder = try soleFolder()
+        let folder = try beginRemoval()
+        defer { OpenDatabase.endRemoval(folder) }
         try close()
         try Self.remove(folder)
     }
 
     /// Closes the database and removes it from the disk, without blocking a thread.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `busy` if another `Database` of this process has the folder
-    ///   open for writing, `transactionNotClosed` inside a transaction's closure, `ioError` if files cannot be removed.
+    /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `notWriteable` if it is read-only, `busy` if another `Database`
+    ///   of this process has the folder open, also for reading, `transactionNotClosed` inside a transaction's closure, `ioError` if files
+    ///   cannot be removed. After `ioError` the database is closed.
     public func delete() async throws(LoveseatError) {
-        let folder = try soleFolder()
+        let folder = try beginRemoval()
+        defer { OpenDatabase.endRemoval(folder) }
         try await close()
         try Self.remove(folder)
     }
 
-    private func soleFolder() throws(LoveseatError) -> String {
-        let folder = try opened.folder
-        guard OpenDatabase.holders(ofFolder: folder) == 1 else { throw Self.stillOpen(name) }
-        return folder
+    private func beginRemoval() throws(LoveseatError) -> String {
+        let open = try opened
+        try refuseInTransaction("delete")
+        try open.store.requireWriteable()
+        return try OpenDatabase.beginRemoval(open.folder, heldBy: 1)
     }
 
     /// Removes a database that is not open. Does nothing if it does not exist.
@@ -179,18 +187,15 @@ public final class Database: Sendable {
     ///   - name: The name of the database.
     ///   - directory: The folder that contains the database's folder. Nil means the default of
     ///     ``DatabaseConfiguration/directory``.
-    /// - Throws: ``LoveseatError``: `busy` if this or another process has it open, `invalidParameter` for a name that is not allowed,
+    /// - Throws: ``LoveseatError``: `busy` if this process has it open, or another one for writing, `invalidParameter` for a name that is not allowed,
     ///   `ioError` if files cannot be removed.
     public static func delete(withName name: String, inDirectory directory: String? = nil)
         throws(LoveseatError)
     {
         let folder = try folder(name, in: directory ?? DatabaseConfiguration().directory)
         guard FileManager.default.fileExists(atPath: folder) else { return }
-        guard OpenDatabase.holders(ofFolder: folder) == 0 else { throw stillOpen(name) }
-        // Opening it shows whether another process has it.
-        do throws(LoveseatError) { try DocumentStore.open(folder: folder).close() } catch {
-            if error.code == .busy { throw error }
-        }
+        let removal = try OpenDatabase.beginRemoval(folder, heldBy: 0)
+        defer { OpenDatabase.endRemoval(removal) }
         try remove(folder)
     }
 
@@ -244,11 +249,10 @@ public final class Database: Sendable {
         }
     }
 
-    private static func stillOpen(_ name: String) -> LoveseatError {
-        LoveseatError(.busy, "database \"\(name)\" is open elsewhere: close it there first")
-    }
-
+    /// Removes a folder that this process does not have open, and keeps other processes from opening it meanwhile.
     private static func remove(_ folder: String) throws(LoveseatError) {
+        let lock = try FolderLock(folder: folder)
+        defer { lock.release() }
         do { try FileManager.default.removeItem(atPath: folder) } catch {
             throw LoveseatError(.ioError, "cannot remove \(folder): \(error.localizedDescription)")
         }
@@ -259,14 +263,34 @@ public final class Database: Sendable {
     }
 
     private func leave() throws(LoveseatError) {
-        let open = state.withLock { state in
-            let open = state.open
-            state.open = nil
-            return open
+        let (open, feedEnds) = state.withLock { state in
+            defer { (state.open, state.feedEnds) = (nil, [:]) }
+            return (state.open, state.feedEnds.values)
         }
+        for end in feedEnds { end() }
         guard let open else { return }
         try open.leave()
         LogDomain.database.log(.info, "\(name): closed")
+    }
+
+    // MARK: Feeds
+
+    /// Has a feed end when this instance closes, even if another one keeps the folder open.
+    ///
+    /// Returns a number for ``forgetFeed(_:)``. Calls `end` at once if the database is closed.
+    package func endWhenClosed(_ end: @escaping @Sendable () -> Void) -> UInt64 {
+        let (number, isOpen) = state.withLock { state in
+            state.nextFeed += 1
+            if state.open != nil { state.feedEnds[state.nextFeed] = end }
+            return (state.nextFeed, state.open != nil)
+        }
+        if !isOpen { end() }
+        return number
+    }
+
+    /// Nobody reads the feed any more.
+    package func forgetFeed(_ number: UInt64) {
+        state.withLock { _ = $0.feedEnds.removeValue(forKey: number) }
     }
 
     // MARK: Services

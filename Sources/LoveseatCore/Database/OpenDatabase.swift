@@ -23,22 +23,36 @@ package final class OpenDatabase: Sendable {
         var holders: Int
     }
 
-    private static let entries = Mutex<[String: Entry]>([:])
+    private struct Registry {
+        var entries: [String: Entry] = [:]
+        /// Folders that are being removed, which nobody may open.
+        var removals: Set<String> = []
+
+        /// How many have a folder open, readers included.
+        func holders(_ path: String) -> Int {
+            [path, OpenDatabase.readerKey(path)].reduce(0) { $0 + (entries[$1]?.holders ?? 0) }
+        }
+    }
+
+    private static let registry = Mutex(Registry())
 
     /// Opens a folder, or joins those who have it open.
     static func open(folder: String, options: DocumentStore.Options) throws(LoveseatError) -> OpenDatabase {
         let path = canonical(folder)
-        let key = options.isReadOnly ? "\(path) (reading)" : path
-        let result: Result<OpenDatabase, LoveseatError> = entries.withLock { entries in
-            if let entry = entries[key] {
-                entries[key]?.holders += 1
+        let key = options.isReadOnly ? readerKey(path) : path
+        let result: Result<OpenDatabase, LoveseatError> = registry.withLock { registry in
+            if registry.removals.contains(path) {
+                return .failure(LoveseatError(.busy, "\(path) is being deleted: try again"))
+            }
+            if let entry = registry.entries[key] {
+                registry.entries[key]?.holders += 1
                 return .success(entry.database)
             }
             do throws(LoveseatError) {
                 let store = try DocumentStore.open(folder: path, options: options)
                 let database = OpenDatabase(folder: path, key: key, store: store)
                 if !options.isReadOnly { database.expiration.look() }
-                entries[key] = Entry(database: database, holders: 1)
+                registry.entries[key] = Entry(database: database, holders: 1)
                 return .success(database)
             } catch { return .failure(error) }
         }
@@ -53,24 +67,40 @@ package final class OpenDatabase: Sendable {
 
     /// Leaves the folder; the last one closes it.
     func leave() throws(LoveseatError) {
-        let result: Result<Void, LoveseatError> = Self.entries.withLock { entries in
-            guard var entry = entries[key], entry.database === self else { return .success(()) }
+        let result: Result<Void, LoveseatError> = Self.registry.withLock { registry in
+            guard var entry = registry.entries[key], entry.database === self else { return .success(()) }
             entry.holders -= 1
             guard entry.holders == 0 else {
-                entries[key] = entry
+                registry.entries[key] = entry
                 return .success(())
             }
-            entries[key] = nil
+            registry.entries[key] = nil
             expiration.stop()
             do throws(LoveseatError) { return .success(try store.close()) } catch { return .failure(error) }
         }
         try result.get()
     }
 
-    /// How many in this process have a folder open.
-    static func holders(ofFolder folder: String) -> Int {
-        entries.withLock { $0[canonical(folder)]?.holders ?? 0 }
+    /// Marks a folder that is open nowhere else as being removed, so that nobody opens it until ``endRemoval(_:)``.
+    ///
+    /// `holders`: how many in this process may have it open, which is 1 if the caller has, and closes it meanwhile.
+    ///
+    /// - Returns: The path for ``endRemoval(_:)``.
+    /// - Throws: `busy` if others have it open.
+    static func beginRemoval(_ folder: String, heldBy holders: Int) throws(LoveseatError) -> String {
+        let path = canonical(folder)
+        let isSole = registry.withLock { registry in
+            registry.holders(path) == holders && registry.removals.insert(path).inserted
+        }
+        guard isSole else {
+            throw LoveseatError(.busy, "\(path) is open elsewhere in this program: close it there first")
+        }
+        return path
     }
+
+    static func endRemoval(_ path: String) { registry.withLock { _ = $0.removals.remove(path) } }
+
+    private static func readerKey(_ path: String) -> String { "\(path) (reading)" }
 
     private static func canonical(_ path: String) -> String {
         URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path

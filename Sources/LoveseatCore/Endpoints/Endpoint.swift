@@ -59,6 +59,8 @@ public struct SessionAuthenticator: PeerAuthenticator {
 package protocol PeerEndpoint: Endpoint {
     /// Names the remote database: checkpoints and marks are kept under it.
     var remoteName: String { get }
+    /// Whether the peer can be connected to a second time meanwhile. The default is true.
+    var takesSecondConnection: Bool { get }
     /// Why it cannot be used, whatever the network does.
     func validate() throws(LoveseatError)
     /// Connects to the peer.
@@ -70,6 +72,8 @@ package protocol PeerEndpoint: Endpoint {
 }
 
 extension PeerEndpoint {
+    package var takesSecondConnection: Bool { true }
+
     package func networkChanges() -> AsyncStream<Void>? { nil }
 }
 

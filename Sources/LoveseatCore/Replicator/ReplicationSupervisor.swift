@@ -14,6 +14,8 @@ package final class ReplicationSupervisor: Sendable {
             @Sendable (PeerConnection, _ isFirst: Bool) throws(LoveseatError) -> ReplicationDriver
         /// Says when it is worth connecting again; nil if nothing but time does.
         package var networkChanges: @Sendable () -> AsyncStream<Void>? = { nil }
+        /// Whether to connect again after a connection that ended well.
+        package var connectsAgain: @Sendable () -> Bool = { false }
         package var report: @Sendable (Event) -> Void = { _ in }
 
         package init(
@@ -118,7 +120,10 @@ package final class ReplicationSupervisor: Sendable {
             }
             if isStopping { return nil }
             if isSuspended { continue }
-            guard let failure else { return nil }
+            guard let failure else {
+                if steps.connectsAgain() { continue }
+                return nil
+            }
             guard let wait = retry.wait(after: failure) else { return failure }
             let seconds = RetryPolicy.spread(wait, after: failure, random: runtime.spread())
             steps.report(.waiting(failure, seconds: seconds))

@@ -3,11 +3,61 @@ import LoveseatReplication
 import LoveseatStorage
 import Synchronization
 
+/// A document that was fetched while no other connection was open.
+struct FetchedDocument: Hashable {
+    let collection: Int
+    let documentID: String
+}
+
 extension Replicator {
     /// Pulls documents by their IDs over a connection of its own, since a peer serves one subscription on each (gateway.md 31).
     ///
+    /// A peer that takes one connection at a time is asked when this one has ended, and then connected to again.
+    ///
     /// - Returns: whether the peer was asked for all of them.
     func fetch(
+        _ notice: FetchNotice,
+        _ setup: ReplicationSetup,
+        _ worker: ConflictWorker,
+        _ events: DocumentEvents
+    ) async -> Bool {
+        guard (config.target as? any PeerEndpoint)?.takesSecondConnection == false else {
+            return await fetchNow(notice, setup, worker, events)
+        }
+        return state.withLock { state in
+            func outcome(_ id: String) -> Bool? {
+                state.fetchedAside[FetchedDocument(collection: notice.collection, documentID: id)]
+            }
+            let new = notice.documentIDs.filter { outcome($0) == nil }
+            if !new.isEmpty {
+                state.postponed.append(FetchNotice(collection: notice.collection, documentIDs: new))
+            }
+            return notice.documentIDs.allSatisfy { outcome($0) == true }
+        }
+    }
+
+    /// Fetches what had to wait for the end of the last connection. Each document is tried once a run.
+    func fetchPostponed() async {
+        let notices = state.withLock { state in
+            defer { state.postponed = [] }
+            return state.postponed
+        }
+        guard !notices.isEmpty, let setup = try? ReplicationSetup(config) else { return }
+        let worker = ConflictWorker(store: setup.store, config: config, runtime: runtime)
+        let events = DocumentEvents(runtime) { [weak self] in self?.deliver($0) }
+        for notice in notices {
+            let isComplete = await fetchNow(notice, setup, worker, events)
+            state.withLock { state in
+                for id in notice.documentIDs {
+                    let document = FetchedDocument(collection: notice.collection, documentID: id)
+                    state.fetchedAside[document] = isComplete
+                }
+            }
+        }
+        events.flush()
+    }
+
+    private func fetchNow(
         _ notice: FetchNotice,
         _ setup: ReplicationSetup,
         _ worker: ConflictWorker,

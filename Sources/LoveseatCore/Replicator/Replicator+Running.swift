@@ -46,12 +46,16 @@ extension Replicator {
             reconnectsAfterGoingAway: config.reconnectsAfterGoingAway
         )
         var steps = ReplicationSupervisor.Steps(
-            connect: { [self] in try await endpoint.connect(connectionOptions()) },
+            connect: { [self] in
+                await fetchPostponed()
+                return try await endpoint.connect(connectionOptions())
+            },
             makeDriver: { [self] connection, isFirst throws(LoveseatError) in
                 try makeDriver(connection.channel, isFirst ? reset : .none)
             }
         )
         steps.networkChanges = { endpoint.networkChanges() }
+        steps.connectsAgain = { [self] in state.withLock { !$0.postponed.isEmpty } }
         steps.report = { [self] in note($0) }
         return await supervisor.run(policy, steps)
     }
@@ -169,7 +173,7 @@ extension Replicator {
         }
     }
 
-    private func deliver(_ batch: DocumentReplication) {
+    func deliver(_ batch: DocumentReplication) {
         for feed in state.withLock({ Array($0.documentFeeds.values) }) { feed.push(batch) }
     }
 }

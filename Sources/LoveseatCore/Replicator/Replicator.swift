@@ -28,6 +28,9 @@ public final class Replicator: Sendable {
         /// Cookies that live as long as the replicator.
         var cookies = CookieJar()
         var serverCertificate: TLSCertificate?
+        /// Documents to fetch when the connection has ended, and those that were (``Replicator/fetchPostponed()``).
+        var postponed: [FetchNotice] = []
+        var fetchedAside: [FetchedDocument: Bool] = [:]
         var nextFeed = 0
         var statusFeeds: [Int: FeedBuffer<Status>] = [:]
         var documentFeeds: [Int: FeedBuffer<DocumentReplication>] = [:]
@@ -38,6 +41,13 @@ public final class Replicator: Sendable {
         self.config = config
         runtime = .system
         supervisor = ReplicationSupervisor(runtime: .system)
+    }
+
+    deinit {
+        state.withLock { state in
+            for feed in state.statusFeeds.values { feed.finish() }
+            for feed in state.documentFeeds.values { feed.finish() }
+        }
     }
 
     /// Creates a replicator. It connects when it is started.
@@ -119,6 +129,7 @@ public final class Replicator: Sendable {
         state.withLock { state in
             guard state.task == nil else { return }
             state.wasStarted = true
+            (state.postponed, state.fetchedAside) = ([], [:])
             supervisor.prepare()
             state.status = Status(activity: .connecting, progress: .none, error: nil)
             for feed in state.statusFeeds.values { feed.push(state.status) }

@@ -1,8 +1,8 @@
 /// A JSON number, kept exactly.
 ///
 /// Integers of 64 bits and doubles are numbers of the machine. A number that neither holds without loss (an integer
-/// past 64 bits, more than 17 significant digits, an exponent out of range) keeps its text, so that nothing is
-/// rounded silently.
+/// past 64 bits, digits that the nearest double does not give back, an exponent out of range) keeps its text, so that
+/// nothing is rounded silently.
 public enum JSONNumber: Hashable, Sendable {
     /// An integer that fits 64 bits with a sign.
     case integer(Int64)
@@ -26,16 +26,23 @@ public enum JSONNumber: Hashable, Sendable {
             }
             return
         }
-        let mantissa = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }
-        let digits = mantissa.filter { $0 &- 0x30 <= 9 }.drop { $0 == 0x30 }
-        let significant = digits.count - digits.reversed().prefix { $0 == 0x30 }.count
-        guard significant <= 17, let value = Double(String(text)), value.isFinite,
-            value != 0 || significant == 0
+        let digits = Self.significantDigits(text)
+        guard digits.count <= 17, let value = Double(String(text)), value.isFinite,
+            value != 0 || digits.isEmpty,
+            // Up to 15 digits survive in every double; the 16th and 17th in some.
+            digits.count <= 15 || digits == Self.significantDigits(value.description)
         else {
             self = .text(String(text))
             return
         }
         self = .double(value)
+    }
+
+    /// The digits of a number, without those that only give its size.
+    private static func significantDigits(_ text: some StringProtocol) -> [UInt8] {
+        let mantissa = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }
+        let digits = mantissa.filter { $0 &- 0x30 <= 9 }.drop { $0 == 0x30 }
+        return Array(digits.dropLast(digits.reversed().prefix { $0 == 0x30 }.count))
     }
 
     /// The nearest double.

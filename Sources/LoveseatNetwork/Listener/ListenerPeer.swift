@@ -22,6 +22,16 @@ final class PeerBoard: Sendable {
     private struct State {
         var nextNumber = 0
         var feeds: [Int: FeedBuffer<ListenerPeer>] = [:]
+        /// The feeds of a listener that stops, which end when its last peer has ended.
+        var ending: [FeedBuffer<ListenerPeer>] = []
+        var peers = 0
+
+        /// The feeds that have ended by now.
+        mutating func ended() -> [FeedBuffer<ListenerPeer>] {
+            guard peers == 0 else { return [] }
+            defer { ending = [] }
+            return ending
+        }
     }
 
     private let state = NIOLockedValueBox(State())
@@ -38,17 +48,37 @@ final class PeerBoard: Sendable {
         }
     }
 
+    deinit { for feed in state.withLockedValue({ $0.ending + $0.feeds.values }) { feed.finish() } }
+
+    /// Ends the feeds that there are, after the last event of each peer.
+    func finish() {
+        let ended = state.withLockedValue { state in
+            state.ending += state.feeds.values
+            state.feeds = [:]
+            return state.ended()
+        }
+        for feed in ended { feed.finish() }
+    }
+
     func add(_ identity: PeerIdentity) -> Entry {
         let number = state.withLockedValue { state in
             state.nextNumber += 1
+            state.peers += 1
             return state.nextNumber
         }
-        let entry = Entry(number: number, identity: identity) { [weak self] peer in
-            guard let feeds = self?.state.withLockedValue({ Array($0.feeds.values) }) else { return }
-            for feed in feeds { feed.push(peer) }
-        }
+        let entry = Entry(number: number, identity: identity) { [weak self] in self?.push($0) }
         entry.tell()
         return entry
+    }
+
+    private func push(_ peer: ListenerPeer) {
+        let (feeds, ended) = state.withLockedValue { state in
+            if peer.status.activity == .stopped { state.peers -= 1 }
+            let feeds = state.ending + state.feeds.values
+            return (feeds, state.ended())
+        }
+        for feed in feeds { feed.push(peer) }
+        for feed in ended { feed.finish() }
     }
 
     /// One peer's line.

@@ -153,7 +153,8 @@ public final class URLEndpointListener: Sendable {
 
     /// A feed of what happens to each peer from now on: it connects, transfers documents, becomes idle, disconnects.
     ///
-    /// The feed does not end when the listener stops; cancel the task that iterates it. A slow consumer misses intermediate states.
+    /// It ends when the listener stops, after the last event of each peer. Ask for it before ``start()`` to get all events. A slow
+    /// consumer misses intermediate states.
     public var peerChanges: Feed<ListenerPeer> { board.changes }
 
     /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
@@ -169,6 +170,7 @@ public final class URLEndpointListener: Sendable {
         guard let stopped else { return }
         try? await stopped.channel.close().get()
         await stopped.peers.stop()
+        board.finish()
         LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
         config.collections.first?.database.release(self)
     }

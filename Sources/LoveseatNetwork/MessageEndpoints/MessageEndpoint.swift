@@ -12,6 +12,8 @@ public struct MessageEndpoint: PeerEndpoint {
     public let protocolType: ProtocolType
     /// Creates connections; nil if transports are connected by a closure.
     public let delegate: (any MessageEndpointDelegate)?
+    /// Whether the peer can be connected to a second time meanwhile.
+    package var takesSecondConnection = true
     private let makeTransport: @Sendable (MessageEndpoint) async throws -> any MessageTransport
 
     /// Creates an endpoint whose connections a delegate creates, as in Couchbase Lite.

@@ -86,6 +86,8 @@ public final class MessageEndpointListener: Sendable {
         }
     }
 
+    deinit { for feed in state.withLockedValue({ $0.feeds.values.map(\.self) }) { feed.finish() } }
+
     /// Creates a listener.
     public convenience init(config: MessageEndpointListenerConfiguration) { self.init(config) }
 
@@ -96,7 +98,9 @@ public final class MessageEndpointListener: Sendable {
         }
     }
 
-    /// A feed of what happens to connections from now on. It does not end by itself; cancel the task that iterates it.
+    /// A feed of what happens to connections from now on. It ends when the database closes, or nothing refers to the listener any more.
+    ///
+    /// ``closeAll()`` does not end it, because the listener goes on to accept connections.
     public var changes: Feed<MessageEndpointListenerChange> {
         let buffer = FeedBuffer<MessageEndpointListenerChange>(
             limit: 64 << 10,
@@ -108,8 +112,11 @@ public final class MessageEndpointListener: Sendable {
             state.feeds[state.nextNumber] = buffer
             return state.nextNumber
         }
-        return Feed(buffer) { [weak self] in
+        let database = config.collections.first?.database
+        let end = database?.endWhenClosed { buffer.finish() }
+        return Feed(buffer) { [weak self, weak database] in
             self?.state.withLockedValue { _ = $0.feeds.removeValue(forKey: number) }
+            if let end { database?.forgetFeed(end) }
         }
     }
 

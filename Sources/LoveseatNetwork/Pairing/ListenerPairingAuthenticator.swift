@@ -105,6 +105,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         Task { [weak self, number = offer.number] in
             try? await Task.sleep(for: .seconds(seconds))
             self?.withdraw(number)
+            events.finish()
         }
         return (offer.code, Feed(events) {})
     }

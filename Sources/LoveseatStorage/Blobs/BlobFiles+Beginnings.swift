@@ -13,6 +13,7 @@ extension BlobFiles {
     ///
     /// `resumes`: whether to go on with what came of it before (see ``BlobWriter/length``).
     package func writer(receiving digest: BlobDigest, resumes: Bool) throws(LoveseatError) -> BlobWriter {
+        try requireWriteable()
         // Another connection may be at it; each then fetches its own.
         guard receiving.withLock({ $0.insert(digest).inserted }) else { return try writer() }
         do {

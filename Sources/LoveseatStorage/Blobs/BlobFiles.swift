@@ -9,6 +9,8 @@ import Synchronization
 package final class BlobFiles: Sendable {
     package let folder: String
     private let syncs: Bool
+    /// Why nothing can be stored; nil if it can.
+    private let refusal: LoveseatError?
     private let nextTemporary = Mutex(0)
     private let keeping = Mutex(Keeping())
     /// Blobs that somebody is receiving into the file kept for that.
@@ -26,13 +28,15 @@ package final class BlobFiles: Sendable {
     package init(folder: String, syncs: Bool) throws(LoveseatError) {
         self.folder = folder
         self.syncs = syncs
+        refusal = nil
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw Self.failure("make", folder) }
         removeTemporaries()
     }
 
-    /// Blobs that another process may be writing: nothing is made or tidied up.
-    init(readingFrom folder: String) {
+    /// Blobs that another process may be writing: nothing is made or tidied up, and storing throws `refusal`.
+    init(readingFrom folder: String, refusal: LoveseatError) {
         self.folder = folder
+        self.refusal = refusal
         syncs = true
     }
 
@@ -147,13 +151,18 @@ package final class BlobFiles: Sendable {
     }
 
     /// Begins a new blob, whose name is known when it is whole.
+    ///
+    /// - Throws: `notWriteable` if the database is open for reading only; an error of the disk.
     package func writer() throws(LoveseatError) -> BlobWriter {
+        try requireWriteable()
         let number = nextTemporary.withLock {
             $0 += 1
             return $0
         }
         return try BlobWriter(path: "\(folder)/incoming-\(getpid())-\(number)", files: self)
     }
+
+    func requireWriteable() throws(LoveseatError) { if let refusal { throw refusal } }
 
     /// Moves a whole file to its place.
     func install(_ temporary: String, descriptor: Int32, as digest: BlobDigest)

@@ -60,12 +60,7 @@ extension DocumentStore {
         durably: Bool = false,
         _ body: (StoreWriteTransaction) throws -> T
     ) throws -> T {
-        guard !options.isReadOnly else {
-            throw LoveseatError(
-                .notWriteable,
-                "database \"\(name)\" is open for reading only: open it without readOnly"
-            )
-        }
+        try requireWriteable()
         return try onWriter(call) { db in
             // Another process may hold the file for as long as is left.
             sqlite3_busy_timeout(db.sqliteConnection, (timeLeft ?? options.busyTimeout).milliseconds)
@@ -101,9 +96,10 @@ extension DocumentStore {
 
     /// Runs SQL that no transaction may surround, on the writer.
     ///
-    /// - Throws: `transactionNotClosed` inside a transaction's closure.
+    /// - Throws: `transactionNotClosed` inside a transaction's closure; `notWriteable` if the database is open for reading only.
     func maintain<T>(call: String = #function, _ body: (Database) throws -> T) throws -> T {
         try requireNoTransaction(call)
+        try requireWriteable()
         _ = try waiting(call) { try writeGate.enter(within: nil) }
         defer { writeGate.leave() }
         return try onWriter(call) { db in
@@ -232,6 +228,20 @@ extension DocumentStore {
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
             return try body(view)
         }
+    }
+
+    // MARK: Refusing to write
+
+    static func isReadOnly(_ name: String) -> LoveseatError {
+        LoveseatError(
+            .notWriteable,
+            "database \"\(name)\" is open for reading only: open it without readOnly"
+        )
+    }
+
+    /// Throws `notWriteable` if the database is open for reading only.
+    package func requireWriteable() throws(LoveseatError) {
+        if options.isReadOnly { throw Self.isReadOnly(name) }
     }
 
     // MARK: Refusing to nest
