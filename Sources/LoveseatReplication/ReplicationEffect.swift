@@ -102,6 +102,8 @@ package enum ReplicationTimer: Hashable, Sendable {
     case checkpoint(collection: Int)
     case insert(collection: Int)
     case stop
+    /// Whether the peer of a single pass has said anything lately.
+    case silence
 }
 
 /// What the app hears of.

@@ -82,6 +82,7 @@ package final class ReplicationPeer {
     /// Takes a frame from the transport.
     package func receive(_ frame: [UInt8]) -> [Action] {
         run { session in
+            session.hasHeard = true
             do throws(BLIPError) { try connection.receive(frame) } catch {
                 session.fail(Self.failure(error))
                 defer { session.effects = [] }

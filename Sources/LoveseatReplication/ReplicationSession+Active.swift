@@ -13,6 +13,7 @@ extension ReplicationSession {
                 )
             )
         }
+        if !plan.isContinuous { startListening() }
         isMobile2 = negotiated == .mobile2
         // The form of 2.x is understood by every peer; it has no collections.
         hasCollections = !isSoleDefault

@@ -111,6 +111,8 @@ package struct ReplicationSession: Sendable {
     /// The checkpoints that the peer has saved over this connection.
     var checkpointsSaved: Set<String> = []
 
+    /// Whether anything came from the peer since the silence timer was set.
+    var hasHeard = false
     private var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
     private var hasFailed = false
     private var violations = 0
@@ -240,8 +242,30 @@ package struct ReplicationSession: Sendable {
                 )
             case .insert(let index): session.collections[index].pull.timerFired(&session.effects)
             case .stop: session.close(1000, "")
+            case .silence: session.checkSilence()
             }
         }
+    }
+
+    mutating func startListening() {
+        hasHeard = false
+        effects.append(.setTimer(.silence, milliseconds: tuning.silence))
+    }
+
+    /// What the app decides, or another connection fetches, is not the peer's silence.
+    private mutating func checkSilence() {
+        guard phase != .over else { return }
+        let isOurTurn = collections.contains { !$0.resolving.isEmpty || !$0.fetching.isEmpty }
+        guard hasHeard || isOurTurn else {
+            let seconds = tuning.silence / 1_000
+            return fail(
+                LoveseatError(
+                    .timeout,
+                    "the peer answers nothing: no message for more than \(seconds) seconds. Is it overloaded?"
+                )
+            )
+        }
+        startListening()
     }
 
     /// Something was saved in a collection here.

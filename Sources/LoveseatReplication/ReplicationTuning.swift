@@ -36,6 +36,9 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var maxHistory = 50
     /// How long after a change the checkpoint is saved, in milliseconds.
     package var checkpointDelay = 5_000
+    /// How long a peer may say nothing at all during a single pass, in milliseconds; up to twice as long passes before it counts.
+    /// Pings do not tell whether anything goes on.
+    package var silence = 300_000
     /// How many just-received revisions are remembered, so as not to announce them back.
     package var echoes = 250
     /// Blobs fetched at the same time over one connection.

@@ -113,7 +113,8 @@ private func rev(_ text: String) -> RevisionID {
     }
 
     @Test(arguments: [true, false])
-    func `a resolver is not asked where the sender only pruned what it had sent before`(_ names: Bool) throws {
+    func `a resolver is not asked where the sender only pruned what it had sent before`(_ names: Bool) throws
+    {
         var tree = RevisionTree()
         _ = try tree.insert(arrival(["3-cc", "2-bb", "1-aa"], from: .loveseat, remote: 1))
         var later = arrival(

@@ -93,7 +93,8 @@ extension RevisionTree {
             giveWay(before, to: id)
         }
         releasePending()
-        let isPending = arrival.asksResolver && isNew && !passes(before, arrival) && holdBack(id, against: before)
+        let isPending =
+            arrival.asksResolver && isNew && !passes(before, arrival) && holdBack(id, against: before)
         if !arrival.isOutdated { note(arrival.remote, has: id) }
         prune(depth: depth)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
@@ -221,7 +222,9 @@ extension RevisionTree {
         else { return false }
         let line = line(arrival.history[0])
         let generation = current.id.generation
-        return zip(line, line.dropFirst()).contains { $0.generation > generation && $1.generation < generation }
+        return zip(line, line.dropFirst()).contains {
+            $0.generation > generation && $1.generation < generation
+        }
     }
 
     /// Lets a pulled revision wait for the app's resolver, if there is something to decide.

@@ -142,7 +142,9 @@ extension RevisionTree {
         guard nodes.count > Self.openCandidatesKept else { return }
         let open = candidates.filter { !closed.contains($0.original) }
         guard open.count > Self.openCandidatesKept else { return }
-        let winners = Set(documents(among: open).compactMap { $0.max { $0.precedes($1, omissions) }?.original })
+        let winners = Set(
+            documents(among: open).compactMap { $0.max { $0.precedes($1, omissions) }?.original }
+        )
         func rank(_ candidate: Candidate) -> Int {
             !winners.contains(candidate.original) ? 0 : candidate.node.isDeleted ? 1 : 2
         }
