@@ -225,6 +225,8 @@ final class SimulatedConnection {
                         run(end) { $0.stored(continuation, answer) }
                     }
                 }
+            // A peer that stands still is a finding.
+            case .setTimer(.silence, _): break
             case .setTimer(let timer, let milliseconds):
                 if let old = end.timers[timer] { clock.cancel(old) }
                 end.timers[timer] = clock.schedule(after: milliseconds) { [weak self, weak end] in

@@ -198,6 +198,8 @@ final class ReplayedPeer {
                 switch action {
                 case .store(let request, let continuation):
                     actions.append(contentsOf: peer.stored(continuation, replica.perform(request)))
+                // Time passes at once here.
+                case .setTimer(.silence, _): break
                 case .setTimer(let timer, _): timers.insert(timer)
                 case .cancelTimer(let timer): timers.remove(timer)
                 case .resolve(let notice):

@@ -131,6 +131,8 @@ final class GatewayLink {
                 let answer = store.perform(request)
                 if case .insert(let collection, _) = request { client.peer.changed(collection) }
                 actions.append(contentsOf: peer.stored(continuation, answer))
+            // A peer that stands still is a finding.
+            case .setTimer(.silence, _): break
             case .setTimer(let timer, let milliseconds):
                 if let old = timers[timer] { clock.cancel(old) }
                 timers[timer] = clock.schedule(after: milliseconds) { [weak self] in
