@@ -11,7 +11,8 @@ final class SimulatedConnection {
         var isContinuous = false
         var reset = ActivePlan.Reset.none
         var latency = 1...5
-        var storeDelay = 0...0
+        /// How long a side takes before it works on a frame.
+        var workDelay = 0...0
         var tuning = ReplicationTuning()
         /// The number of frames after which the link breaks; nil for never.
         var cutAfter: Int?
@@ -41,19 +42,22 @@ final class SimulatedConnection {
     final class End {
         let owner: SimulatedPeer
         let peer: ReplicationPeer
-        let store: any ReplicaStore
+        let replica: SimulatedReplica
         var timers: [ReplicationTimer: VirtualClock.Token] = [:]
         var framesOnTheWay = 0
         var lastArrival = 0
         var progress = ReplicationProgress()
         var isBusy = true
         var failure: LoveseatError?
-        var lastStoreTime = 0
 
-        init(owner: SimulatedPeer, peer: ReplicationPeer, store: any ReplicaStore) {
+        init(
+            owner: SimulatedPeer,
+            store: any RevisionStore,
+            _ session: (any RevisionStore) -> ReplicationSession
+        ) {
             self.owner = owner
-            self.peer = peer
-            self.store = store
+            replica = SimulatedReplica(store, owner: owner)
+            peer = ReplicationPeer(session: session(replica))
         }
     }
 
@@ -74,7 +78,9 @@ final class SimulatedConnection {
     private var frames = 0
     private let trace: (String) -> Void
     /// Says what every database is asked and answers, for people; not a part of the trace.
-    var detail: ((String) -> Void)?
+    var detail: ((String) -> Void)? {
+        didSet { for end in [active, passive] { end.replica.detail = detail } }
+    }
     private let onEnd: (SimulatedConnection) -> Void
 
     init(
@@ -84,7 +90,7 @@ final class SimulatedConnection {
         access: PeerAccess? = nil,
         clock: VirtualClock,
         seed: UInt64,
-        wrap: (any ReplicaStore, SimulatedPeer) -> any ReplicaStore,
+        wrap: (any RevisionStore, SimulatedPeer) -> any RevisionStore,
         trace: @escaping (String) -> Void,
         onEnd: @escaping (SimulatedConnection) -> Void
     ) throws {
@@ -138,20 +144,17 @@ final class SimulatedConnection {
             rules: source.collections.map { _ in plan.rules },
             nowMilliseconds: now
         )
-        active = End(
-            owner: source,
-            peer: ReplicationPeer(session: ReplicationSession(active: activePlan, tuning: plan.tuning)),
-            store: wrap(activeStore, source)
-        )
+        active = End(owner: source, store: wrap(activeStore, source)) {
+            ReplicationSession(active: activePlan, store: $0, tuning: plan.tuning)
+        }
         var passivePlan = PassivePlan(collections: target.collections.map(\.name))
         passivePlan.usesDeltas = plan.passiveDeltas
         passivePlan.isPlain = target.isHub
         passivePlan.restrictsAccess = access != nil
-        passive = End(
-            owner: target,
-            peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
-            store: wrap(StoreReplica(store: target.store, access: access, nowMilliseconds: now), target)
-        )
+        let passiveStore = StoreReplica(store: target.store, access: access, nowMilliseconds: now)
+        passive = End(owner: target, store: wrap(passiveStore, target)) {
+            ReplicationSession(passive: passivePlan, store: $0, tuning: plan.tuning)
+        }
     }
 
     func open() {
@@ -208,23 +211,8 @@ final class SimulatedConnection {
     }
 
     private func perform(_ first: [ReplicationPeer.Action], of end: End) {
-        var actions = first[...]
-        while let action = actions.popFirst() {
+        for action in first {
             switch action {
-            case .store(let request, let continuation):
-                let delay = generator.int(plan.storeDelay)
-                // What was asked before may still wait for its turn in this very moment.
-                if delay == 0, end.lastStoreTime < clock.now || !isOpen {
-                    actions.append(contentsOf: end.peer.stored(continuation, ask(request, end)))
-                } else {
-                    // Answers come in the order of the questions.
-                    end.lastStoreTime = max(end.lastStoreTime, clock.now + delay)
-                    clock.schedule(after: end.lastStoreTime - clock.now) { [weak self, weak end] in
-                        guard let self, let end, isOpen else { return }
-                        let answer = ask(request, end)
-                        run(end) { $0.stored(continuation, answer) }
-                    }
-                }
             // A peer that stands still is a finding.
             case .setTimer(.silence, _): break
             case .setTimer(let timer, let milliseconds):
@@ -255,13 +243,6 @@ final class SimulatedConnection {
         }
     }
 
-    private func ask(_ request: StoreRequest, _ end: End) -> StoreAnswer {
-        let answer = end.store.perform(request)
-        detail?("\(end.owner.index) \(request) -> \(answer)")
-        if case .insert(let collection, _) = request { end.owner.changed(collection) }
-        return answer
-    }
-
     private func resolve(_ notice: ConflictNotice, _ end: End) {
         let (collection, id) = (notice.collection, notice.documentID)
         let fails = generator.chance(plan.resolverFailures)
@@ -284,7 +265,7 @@ final class SimulatedConnection {
             if let limit = plan.cutAfter, frames > limit { return cut() }
             let other = end === active ? passive : active
             end.framesOnTheWay += 1
-            end.lastArrival = max(end.lastArrival, clock.now + generator.int(plan.latency))
+            end.lastArrival = max(end.lastArrival, clock.now + generator.int(plan.latency) + generator.int(plan.workDelay))
             trace("\(end.owner.index)>\(other.owner.index) \(frame.count) \(frame.suffix(4))")
             clock.schedule(after: end.lastArrival - clock.now) { [weak self, weak end, weak other] in
                 guard let self, let end, let other, isOpen else { return }

@@ -287,7 +287,7 @@ final class SimulationRun {
         }
         plan.isContinuous = generator.chance(0.5)
         plan.latency = generator.pick([0...0, 1...5, 20...300])
-        plan.storeDelay = generator.pick([0...0, 0...0, 0...30])
+        plan.workDelay = generator.pick([0...0, 0...0, 0...30])
         plan.tuning = randomTuning()
         plan.cutAfter = generator.chance(0.4) ? generator.int(1...120) : nil
         plan.resolverFailures = generator.pick([0, 0, 0.3])

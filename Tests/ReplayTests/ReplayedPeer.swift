@@ -85,11 +85,11 @@ final class ReplayedPeer {
         private let resolve: (ConflictNotice) -> LoveseatError?
 
         init(
-            _ session: ReplicationSession,
+            _ session: (any RevisionStore) -> ReplicationSession,
             _ replica: StoreReplica,
             resolve: @escaping (ConflictNotice) -> LoveseatError?
         ) {
-            peer = ReplicationPeer(session: session)
+            peer = ReplicationPeer(session: session(replica))
             self.replica = replica
             self.resolve = resolve
         }
@@ -196,8 +196,6 @@ final class ReplayedPeer {
             var actions = first[...]
             while let action = actions.popFirst() {
                 switch action {
-                case .store(let request, let continuation):
-                    actions.append(contentsOf: peer.stored(continuation, replica.perform(request)))
                 // Time passes at once here.
                 case .setTimer(.silence, _): break
                 case .setTimer(let timer, _): timers.insert(timer)

@@ -62,13 +62,15 @@ package final class PassivePeers: Sendable {
             }
             let access = policy.map { PeerAccess(peer: connection.peer, policy: $0) }
             return ReplicationDriver(
-                session: ReplicationSession(passive: plan),
-                replica: StoreReplica(
-                    store: store,
-                    peer: connection.peer,
-                    access: access,
-                    proven: proven,
-                    nowMilliseconds: runtime.unixTime
+                session: ReplicationSession(
+                    passive: plan,
+                    store: StoreReplica(
+                        store: store,
+                        peer: connection.peer,
+                        access: access,
+                        proven: proven,
+                        nowMilliseconds: runtime.unixTime
+                    )
                 ),
                 store: store,
                 collections: collections.map(\.handle),

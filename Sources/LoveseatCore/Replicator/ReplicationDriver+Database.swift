@@ -20,8 +20,7 @@ extension ReplicationDriver {
     ///
     /// `collections`: those whose changes the session wants to hear of.
     package init(
-        session: ReplicationSession,
-        replica: sending any ReplicaStore,
+        session: sending ReplicationSession,
         store: DocumentStore,
         collections: [CollectionHandle],
         channel: any MessageChannel,
@@ -43,7 +42,6 @@ extension ReplicationDriver {
         }
         self.init(
             session: session,
-            store: replica,
             channel: channel,
             runtime: runtime,
             compressionLevel: compressionLevel,

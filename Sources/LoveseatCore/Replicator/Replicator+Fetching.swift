@@ -80,8 +80,7 @@ extension Replicator {
             self?.heard(.document(event.moved(to: index)), events, setup)
         }
         let driver = ReplicationDriver(
-            session: ReplicationSession(active: setup.fetchingPlan(notice)),
-            replica: replica,
+            session: ReplicationSession(active: setup.fetchingPlan(notice), store: replica),
             store: setup.store,
             collections: [],
             channel: connection.channel,

@@ -109,8 +109,7 @@ extension Replicator {
         hooks.fetch = { [weak self] in await self?.fetch($0, setup, worker, events) ?? false }
         hooks.report = { [weak self] in self?.heard($0, events, setup) }
         return ReplicationDriver(
-            session: ReplicationSession(active: plan),
-            replica: setup.replica,
+            session: ReplicationSession(active: plan, store: setup.replica),
             store: setup.store,
             collections: setup.handles,
             channel: channel,

@@ -34,7 +34,6 @@ final class GatewayLink {
     private(set) var frames = 0
     private(set) var failure: LoveseatError?
     private let peer: ReplicationPeer
-    private let store: StoreReplica
     private let clock: VirtualClock
     private var generator: SeededGenerator
     private var timers: [ReplicationTimer: VirtualClock.Token] = [:]
@@ -71,16 +70,19 @@ final class GatewayLink {
         )
         active.reset = plan.reset
         active.autoPurges = plan.autoPurges
-        peer = ReplicationPeer(session: ReplicationSession(active: active, tuning: plan.tuning))
         var rules = CollectionRules()
         rules.documentIDs = plan.documentIDs.map { Set($0) }
-        store = StoreReplica(
+        let store = StoreReplica(
             store: client.peer.store,
             collections: [collection],
             checkpointIDs: [checkpoint],
             remote: try client.peer.store.write { try $0.remoteNumber("gateway") },
             rules: [rules],
             nowMilliseconds: { Int64(1_700_000_000_000 + clock.now) }
+        )
+        let replica = SimulatedReplica(store, owner: client.peer)
+        peer = ReplicationPeer(
+            session: ReplicationSession(active: active, store: replica, tuning: plan.tuning)
         )
     }
 
@@ -127,10 +129,6 @@ final class GatewayLink {
         var actions = first[...]
         while let action = actions.popFirst() {
             switch action {
-            case .store(let request, let continuation):
-                let answer = store.perform(request)
-                if case .insert(let collection, _) = request { client.peer.changed(collection) }
-                actions.append(contentsOf: peer.stored(continuation, answer))
             // A peer that stands still is a finding.
             case .setTimer(.silence, _): break
             case .setTimer(let timer, let milliseconds):
