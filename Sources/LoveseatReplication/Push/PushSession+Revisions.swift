@@ -13,7 +13,7 @@ extension PushSession {
 
     mutating func sendMore(_ effects: inout SessionEffects) {
         var bytes = 0
-        let next = Array(
+        var next = Array(
             queue.prefix(sendingRoom).prefix { revision in
                 defer { bytes += revision.bodySize }
                 return bytes == 0 || bytes + revision.bodySize <= tuning.transmittingBytes
@@ -21,9 +21,9 @@ extension PushSession {
         )
         queue.removeFirst(next.count)
         transmitting += next.count
-        for var revision in next {
-            revision.isTransmitting = true
-            inFlight[revision.key] = revision
+        for index in next.indices {
+            next[index].isTransmitting = true
+            inFlight[next[index].key] = next[index]
         }
         send(next, &effects)
     }
