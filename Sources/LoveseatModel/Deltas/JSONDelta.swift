@@ -1,4 +1,4 @@
-/// The difference between two documents, in the form that peers exchange (replication.md §10.2).
+/// The difference between two documents, in the form that peers exchange.
 package enum JSONDelta {
     /// Why a delta cannot be applied.
     package enum Failure: Error, Hashable, Sendable {
@@ -69,7 +69,7 @@ package enum JSONDelta {
         }
     }
 
-    /// Numbers differ also where only their texts do (replication.md §10.2).
+    /// Numbers differ also where only their texts do.
     package static func isSame(_ lhs: JSONValue, _ rhs: JSONValue) -> Bool {
         switch (lhs, rhs) {
         case (.number(let lhs), .number(let rhs)): return lhs.text == rhs.text

@@ -1,4 +1,4 @@
-/// The difference between two strings (replication.md §10.2): `N=` copies N bytes, `N-` skips them, `N+…|` inserts.
+/// The difference between two strings: `N=` copies N bytes, `N-` skips them, `N+…|` inserts.
 enum StringPatch {
     /// New strings shorter than this, in bytes, are told whole.
     private static let shortestNew = 60

@@ -131,14 +131,13 @@ extension RevisionTree {
         return !candidates.contains { $0.original == original && $0.node.body != nil }
     }
 
-    /// Whether a client's revision is here already; throws if it does not descend from the current one (replication.md
-    /// §12.1).
+    /// Whether a client's revision is here already; throws if it does not descend from the current one.
     private mutating func isKnown(_ arrival: Arrival, _ current: Node?) throws(Refusal) -> Bool {
         guard let current else { return false }
         let id = arrival.history[0]
         if isAncestor(id, of: current.id) { return true }
         if arrival.history.contains(current.id) { return false }
-        // A deleted document may be made anew by a peer that never had it (replication.md §8).
+        // A deleted document may be made anew by a peer that never had it.
         guard current.isDeleted, !arrival.flags.contains(.deleted), !contains(id) else { throw .conflict }
         closed.insert(original(current.id))
         return false
@@ -274,7 +273,7 @@ extension RevisionTree {
 
     /// Notes which revision a hub announced, where it is here already. If the current one is merely what the hub had before, and
     /// the hub's live revision now is on another line, that one takes over, also if it was given up here: a hub says so when
-    /// the winner of several branches was deleted (gateway.md 56).
+    /// the winner of several branches was deleted.
     package mutating func follow(_ hub: Remote, to id: RevisionID) {
         let (before, mark) = (current, remotes[hub])
         note(hub, has: id)

@@ -178,7 +178,7 @@ extension RevisionTree {
         nodes[low]?.parent = high
     }
 
-    /// Adds a received revision with its ancestors, newest first (replication.md §12.2).
+    /// Adds a received revision with its ancestors, newest first.
     ///
     /// `origin`: the first revision of the line, where the history does not reach so far (docs/extensions.md).
     package mutating func addLine(
@@ -207,7 +207,7 @@ extension RevisionTree {
         try merge(line)
     }
 
-    /// Refuses a history that skips generations (replication.md §12.2). Where a sender has pruned, a gap is allowed.
+    /// Refuses a history that skips generations. Where a sender has pruned, a gap is allowed.
     static func check(_ history: [RevisionID]) throws(Refusal) {
         guard !history.isEmpty else { throw .badHistory }
         for (index, pair) in zip(history, history.dropFirst()).enumerated() {
@@ -219,7 +219,7 @@ extension RevisionTree {
 }
 
 extension RevisionID {
-    /// Whether it was invented to fill a gap in a history (replication.md §9.1). Nobody made such a revision.
+    /// Whether it was invented to fill a gap in a history. Nobody made such a revision.
     package var isFiller: Bool { digest.hasPrefix("faded000") }
 }
 

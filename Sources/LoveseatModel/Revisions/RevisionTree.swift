@@ -75,7 +75,7 @@ package struct RevisionTree: Hashable, Sendable {
     package internal(set) var closed: Set<RevisionID> = []
     /// What is known of copies, also of those that a hub has not taken yet.
     package internal(set) var copies: [RevisionID: Set<Source>] = [:]
-    /// The revision last known to be the current one at each remote database (replication.md §12.3).
+    /// The revision last known to be the current one at each remote database.
     package internal(set) var remotes: [Remote: RevisionID] = [:]
 
     /// How many ancestors of the current revision keep their bodies, for deltas to peers that pull. Not a part of what is
