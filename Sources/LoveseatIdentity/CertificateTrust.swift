@@ -3,7 +3,7 @@ package import LoveseatModel
 import SwiftASN1
 import X509
 
-/// Decides whether a certificate chain is to be trusted (replication.md §18.1).
+/// Decides whether a certificate chain is to be trusted.
 package enum CertificateTrust {
     /// What a client demands of a server.
     package struct ServerRules: Sendable {

@@ -2,7 +2,7 @@ private import Crypto
 package import LoveseatModel
 
 /// Whether a revision's ID is the digest of its content, as it is for revisions made here, by other Loveseats and by Couchbase
-/// Lite 3.3 and later (replication.md §3). What was so when the revision was stored must be so for ever.
+/// Lite 3.3 and later. What was so when the revision was stored must be so for ever.
 enum BodyDigest {
     /// ``RowFlags/verified`` if the ID is that digest; no flags for IDs that other software made in its own way.
     static func flags(
@@ -27,7 +27,7 @@ enum BodyDigest {
             .withUnsafeBytes { revision.hasDigest($0) }
     }
 
-    /// The name of a revision made here (replication.md §3).
+    /// The name of a revision made here.
     static func name(over parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
         digest(parent: parent, isDeleted: isDeleted, body: body).withUnsafeBytes {
             RevisionID(generation: (parent?.generation ?? 0) &+ 1, digestBytes: $0)

@@ -87,7 +87,7 @@ struct ReplicationSetup {
             isContinuous: config.continuous
         )
         plan.autoPurges = config.enableAutoPurge
-        // Between two databases of one process nothing is saved by them (replication.md §21a).
+        // Between two databases of one process nothing is saved by them.
         plan.usesDeltas = config.enableDeltaSync && !(config.target is DatabaseEndpoint)
         return plan
     }

@@ -10,7 +10,7 @@ struct FetchedDocument: Hashable {
 }
 
 extension Replicator {
-    /// Pulls documents by their IDs over a connection of its own, since a peer serves one subscription on each (gateway.md 31).
+    /// Pulls documents by their IDs over a connection of its own, since a peer serves one subscription on each.
     ///
     /// A peer that takes one connection at a time is asked when this one has ended, and then connected to again.
     ///

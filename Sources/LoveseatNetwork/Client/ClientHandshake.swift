@@ -5,7 +5,7 @@ import LoveseatReplication
 import NIOCore
 import NIOHTTP1
 
-/// Asks a server for a WebSocket, and judges its answer (blip.md §1.4).
+/// Asks a server for a WebSocket, and judges its answer.
 final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart

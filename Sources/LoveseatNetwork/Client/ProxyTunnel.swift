@@ -3,7 +3,7 @@ import LoveseatModel
 import NIOCore
 import NIOHTTP1
 
-/// Asks an HTTP proxy for a tunnel to the peer (blip.md §1.7).
+/// Asks an HTTP proxy for a tunnel to the peer.
 final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart

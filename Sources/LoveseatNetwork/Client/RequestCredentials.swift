@@ -3,7 +3,7 @@ import LoveseatCore
 import LoveseatIdentity
 import LoveseatModel
 
-/// The credentials of a request for a WebSocket, as far as cookies depend on them (replication.md §18.5).
+/// The credentials of a request for a WebSocket, as far as cookies depend on them.
 struct RequestCredentials {
     private let options: ConnectionOptions
     /// Names the credentials, without their secrets: cookies that came with others are not sent. Nil for none, with which no

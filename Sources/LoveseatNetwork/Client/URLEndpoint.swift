@@ -81,7 +81,7 @@ package struct WebSocketAddress: Hashable, Sendable {
 
     private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
 
-    /// Where a `Location` header leads (blip.md §1.4).
+    /// Where a `Location` header leads.
     package func redirected(to location: String) throws(LoveseatError) -> WebSocketAddress {
         if location.hasPrefix("/"), !location.hasPrefix("//") {
             return WebSocketAddress(host: host, port: port, isSecure: isSecure, target: location)

@@ -7,7 +7,7 @@ package import NIOCore
 package import NIOHTTP1
 import NIOPosix
 
-/// Opens WebSockets to peers (blip.md §1).
+/// Opens WebSockets to peers.
 package struct WebSocketClient: Sendable {
     /// For TCP and HTTP as a whole.
     private static let timeout = TimeAmount.seconds(15)

@@ -3,7 +3,7 @@ import LoveseatModel
 import LoveseatReplication
 import NIOHTTP1
 
-/// Judges requests to a listener (replication.md §21.1). Pure: credentials are for somebody else to check.
+/// Judges requests to a listener. Pure: credentials are for somebody else to check.
 struct UpgradeJudge: Hashable, Sendable {
     let databaseName: String
 
@@ -37,7 +37,7 @@ struct UpgradeJudge: Hashable, Sendable {
     /// A request that asks for what we have.
     enum Acceptance: Hashable {
         case webSocket(WebSocketRequest)
-        /// Whether the database is there, which a gateway that replicates with us asks first (gateway.md 47).
+        /// Whether the database is there, which a gateway that replicates with us asks first.
         case database
     }
 

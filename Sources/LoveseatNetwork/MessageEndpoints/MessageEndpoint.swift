@@ -70,7 +70,7 @@ public struct MessageEndpoint: PeerEndpoint {
             isActive: true,
             heartbeat: options.heartbeat
         )
-        // There is nobody to ask: each side speaks what it speaks (blip.md §13).
+        // There is nobody to ask: each side speaks what it speaks.
         return PeerConnection(channel: channel, negotiated: .mobile3)
     }
 }

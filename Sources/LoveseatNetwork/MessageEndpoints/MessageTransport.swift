@@ -56,7 +56,7 @@ public struct MessagingError: Error, Sendable {
 }
 
 extension LoveseatError {
-    /// A transport's error: `webSocketCloseUserTransient` or `webSocketCloseUserPermanent` (blip.md §13).
+    /// A transport's error: `webSocketCloseUserTransient` or `webSocketCloseUserPermanent`.
     init(transport error: any Error) {
         if let error = error as? LoveseatError {
             self = error

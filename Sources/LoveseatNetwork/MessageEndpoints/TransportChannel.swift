@@ -3,7 +3,7 @@ import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
-/// Carries BLIP frames over an app's transport (blip.md §13).
+/// Carries BLIP frames over an app's transport.
 enum TransportChannel {
     static func make(
         _ transport: any MessageTransport,

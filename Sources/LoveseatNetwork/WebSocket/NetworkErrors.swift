@@ -5,7 +5,7 @@ import NIOPosix
 import NIOSSL
 
 extension LoveseatError {
-    /// An error of sockets, name lookup or HTTP in our codes (replication.md §15.2).
+    /// An error of sockets, name lookup or HTTP in our codes.
     init(network error: any Error) {
         switch error {
         case let error as LoveseatError: self = error
@@ -35,7 +35,7 @@ extension LoveseatError {
         }
     }
 
-    /// What a TLS handshake failed on. BoringSSL tells by names in a text (replication.md §18.1).
+    /// What a TLS handshake failed on. BoringSSL tells by names in a text.
     private init(tls error: BoringSSLError) {
         let text = "\(error)"
         func mentions(_ names: String...) -> Bool { names.contains { text.contains($0) } }

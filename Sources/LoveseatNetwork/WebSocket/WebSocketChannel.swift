@@ -6,7 +6,7 @@ package import NIOCore
 import NIOPosix
 import NIOWebSocket
 
-/// A WebSocket connection that carries BLIP frames, one in each binary message (blip.md §2).
+/// A WebSocket connection that carries BLIP frames, one in each binary message.
 package final class WebSocketChannel: MessageChannel {
     /// Received bytes that nobody has taken before reading stops.
     private static let receiveLimit = 256 << 10

@@ -3,7 +3,7 @@ import LoveseatModel
 package import NIOCore
 package import NIOWebSocket
 
-/// Turns WebSocket frames into the messages of a ``WebSocketChannel``, on the channel's event loop (blip.md §2).
+/// Turns WebSocket frames into the messages of a ``WebSocketChannel``, on the channel's event loop.
 ///
 /// Puts fragments together, answers pings, asks a silent peer for a sign of life, does the closing handshake, and
 /// stops reading while nobody takes what has arrived.
@@ -12,7 +12,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// How long a peer may take to answer a goodbye (blip.md §2), and one that is told off.
+    /// How long a peer may take to answer a goodbye, and one that is told off.
     private static let (closingSeconds, failingSeconds) = (Int64(5), Int64(2))
     /// What a peer may still say after we have said goodbye, in bytes: about what was on its way.
     private static let mostAfterClose = 4 << 20

@@ -2,7 +2,7 @@ import NIOCore
 
 /// How one end of a WebSocket behaves.
 package struct WebSocketSettings: Hashable, Sendable {
-    /// The largest message that replication takes, in bytes (blip.md §2).
+    /// The largest message that replication takes, in bytes.
     package static let largestFrame = 1 << 20
 
     /// Clients mask what they send, servers do not.

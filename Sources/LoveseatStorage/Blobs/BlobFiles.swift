@@ -177,7 +177,7 @@ package final class BlobFiles: Sendable {
         if fsync(directory) != 0 { throw Self.failure("sync", folder) }
     }
 
-    /// The SHA-1 of stored content, with bytes put before it (replication.md §11.4).
+    /// The SHA-1 of stored content, with bytes put before it.
     package func hash(_ digest: BlobDigest, prefix: [UInt8] = []) throws(LoveseatError) -> BlobDigest {
         var hasher = Insecure.SHA1()
         hasher.update(data: prefix)

@@ -1,7 +1,7 @@
 import GRDB
 package import LoveseatModel
 
-/// Checkpoints: our own, and those that peers keep here (replication.md §5).
+/// Checkpoints: our own, and those that peers keep here.
 extension StoreReadTransaction {
     package func localCheckpoint(_ id: String) throws -> JSONText? { try localCheckpointAndUser(id)?.body }
 

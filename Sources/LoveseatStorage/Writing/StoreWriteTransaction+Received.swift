@@ -241,7 +241,7 @@ extension StoreWriteTransaction {
 
     // MARK: Conflicts
 
-    /// Settles a conflict (replication.md §13.3).
+    /// Settles a conflict.
     ///
     /// - Returns: the current revision afterwards; nil if the document changed since `local` was read.
     package func resolve(

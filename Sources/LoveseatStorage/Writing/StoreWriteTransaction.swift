@@ -136,7 +136,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     /// Saves a new revision made here; nil if the condition does not hold.
     ///
-    /// `body`: canonical JSON (replication.md §3), of which the revision's digest is taken. Attachments without a blob in the
+    /// `body`: canonical JSON, of which the revision's digest is taken. Attachments without a blob in the
     /// body stay unless it names them.
     package func save(
         _ id: String,
@@ -198,7 +198,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return sequence.map { (revision, $0) }
     }
 
-    /// Names a revision made here (replication.md §3).
+    /// Names a revision made here.
     ///
     /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent's generation is the highest there is.
     static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) throws(LoveseatError)
