@@ -23,7 +23,7 @@ enum CertificateMaker {
         guard end > now, end.timeIntervalSince1970 < 253_402_300_800 else {
             throw LoveseatError(
                 .crypto,
-                "a certificate's expiration is in the future and before the year 10000, not \(end)"
+                "the expiration \(end) is not possible: use a time in the future, before the year 10000"
             )
         }
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
@@ -57,7 +57,7 @@ enum CertificateMaker {
                 issuerPrivateKey: issuer?.key ?? key
             )
             return ([try TLSCertificate(certificate)] + (issuer?.certs ?? []), key)
-        } catch { throw LoveseatError(.crypto, "the certificate cannot be made: \(error)") }
+        } catch { throw LoveseatError(.crypto, "the certificate cannot be created: \(error)") }
     }
 }
 

@@ -28,7 +28,7 @@ package enum CertificateTrust {
         _ rules: ServerRules
     ) async -> LoveseatError? {
         guard let leaf = chain.first else {
-            return LoveseatError(.tlsHandshakeFailed, "the server shows no certificate")
+            return LoveseatError(.tlsHandshakeFailed, "the server sent no certificate")
         }
         if let pin = rules.pin {
             if await matches(chain, pin: pin, rules.pinnedCertificate) { return nil }
@@ -77,7 +77,7 @@ package enum CertificateTrust {
         guard failures.isEmpty else {
             return LoveseatError(
                 .tlsCertUntrusted,
-                "the server's certificate \(leaf.subject) is not good for \(host): \(reasons(failures)): connect to a name that it has, or pin it"
+                "the server's certificate \(leaf.subject) is not valid for \(host): \(reasons(failures)): connect to a name that it contains, or pin it"
             )
         }
         let what = leaf.isSelfSigned ? "is self-signed" : "is of an unknown authority, \(leaf.issuer)"
@@ -91,7 +91,7 @@ package enum CertificateTrust {
     package static func judge(client chain: [TLSCertificate], roots: [TLSCertificate]) async -> LoveseatError?
     {
         guard let leaf = chain.first else {
-            return LoveseatError(.tlsClientCertRequired, "the client shows no certificate")
+            return LoveseatError(.tlsClientCertRequired, "the client sent no certificate")
         }
         // A certificate that is itself among the roots needs nobody to vouch for it.
         if roots.contains(leaf) { return expiry(leaf) }
@@ -99,7 +99,7 @@ package enum CertificateTrust {
         guard let failures = await failures(of: chain, verifier) else { return nil }
         return LoveseatError(
             .tlsClientCertRejected,
-            "no authority that is trusted vouches for \(leaf.subject): \(reasons(failures))"
+            "the certificate \(leaf.subject) was not issued by a trusted authority: \(reasons(failures))"
         )
     }
 

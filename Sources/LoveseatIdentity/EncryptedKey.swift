@@ -67,7 +67,7 @@ enum EncryptedKey {
             }
             return try X509.Certificate.PrivateKey(anyDER: key.derBytes)
         } catch {
-            throw LoveseatError(.crypto, "the passphrase of the private key is wrong, or the key damaged")
+            throw LoveseatError(.crypto, "the passphrase of the private key is wrong, or the key is damaged")
         }
     }
 

@@ -93,7 +93,7 @@ enum PEMText {
 
     static func documents(_ text: String) throws(LoveseatError) -> [PEMDocument] {
         guard text.utf8.count <= longest else {
-            throw LoveseatError(.crypto, "a PEM text of more than \(longest) bytes is refused")
+            throw LoveseatError(.crypto, "the PEM text is longer than \(longest) bytes")
         }
         do { return try PEMDocument.parseMultiple(pemString: text) } catch {
             throw LoveseatError(.crypto, "the PEM text is damaged: \(error)")

@@ -64,7 +64,9 @@ public final class TLSIdentity: Sendable {
         label: String?,
         in store: any IdentityStore = TLSIdentity.standardStore
     ) throws(LoveseatError) -> TLSIdentity {
-        guard !usages.isEmpty else { throw LoveseatError(.crypto, "say what the identity is for") }
+        guard !usages.isEmpty else {
+            throw LoveseatError(.crypto, "the identity has no usages: name at least one")
+        }
         let made = try CertificateMaker.make(
             usages: usages,
             attributes: try CertificateAttributes(attributes),
@@ -134,7 +136,7 @@ public final class TLSIdentity: Sendable {
         in store: any IdentityStore = TLSIdentity.standardStore
     ) throws(LoveseatError) -> TLSIdentity {
         guard data.count <= 1 << 20 else {
-            throw LoveseatError(.crypto, "a PKCS#12 file of \(data.count) bytes is refused")
+            throw LoveseatError(.crypto, "the PKCS#12 file is too large: it has \(data.count) bytes")
         }
         do {
             let bundle = try NIOSSLPKCS12Bundle(buffer: Array(data), passphrase: (password ?? "").utf8)

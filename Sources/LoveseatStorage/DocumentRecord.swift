@@ -32,7 +32,7 @@ package struct DocumentRecord: Sendable {
             guard let decoded else {
                 throw LoveseatError(
                     .corruptRevisionData,
-                    "the revision tree of document \"\(id)\" is damaged; run `check`"
+                    "the revision tree of document \"\(id)\" is damaged: run `check`"
                 )
             }
             tree = decoded

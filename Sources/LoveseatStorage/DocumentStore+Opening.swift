@@ -154,7 +154,7 @@ extension DocumentStore {
         guard version <= Schema.version else {
             throw LoveseatError(
                 .databaseTooNew,
-                "the database has format \(version), this program knows \(Schema.version): update it"
+                "the database has format \(version), and this version of Loveseat supports \(Schema.version): update Loveseat"
             )
         }
         return version

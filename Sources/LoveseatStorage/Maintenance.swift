@@ -69,11 +69,11 @@ extension DocumentStore {
         do throws(LoveseatError) {
             let tree = try record.tree()
             if record.isDamaged(in: tree) {
-                problems.append("the body is not the one that revision \(record.revision) was made of")
+                problems.append("the body does not match revision \(record.revision)")
             }
             for node in tree.nodes.values.sorted(by: { $0.id > $1.id })
             where node.id != record.revision && node.isDamaged {
-                problems.append("the body kept of revision \(node.id) is not the one that it was made of")
+                problems.append("the kept body of revision \(node.id) does not match it")
             }
             if tree.current?.id != record.revision {
                 problems.append("the row's revision is not the tree's current one")

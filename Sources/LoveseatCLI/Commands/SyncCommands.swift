@@ -3,23 +3,23 @@ import Foundation
 import Loveseat
 
 struct Push: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Send what a peer lacks.")
+    static let configuration = CommandConfiguration(abstract: "Send changes to a peer.")
     @OptionGroup var options: SyncOptions
     func run() async throws { try await options.run(.push) }
 }
 
 struct Pull: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Fetch what is missing here from a peer.")
+    static let configuration = CommandConfiguration(abstract: "Fetch changes from a peer.")
     @OptionGroup var options: SyncOptions
     func run() async throws { try await options.run(.pull) }
 }
 
 struct Sync: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Push and pull, so that both have the same.",
+        abstract: "Push and pull, until both databases are the same.",
         discussion: """
-            Ends when everything is done, or with --continuous when it is interrupted. With --continuous it \
-            connects again after the peer was restarted.
+            Ends when everything is transferred. With --continuous, it goes on until it is interrupted, and connects again after \
+            the peer was restarted.
 
             EXAMPLE: loveseat sync trips ws://192.168.1.7:55990/trips --user ana --continuous
             """
@@ -31,28 +31,30 @@ struct Sync: AsyncParsableCommand {
 struct SyncOptions: ParsableArguments {
     @OptionGroup var argument: DatabaseArgument
     @OptionGroup var peer: PeerOptions
-    @Flag(help: "Go on with every later change on either side until interrupted.")
+    @Flag(help: "Go on with later changes on either side until interrupted.")
     var continuous = false
-    @Flag(help: "Look at every document again; send nothing that the peer is known to have.")
+    @Flag(help: "Compare all documents again; do not send those that the peer is known to have.")
     var reset = false
-    @Flag(help: "Look at every document again and offer it anew, whatever the peer is known to have.")
+    @Flag(help: "Compare all documents again, and offer them all to the peer.")
     var resetMarks = false
-    @Option(help: "Attempts to connect in all. By default 1, with --continuous no end.")
+    @Option(help: "The maximum number of attempts to connect. The default is 1, with --continuous no limit.")
     var maxAttempts: UInt?
-    @Option(help: "The longest wait between two attempts, in seconds.")
+    @Option(help: "The maximum wait between two attempts, in seconds.")
     var maxWait = ReplicatorConfiguration.defaultMaxAttemptsWaitTime
-    @Option(help: "Seconds that the connection may be idle before a ping checks the peer.")
+    @Option(help: "How long the connection may be idle, in seconds, before a ping checks the peer.")
     var heartbeat = ReplicatorConfiguration.defaultHeartbeat
-    @Flag(help: "Keep documents that the peer takes away.")
+    @Flag(help: "Keep documents to which the user loses access.")
     var noAutoPurge = false
-    @Flag(help: "Push as this user also what was changed here while the peer was used as another one.")
+    @Flag(help: "Also push changes that were made here under another user name.")
     var asThisUser = false
-    @Flag(help: "Purge documents that the peer takes away even if they were edited here since.")
+    @Flag(
+        help: "Purge documents to which the user loses access, even if they have edits that were not pushed."
+    )
     var purgeUnpushedEdits = false
-    @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
+    @Flag(help: "Send and accept only the difference if a peer has an earlier revision.")
     var delta = false
     @OptionGroup var logging: LogOptions
-    @Flag(help: "As one JSON object at the end.")
+    @Flag(help: "Print the result as one JSON object.")
     var json = false
 
     func run(_ type: ReplicatorType) async throws {
@@ -102,7 +104,7 @@ struct SyncOptions: ParsableArguments {
         guard continuous, !peer.docIds.isEmpty, error.code == .init(10400) else { return error }
         return LoveseatError(
             .invalidParameter,
-            "\(error.message): a gateway takes --doc-ids only without --continuous; leave out one of them"
+            "\(error.message): a gateway accepts --doc-ids only without --continuous; leave out one of them"
         )
     }
 
@@ -186,7 +188,7 @@ struct SyncOptions: ParsableArguments {
             if counts.excluded > 0 { parts.append("\(counts.excluded) left out by the filter") }
             parts.append("\(counts.failed) failed")
             if counts.refusedEarlier > 0 { parts.append("\(counts.refusedEarlier) refused earlier") }
-            let end = interruption == nil ? "" : "; interrupted, run it again to go on"
+            let end = interruption == nil ? "" : "; interrupted: run it again to continue"
             Output.remark(
                 "\(parts.joined(separator: ", ")) in \(time) s (\(rate.counted("document"))/s)\(end)"
             )

@@ -144,7 +144,7 @@ enum ControlClient {
             }
         }
         if let signal = Signals.interruption { throw Interrupted(signal: signal) }
-        throw LoveseatError(.busy, "the process that has \(folder) open ended before it answered")
+        throw LoveseatError(.busy, "the process that has \(folder) open ended before it replied")
     }
 }
 
@@ -242,7 +242,9 @@ private struct SocketLines {
                 Foundation.write(descriptor, $0.baseAddress.map { $0 + written }, bytes.count - written)
             }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw LoveseatError(.ioError, "the process that asked is gone") }
+            guard count > 0 else {
+                throw LoveseatError(.ioError, "the process that sent the request has ended")
+            }
             written += count
         }
     }

@@ -8,7 +8,8 @@ struct Credentials: ParsableArguments {
     var user: String?
 
     @Option(
-        help: "A file with the password in its first line. Or set LOVESEAT_PASSWORD, or type it when asked."
+        help:
+            "A file with the password in its first line. Or set LOVESEAT_PASSWORD, or type the password when asked."
     )
     var passwordFile: String?
 

@@ -20,7 +20,7 @@ struct DatabaseArgument: ParsableArguments {
         while path.hasSuffix("/") { path = path.dropLast() }
         if path.hasSuffix(".loveseat") { path = path.dropLast(".loveseat".count) }
         guard let last = path.last, last != "/" else {
-            throw ValidationError("\"\(database)\" names no database: use for example trips or data/trips.")
+            throw ValidationError("\"\(database)\" is not a database: use for example trips or data/trips.")
         }
     }
 
@@ -36,7 +36,7 @@ struct DatabaseArgument: ParsableArguments {
         guard exists else {
             throw LoveseatError(
                 .notFound,
-                "there is no database \(database): make it with `loveseat create \(database)`"
+                "there is no database \(database): create it with `loveseat create \(database)`"
             )
         }
         return try create(keepsDeltaBases: keepsDeltaBases)

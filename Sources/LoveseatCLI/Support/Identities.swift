@@ -24,7 +24,7 @@ enum Identities {
         guard let identity = try TLSIdentity.identity(withLabel: label, in: store) else {
             throw LoveseatError(
                 .notFound,
-                "there is no identity \"\(label)\": `loveseat identity list` shows those there are"
+                "there is no identity \"\(label)\": see `loveseat identity list`"
             )
         }
         return identity
@@ -70,7 +70,7 @@ enum Identities {
             throw LoveseatError(.cantOpenFile, "cannot read \(path)")
         }
         guard data.count <= limit else {
-            throw LoveseatError(.crypto, "\(path) has more than \(limit) bytes, which no identity has")
+            throw LoveseatError(.crypto, "\(path) is not an identity: it has more than \(limit) bytes")
         }
         return data
     }

@@ -35,7 +35,7 @@ struct Importer {
         let id: String
         if let idField {
             guard let value = Self.text(properties[idField]) else {
-                throw LoveseatError(.badDocID, "\(place): there is no text or number in \"\(idField)\"")
+                throw LoveseatError(.badDocID, "\(place): \"\(idField)\" is neither a text nor a number")
             }
             id = value
             // Names that begin with _ are no properties of a document.

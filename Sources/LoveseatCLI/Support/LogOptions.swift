@@ -4,11 +4,11 @@ import Loveseat
 
 /// What is written to standard error about the work.
 struct LogOptions: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Log what happens to each document and on the network.")
+    @Flag(name: .shortAndLong, help: "Log each document and network event.")
     var verbose = false
     @Option(
         help: ArgumentHelp(
-            "Levels, with commas in between: replicator=trace,network=debug. The parts are \(parts), the levels \(levels)."
+            "Levels, separated by commas: replicator=trace,network=debug. The parts are \(parts), the levels \(levels)."
         )
     )
     var log = ""

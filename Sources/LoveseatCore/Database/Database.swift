@@ -70,7 +70,7 @@ public final class Database: Sendable {
         } catch {
             throw LoveseatError(
                 .cantOpenFile,
-                "cannot make the folder \(directory): \(error.localizedDescription)"
+                "cannot create the folder \(directory): \(error.localizedDescription)"
             )
         }
     }

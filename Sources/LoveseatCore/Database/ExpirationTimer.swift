@@ -72,7 +72,7 @@ package final class ExpirationTimer: Sendable {
                 // A collection that was deleted meanwhile is not listed the next time.
                 LogDomain.database.log(
                     .warning,
-                    "cannot purge what has expired in \(collection.name), trying again in \(retryAfter / 1_000) s: \(error)"
+                    "cannot purge expired documents of \(collection.name), trying again in \(retryAfter / 1_000) s: \(error)"
                 )
                 next = min(next ?? .max, Self.now + retryAfter)
             }

@@ -37,7 +37,7 @@ public struct ProxyConfiguration: Sendable {
         guard !host.isEmpty, port != 0, authenticator?.username.contains(":") != true else {
             throw LoveseatError(
                 .invalidParameter,
-                "a proxy needs a host, a port that is not 0, and a user name without a colon"
+                "the proxy's settings are not valid: it needs a host, a port other than 0, and a user name without a colon"
             )
         }
     }

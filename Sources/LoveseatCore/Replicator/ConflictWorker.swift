@@ -65,7 +65,7 @@ final class ConflictWorker: Sendable {
             guard count <= Self.mostResolutions else {
                 throw LoveseatError(
                     .conflict,
-                    "the conflict in \"\(conflict.documentID)\" comes back after \(Self.mostResolutions) resolutions: give every peer the same resolver, which depends on nothing but the conflict"
+                    "the conflict in \"\(conflict.documentID)\" came back \(Self.mostResolutions) times: use the same resolver on every peer, and let it depend on the conflict alone"
                 )
             }
             return try await ask(resolver, conflict, in: entry.collection)
@@ -178,8 +178,8 @@ enum Deadline {
 extension Resolution {
     fileprivate var name: String {
         switch self {
-        case .local: "what is here stands"
-        case .remote: "the peer's stands"
+        case .local: "kept the local version"
+        case .remote: "kept the peer's version"
         case .merged: "merged"
         case .deleted: "deleted"
         }

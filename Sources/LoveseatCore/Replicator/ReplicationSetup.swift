@@ -27,7 +27,12 @@ struct ReplicationSetup {
     init(_ config: ReplicatorConfiguration, registersPeer: Bool = true) throws(LoveseatError) {
         guard let database = config.collections.first?.collection.database,
             let endpoint = config.target as? any PeerEndpoint
-        else { throw LoveseatError(.invalidParameter, "no collections, or no endpoint") }
+        else {
+            throw LoveseatError(
+                .invalidParameter,
+                "the configuration has no collections, or an endpoint that cannot be used"
+            )
+        }
         let store = try database.store
         for entry in config.collections { _ = try entry.collection.openStore() }
         let remoteName = endpoint.remoteName

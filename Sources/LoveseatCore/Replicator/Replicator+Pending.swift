@@ -52,7 +52,7 @@ struct PendingDocuments {
         guard let index = config.collections.firstIndex(where: { $0.collection == collection }) else {
             throw LoveseatError(
                 .notOpen,
-                "collection \(collection.fullName) is not in the replicator's config"
+                "collection \(collection.fullName) is not in the replicator's configuration"
             )
         }
         setup = try ReplicationSetup(config, registersPeer: false)

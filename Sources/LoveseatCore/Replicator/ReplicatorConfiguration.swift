@@ -168,7 +168,7 @@ public struct ReplicatorConfiguration: Sendable {
 
     package static func checkCompression(_ level: Int) throws(LoveseatError) {
         guard (0...9).contains(level) else {
-            throw LoveseatError(.invalidParameter, "compressionLevel is 0 to 9, not \(level)")
+            throw LoveseatError(.invalidParameter, "compressionLevel is \(level): use 0 to 9")
         }
     }
 

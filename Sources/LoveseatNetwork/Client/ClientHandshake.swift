@@ -199,9 +199,9 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         guard UpgradeHeaders.hasToken("upgrade", in: headers, "Connection"),
             UpgradeHeaders.hasToken("websocket", in: headers, "Upgrade"),
             headers.first(name: "Sec-WebSocket-Accept") == UpgradeHeaders.accept(key: key)
-        else { throw LoveseatError(.webSocketProtocolError, "the server's WebSocket handshake is wrong") }
+        else { throw LoveseatError(.webSocketProtocolError, "the server's WebSocket handshake is not valid") }
         guard let name = headers.first(name: "Sec-WebSocket-Protocol") else {
-            throw LoveseatError(.webSocketProtocolError, "the server names no replication protocol")
+            throw LoveseatError(.webSocketProtocolError, "the server did not choose a replication protocol")
         }
         guard let negotiated = ReplicationProtocol(rawValue: name), options.offers.contains(negotiated) else {
             throw LoveseatError(
@@ -220,7 +220,10 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         }
         guard !(200..<300).contains(status) else {
             return outcome.fail(
-                LoveseatError(.webSocketProtocolError, "the server answers, but not with a WebSocket")
+                LoveseatError(
+                    .webSocketProtocolError,
+                    "the server answered, but did not open a WebSocket: check the URL"
+                )
             )
         }
         if status == 401 { options.cookies?.remove(address.host, address.path) }
@@ -229,7 +232,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
             status == 401 ? ": no such database, wrong user or password, or a disabled user" : ""
         var error = LoveseatError(
             .init(10_000 + status),
-            "the server refuses: \(reason(response)) (HTTP \(status))\(advice)"
+            "the server refused the connection: \(reason(response)) (HTTP \(status))\(advice)"
         )
         error.retryAfter = response.headers.first(name: "Retry-After")
             .flatMap { CookieDate.delay($0, now: WebSocketClient.now) }

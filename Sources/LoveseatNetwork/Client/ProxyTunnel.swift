@@ -56,7 +56,7 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
         fail(
             LoveseatError(
                 .init(10_000 + status),
-                "the proxy \(proxy.host):\(proxy.port) refuses to connect to \(target): \(reason) (HTTP \(status))\(advice)"
+                "the proxy \(proxy.host):\(proxy.port) refused to connect to \(target): \(reason) (HTTP \(status))\(advice)"
             )
         )
         context.close(promise: nil)

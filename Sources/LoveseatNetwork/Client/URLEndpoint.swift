@@ -47,14 +47,14 @@ package struct WebSocketAddress: Hashable, Sendable {
         let scheme = url.scheme?.lowercased()
         guard scheme == "ws" || scheme == "wss" else { throw refuse("the scheme must be ws or wss") }
         guard url.user == nil, url.password == nil else {
-            throw refuse("a user name and password belong into an authenticator, not into the URL")
+            throw refuse("a user name and password belong in an authenticator, not into the URL")
         }
         guard let host = url.host(percentEncoded: false), !host.isEmpty else {
-            throw refuse("it names no host")
+            throw refuse("it has no host")
         }
         guard url.port != 0 else { throw refuse("port 0 cannot be connected to") }
         let path = url.path(percentEncoded: true).split(separator: "/")
-        guard !path.isEmpty else { throw refuse("it names no database") }
+        guard !path.isEmpty else { throw refuse("it has no database name") }
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         isSecure = scheme == "wss"
         port = url.port ?? (isSecure ? 443 : 80)
@@ -92,7 +92,7 @@ package struct WebSocketAddress: Hashable, Sendable {
         else {
             throw LoveseatError(
                 .invalidRedirect,
-                "the server redirects to \(location), which is not an HTTP URL"
+                "the server redirected to \(location), which is not an HTTP URL"
             )
         }
         let query = url.query(percentEncoded: true).map { "?\($0)" } ?? ""

@@ -65,7 +65,7 @@ package struct WebSocketClient: Sendable {
             case .redirected where pairing != nil:
                 throw LoveseatError(
                     .invalidRedirect,
-                    "the listener redirects, which a pairing does not follow"
+                    "the listener redirected the pairing, which is not allowed: use the address of the listener itself"
                 )
             case .redirected(let location):
                 LogDomain.network.log(.debug, "\(address.hostHeader) redirects to \(location)")
@@ -73,7 +73,7 @@ package struct WebSocketClient: Sendable {
                 guard next.isSecure || !address.isSecure else {
                     throw LoveseatError(
                         .invalidRedirect,
-                        "the server redirects from TLS to \(next.authority) in the clear, which is refused"
+                        "the server redirected from TLS to \(next.authority) without encryption, which is not allowed"
                     )
                 }
                 sendsCredentials = sendsCredentials && next.host == address.host && next.port == address.port

@@ -74,7 +74,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
             guard bodyBytes > Self.maximumBody else { return }
             stage = .answered
             refuse(
-                UpgradeJudge.Refusal(status: .payloadTooLarge, reason: "a request has no body here"),
+                UpgradeJudge.Refusal(status: .payloadTooLarge, reason: "requests must not have a body"),
                 context
             )
         case .end:

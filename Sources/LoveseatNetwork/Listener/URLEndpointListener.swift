@@ -80,7 +80,7 @@ public final class URLEndpointListener: Sendable {
         guard config.heartbeat > 0, config.heartbeat.isFinite else {
             throw LoveseatError(
                 .invalidParameter,
-                "heartbeat is more than 0 seconds, not \(config.heartbeat)"
+                "heartbeat is \(config.heartbeat) seconds: use more than 0"
             )
         }
         guard let database = config.collections.first?.database,

@@ -46,21 +46,21 @@ struct UpgradeJudge: Hashable, Sendable {
         let parts = path.split(separator: "/").map { $0.removingPercentEncoding ?? "" }
         if parts == [databaseName], head.method == .GET { return .database }
         guard parts == [databaseName, "_blipsync"] else {
-            throw Refusal(status: .notFound, reason: "there is nothing here but /\(databaseName)/_blipsync")
+            throw Refusal(status: .notFound, reason: "not found: use /\(databaseName)/_blipsync")
         }
         guard head.method == .GET, UpgradeHeaders.hasToken("websocket", in: head.headers, "Upgrade"),
             UpgradeHeaders.hasToken("upgrade", in: head.headers, "Connection")
         else {
             throw Refusal(
                 status: .upgradeRequired,
-                reason: "this is for WebSockets only",
+                reason: "only WebSockets are served here",
                 headers: [["Upgrade", "websocket"], ["Connection", "Upgrade"]]
             )
         }
         guard head.headers.first(name: "Sec-WebSocket-Version") == "13" else {
             throw Refusal(
                 status: .upgradeRequired,
-                reason: "this is for WebSockets of version 13",
+                reason: "only version 13 of WebSockets is supported",
                 headers: [["Sec-WebSocket-Version", "13"], ["Upgrade", "websocket"]]
             )
         }

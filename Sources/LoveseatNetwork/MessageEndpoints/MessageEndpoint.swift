@@ -57,7 +57,10 @@ public struct MessageEndpoint: PeerEndpoint {
 
     package func validate() throws(LoveseatError) {
         guard !uid.isEmpty, uid.utf8.count <= 1_024 else {
-            throw LoveseatError(.invalidParameter, "a message endpoint's uid has 1 to 1024 bytes")
+            throw LoveseatError(
+                .invalidParameter,
+                "the message endpoint's uid is not valid: use 1 to 1,024 bytes"
+            )
         }
     }
 

@@ -85,7 +85,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection {
         guard !mailbox.deliver([message.bytes]) else { return }
         let overflow = LoveseatError(
             .webSocketCloseUserPermanent,
-            "more than \(Self.receiveLimit) bytes arrived that the peer did not wait for"
+            "the peer sent more than \(Self.receiveLimit) bytes without waiting for an acknowledgement"
         )
         close(error: MessagingError(error: overflow, isRecoverable: false))
     }
@@ -98,7 +98,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection {
             start { success, error in
                 let unknown = LoveseatError(
                     .unexpectedError,
-                    "the connection says no more than that it failed"
+                    "the connection failed without an error"
                 )
                 once.run(success ? nil : error ?? MessagingError(error: unknown, isRecoverable: true))
             }

@@ -88,7 +88,7 @@ public final class SocketTransport: MessageTransport {
         guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else {
             throw LoveseatError(
                 .init(Int(errno), domain: .posix),
-                "no pair of sockets: \(String(cString: strerror(errno)))"
+                "cannot create a pair of sockets: \(String(cString: strerror(errno)))"
             )
         }
         return (descriptors[0], descriptors[1])

@@ -62,7 +62,7 @@ public struct PairingCode: Hashable, Sendable {
         let items = parts.queryItems ?? []
         let urls = items.filter { $0.name == "u" }.compactMap { $0.value.flatMap { URL(string: $0) } }
         guard !urls.isEmpty, urls.allSatisfy({ $0.scheme == "wss" }) else {
-            throw refuse("it names no wss:// URL")
+            throw refuse("it has no wss:// URL")
         }
         for url in urls { _ = try WebSocketAddress(url) }
         guard
@@ -104,7 +104,7 @@ public struct PairingCode: Hashable, Sendable {
     ///   an error of the network, of TLS, or of the disk. Nothing is stored then.
     public func pair(with database: Database, identity: TLSIdentity) async throws(LoveseatError) -> PairedPeer
     {
-        var failure = LoveseatError(.invalidParameter, "the pairing code names no URL")
+        var failure = LoveseatError(.invalidParameter, "the pairing code contains no URL")
         for url in urls {
             do throws(LoveseatError) { return try await pair(with: database, identity, at: url) } catch {
                 // Another of its addresses may be on a network of ours; a refusal is one everywhere.

@@ -59,7 +59,7 @@ package final class WebSocketChannel: MessageChannel {
             .withConnectedSocket(descriptor).get()
         guard let webSocket = installed.withLockedValue({ $0 }) else {
             try await channel.close()
-            throw LoveseatError(.webSocketAbnormalClose, "the connection ended before it began")
+            throw LoveseatError(.webSocketAbnormalClose, "the connection ended before it was ready")
         }
         return webSocket
     }

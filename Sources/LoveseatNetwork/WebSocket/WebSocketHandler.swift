@@ -61,7 +61,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         if sentClose, frame.opcode != .connectionClose { return ignore(frame, context) }
         guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return fail(1002, "a reserved bit is set") }
         guard (frame.maskKey == nil) == settings.isClient else {
-            return fail(1002, settings.isClient ? "a masked frame" : "a frame that is not masked")
+            return fail(1002, settings.isClient ? "a frame is masked" : "a frame is not masked")
         }
         switch frame.opcode {
         case .text where !settings.acceptsText: fail(1003, "text messages are not BLIP")
@@ -97,7 +97,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     private func receive(_ frame: WebSocketFrame) {
         guard (frame.opcode == .continuation) == (unfinished != nil) else {
-            return fail(1002, "a misplaced fragment")
+            return fail(1002, "a fragment is out of order")
         }
         var message = unfinished ?? (frame.opcode == .text, [])
         unfinished = nil
@@ -216,7 +216,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     /// Tells the peer what it did wrong, and that no more follows; what it still says is not heard.
     private func fail(_ code: Int, _ reason: String) {
-        finish(LoveseatError(.init(10_000 + code), "the peer broke the WebSocket protocol: \(reason)"))
+        finish(LoveseatError(.init(10_000 + code), "the peer violated the WebSocket protocol: \(reason)"))
         sendClose(code, reason)
         context?.close(mode: .output, promise: nil)
     }
@@ -231,7 +231,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        finish(LoveseatError(.webSocketAbnormalClose, "the connection broke without a goodbye"))
+        finish(LoveseatError(.webSocketAbnormalClose, "the connection broke without a WebSocket close frame"))
         context.fireChannelInactive()
     }
 

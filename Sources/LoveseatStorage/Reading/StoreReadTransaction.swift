@@ -59,7 +59,7 @@ package class StoreReadTransaction {
         guard let revision = RevisionID(statement.string(3)) else {
             throw LoveseatError(
                 .corruptRevisionData,
-                "document \"\(statement.string(1))\" has a revision ID that is none; run `check`"
+                "document \"\(statement.string(1))\" has a revision ID that is not valid: run `check`"
             )
         }
         return DocumentRecord(

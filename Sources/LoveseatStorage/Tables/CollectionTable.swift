@@ -13,7 +13,10 @@ enum CollectionTable {
         )
         for row in rows {
             guard let name = CollectionName(scope: row["scope"], name: row["name"]) else {
-                throw LoveseatError(.corruptData, "the table of collections holds a name that is none")
+                throw LoveseatError(
+                    .corruptData,
+                    "the table of collections contains a name that is not valid: run `check`"
+                )
             }
             let handle = CollectionHandle(number: row["number"], name: name, table: row["table_name"])
             let highest = try Int64.fetchOne(db, sql: "SELECT max(sequence) FROM \"\(handle.table)\"") ?? 0

@@ -278,9 +278,9 @@ extension DocumentStore {
     // MARK: Waiting too long
 
     private static let ownTransactions =
-        "other transactions of this program lasted longer than it waits: try again, or keep transactions short"
+        "other transactions of this program lasted longer than the call waits: try again, or keep transactions short"
     private static let otherProgram =
-        "another program holds the file db.sqlite for longer than it waits: try again, or end that program"
+        "another program has the file db.sqlite locked for longer than the call waits: try again, or end that program"
 
     /// Runs a step that waits for others, and says in the message of `busy` who waited for what.
     private func waiting<T>(_ call: String, _ body: () throws -> T) throws -> T {

@@ -207,7 +207,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         guard parent?.generation != .max else {
             throw LoveseatError(
                 .badRevisionID,
-                "the document has the highest revision there can be: purge it"
+                "the document has the highest possible revision: purge it"
             )
         }
         return BodyDigest.name(over: parent, isDeleted: isDeleted, body: body)
