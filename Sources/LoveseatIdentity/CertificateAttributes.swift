@@ -13,7 +13,7 @@ public let certAttrOrganizationUnit = "OU"
 public let certAttrLocality = "L"
 /// The key of the state or province in a certificate's attributes.
 public let certAttrStateOrProvince = "ST"
-/// The key of the country in a certificate's attributes, two letters.
+/// The key of the country in a certificate's attributes, as two letters.
 public let certAttrCountry = "C"
 /// The key of mail addresses in a certificate's attributes, separated by commas.
 public let certAttrEmailAddress = "rfc822Name"

@@ -8,11 +8,11 @@ import LoveseatPlatform
 /// The folder has the mode 0700 and its files have 0600. If others could read or write them, every call throws `crypto`. With a
 /// passphrase, the keys are encrypted (PKCS#8, PBES2).
 public struct FileIdentityStore: IdentityStore {
-    /// The folder. It is created when the first identity is stored.
+    /// The folder that contains the files. It is created when the first identity is stored.
     public let folder: URL
     private let passphrase: String?
 
-    /// Creates a store in a folder. Keys are encrypted if there is a passphrase.
+    /// Creates a store in a folder. With a passphrase, keys are encrypted; it must not be empty.
     public init(folder: URL, passphrase: String? = nil) {
         self.folder = folder
         self.passphrase = passphrase

@@ -6,16 +6,16 @@ import X509
 
 /// The purposes of an identity's key, as a certificate states them.
 public struct KeyUsages: OptionSet, Hashable, Sendable {
-    /// The purposes as bits.
+    /// The purposes as a bit mask.
     public let rawValue: Int
-    /// Creates a set of purposes from bits.
+    /// Creates a set of purposes from a bit mask.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// To authenticate a client, which is a replicator.
+    /// Authenticating a client, which is a replicator.
     public static let clientAuth = KeyUsages(rawValue: 1)
-    /// To authenticate a server, which is a listener.
+    /// Authenticating a server, which is a listener.
     public static let serverAuth = KeyUsages(rawValue: 2)
-    /// To issue certificates for other identities, as an authority of your own.
+    /// Issuing certificates for other identities, as an authority of your own.
     public static let certificateAuthority = KeyUsages(rawValue: 4)
 }
 
@@ -28,7 +28,7 @@ public final class TLSIdentity: Sendable {
     public let certs: [TLSCertificate]
     let key: X509.Certificate.PrivateKey
 
-    /// When the key's own certificate expires.
+    /// The date when the key's own certificate expires.
     public var expiration: Date { certs.first?.notValidAfter ?? .distantPast }
 
     init(certs: [TLSCertificate], key: X509.Certificate.PrivateKey) throws(LoveseatError) {

@@ -229,6 +229,6 @@ extension Collection: Hashable {
         lhs.handle == rhs.handle && lhs.database.path != nil && lhs.database.path == rhs.database.path
     }
 
-    /// Hashes the collection's name.
+    /// Hashes the collection's name. Equal collections have equal names.
     public func hash(into hasher: inout Hasher) { hasher.combine(handle.name) }
 }

@@ -12,6 +12,8 @@ extension Database {
     public static let defaultCollectionName = CollectionName.defaultPart
 
     /// Returns the default scope, which always exists.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func defaultScope() throws(LoveseatError) -> Scope {
         _ = try opened
         return Scope(name: Self.defaultScopeName, database: self)

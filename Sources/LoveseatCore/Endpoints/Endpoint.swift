@@ -2,14 +2,15 @@ package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
 
-/// Where a replicator finds its peer: `URLEndpoint`, ``DatabaseEndpoint`` or `MessageEndpoint`.
+/// Where a replicator finds its peer: a `URLEndpoint`, ``DatabaseEndpoint`` or `MessageEndpoint`.
 ///
 /// Apps do not conform to this protocol. To use a connection of your own, see `MessageEndpoint`.
 public protocol Endpoint: Sendable {}
 
-/// How a client proves who it is: ``BasicAuthenticator``, ``SessionAuthenticator`` or `ClientCertificateAuthenticator`.
+/// How a client authenticates: a ``BasicAuthenticator``, ``SessionAuthenticator`` or `ClientCertificateAuthenticator`.
 ///
-/// Apps do not conform to this protocol: a replicator that is given any other type stops with `invalidParameter` before it connects.
+/// Apps do not conform to this protocol: a replicator that is given any other type stops with `invalidParameter` before
+/// it connects.
 public protocol Authenticator: Sendable {}
 
 /// An authenticator that a replicator knows how to use.
@@ -18,7 +19,7 @@ package protocol PeerAuthenticator: Authenticator {
     var user: RemoteUser { get }
 }
 
-/// A user name and a password (HTTP Basic). Without TLS, others on the network can read both.
+/// Authenticates by a user name and a password (HTTP Basic). Without TLS, others on the network can read both.
 public struct BasicAuthenticator: PeerAuthenticator {
     /// The user name. It must not contain a colon.
     public let username: String
@@ -34,7 +35,7 @@ public struct BasicAuthenticator: PeerAuthenticator {
     }
 }
 
-/// The ID of a session with Sync Gateway, which the app obtained before.
+/// Authenticates by the ID of a session with Sync Gateway, which the app obtained before.
 public struct SessionAuthenticator: PeerAuthenticator {
     /// The default of ``cookieName``, `SyncGatewaySession`.
     public static let defaultCookieName = "SyncGatewaySession"

@@ -7,7 +7,7 @@ public struct ProxyConfiguration: Sendable {
     public var host: String
     /// The proxy's port.
     public var port: UInt16
-    /// The user name and password for the proxy. Nil, the default, is for a proxy that asks for none.
+    /// The user name and password for the proxy. Nil, the default, means that the proxy requires none.
     public var authenticator: BasicAuthenticator?
 
     /// Creates a configuration for a proxy at a host and port.

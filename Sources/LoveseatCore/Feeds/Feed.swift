@@ -2,12 +2,12 @@ private import Synchronization
 
 /// An asynchronous sequence of events, in the order in which they happen.
 ///
-/// A feed observes from the moment it is created, also what happens before the first `next()`. It has one consumer: ask for
-/// another feed if two parts of an app need the events. Events that were not consumed are kept up to a number of bytes; beyond
-/// that, they are merged, and the merged event says so. The feed ends when its source ends, or when the iterating task is
+/// A feed observes from the moment it is created, before its first `next()`. It has one consumer: create another feed
+/// if two parts of an app need the events. Events that were not consumed are kept up to a number of bytes; beyond that,
+/// they are merged, and the merged event says so. The feed ends when its source ends, or when the iterating task is
 /// cancelled; nothing is delivered after that.
 public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
-    /// A feed does not throw.
+    /// Iterating a feed never throws.
     public typealias Failure = Never
 
     private let buffer: FeedBuffer<Element>

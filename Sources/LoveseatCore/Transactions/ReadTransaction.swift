@@ -46,7 +46,7 @@ public class ReadTransaction {
         return try document.decode(type)
     }
 
-    /// Returns the number of documents, without deleted ones.
+    /// Returns the number of documents, without deleted ones. Counting takes time in proportion to that number.
     public func count(in collection: Collection) throws(LoveseatError) -> UInt64 {
         UInt64(try read(collection) { try $0.count(collection.handle) })
     }

@@ -3,7 +3,7 @@ import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
-/// A peer of a listener, and its state at one moment.
+/// A peer of a listener, and the state of its connection at one moment.
 public struct ListenerPeer: Sendable {
     /// A number that distinguishes this connection from the listener's other ones.
     public let number: Int

@@ -2,7 +2,7 @@ public import LoveseatCore
 package import LoveseatModel
 import LoveseatReplication
 
-/// A peer that is reached over a transport of the app, such as Bluetooth or a message queue.
+/// A peer that is reached over the app's own transport, such as Bluetooth or a message queue.
 public struct MessageEndpoint: PeerEndpoint {
     /// A name for the peer, 1 to 1,024 bytes. Keep it the same for the same peer, because the checkpoint is stored under it.
     public let uid: String

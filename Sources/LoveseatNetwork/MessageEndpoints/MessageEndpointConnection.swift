@@ -2,9 +2,11 @@ import LoveseatCore
 import LoveseatModel
 private import Synchronization
 
-/// A connection over a transport of the app, with callbacks, as in Couchbase Lite. ``MessageTransport`` is the same with `async` methods.
+/// A connection over the app's own transport, with callbacks, as in Couchbase Lite. ``MessageTransport`` is the same
+/// with `async` methods.
 ///
-/// Its methods may be called from any thread. Messages are sent one at a time: the next one follows the completion of the one before.
+/// Its methods may be called from any thread. Messages are sent one at a time: the next one follows the completion of
+/// the one before.
 public protocol MessageEndpointConnection: AnyObject, Sendable {
     /// Connects to the peer. Call the completion once, with true or with an error. From then on, pass what arrives to `connection`.
     func open(
@@ -27,7 +29,7 @@ public protocol ReplicatorConnection: Sendable {
 
 /// Creates connections for a ``MessageEndpoint``.
 public protocol MessageEndpointDelegate: Sendable {
-    /// Returns a new connection, for each attempt another one.
+    /// Returns a new connection. Each attempt to connect needs another one.
     func createConnection(endpoint: MessageEndpoint) -> any MessageEndpointConnection
 }
 

@@ -13,7 +13,7 @@ public enum PairingEvent: Hashable, Sendable {
     case replaced(PairingCode)
 }
 
-/// Authenticates the peers that were paired with a database by their certificates, and pairs with new ones by a ``PairingCode``.
+/// Authenticates paired peers by their certificates, and pairs with new ones by a ``PairingCode``.
 ///
 /// It is safe to use from any thread.
 public final class ListenerPairingAuthenticator: ListenerAuthenticator {
@@ -59,10 +59,10 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     private let database: Database
     private let state = NIOLockedValueBox(State())
 
-    /// Creates an authenticator for a database, which stores the peers that it was paired with.
+    /// Creates an authenticator for a database, which stores its paired peers.
     public init(database: Database) { self.database = database }
 
-    /// Clients are asked for a certificate, by which peers are known.
+    /// Always true, because peers are recognised by their certificates.
     public var requestsClientCertificates: Bool { true }
 
     /// Creates a code for one peer. An earlier code becomes invalid.

@@ -12,11 +12,11 @@ import NIOConcurrencyHelpers
 /// let peer = try await PairingCode(text: scanned).pair(with: database, identity: identity)   // on the other device
 /// ```
 ///
-/// The code holds the listener's URLs, the fingerprint of its certificate, and a secret that is good for one pairing within a short
-/// time. The six digits are an alternative to say aloud; they are typed together with a URL. Neither secret is sent: each side proves
-/// to the other that it knows it, by a password-authenticated key exchange that is bound to both certificates
-/// (docs/extensions.md, section Pairing). A listener that does not know the code learns nothing about it. A stranger has one guess
-/// for each connection, and five for each six digits.
+/// The code holds the listener's URLs, the fingerprint of its certificate, and a secret that is good for one pairing
+/// within a short time. The six digits are an alternative to say aloud; they are typed together with a URL. Neither
+/// secret is sent: each side proves to the other that it knows it, by a password-authenticated key exchange that is
+/// bound to both certificates (docs/extensions.md, section Pairing). A listener that does not know the code learns
+/// nothing about it. An attacker has one guess for each connection, and five for each set of six digits.
 public struct PairingCode: Hashable, Sendable {
     /// The URLs of the listener, one for each of its networks.
     public let urls: [URL]
