@@ -3,7 +3,7 @@ package import LoveseatModel
 import SwiftASN1
 import X509
 
-/// Decides whether a certificate chain is to be trusted.
+/// Decides whether a certificate chain is trusted.
 package enum CertificateTrust {
     /// What a client demands of a server.
     package struct ServerRules: Sendable {
@@ -21,8 +21,8 @@ package enum CertificateTrust {
         package init() {}
     }
 
-    /// Judges a server's chain, the server's own certificate first; returns why it is not to be trusted.
-    package static func judge(
+    /// Validates a server's chain, its own certificate first; returns why it is not trusted.
+    package static func validate(
         server chain: [TLSCertificate],
         host: String,
         _ rules: ServerRules
@@ -53,7 +53,7 @@ package enum CertificateTrust {
         )
         let failures: [CertificateValidationResult.PolicyFailure]?
         if let roots = rules.roots, roots.contains(leaf) {
-            // A certificate that is itself among the roots needs nobody to vouch for it, but it has to be for this host.
+            // A certificate that is itself among the roots needs no issuer, but it has to be for this host.
             failures = await Self.failures(
                 of: [leaf],
                 Verifier(rootCertificates: store([leaf])) {
@@ -87,13 +87,14 @@ package enum CertificateTrust {
         )
     }
 
-    /// Judges a client's chain by the authorities that may vouch for clients; returns why it is not to be trusted.
-    package static func judge(client chain: [TLSCertificate], roots: [TLSCertificate]) async -> LoveseatError?
+    /// Validates a client's chain by the authorities that may issue client certificates; returns why it is not trusted.
+    package static func validate(client chain: [TLSCertificate], roots: [TLSCertificate]) async
+        -> LoveseatError?
     {
         guard let leaf = chain.first else {
             return LoveseatError(.tlsClientCertRequired, "the client sent no certificate")
         }
-        // A certificate that is itself among the roots needs nobody to vouch for it.
+        // A certificate that is itself among the roots needs no issuer.
         if roots.contains(leaf) { return expiry(leaf) }
         let verifier = Verifier(rootCertificates: store(roots)) { RFC5280Policy() }
         guard let failures = await failures(of: chain, verifier) else { return nil }

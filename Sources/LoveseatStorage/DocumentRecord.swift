@@ -40,7 +40,7 @@ package struct DocumentRecord: Sendable {
             tree = RevisionTree(nodes: [node], remotes: [:])
         }
         if flags.contains(.verified) { tree.noteVerified(revision) }
-        if synced != 0 { tree.note(synced, has: revision) }
+        if synced != 0 { tree.recordMark(of: synced, at: revision) }
         return tree
     }
 

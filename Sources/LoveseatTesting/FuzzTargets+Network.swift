@@ -118,10 +118,10 @@ private struct WebSocketTranscript: Equatable {
         while let data = try? channel.readOutbound(as: ByteBuffer.self) { sent += data.readableBytesView }
         if isClient { sent = [] }
         _ = try? channel.finish(acceptAlreadyClosed: true)
-        self.texts = (try? texts.take()) ?? []
+        self.texts = (try? texts.takeMessages()) ?? []
         do throws(LoveseatError) {
-            messages = try mailbox.take() ?? []
-            _ = try mailbox.take()
+            messages = try mailbox.takeMessages() ?? []
+            _ = try mailbox.takeMessages()
         } catch { end = error }
         precondition((messages + self.texts).allSatisfy { $0.count <= Self.largestMessage }, "a long message")
     }

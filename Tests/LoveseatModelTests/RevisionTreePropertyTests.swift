@@ -113,7 +113,7 @@ import Testing
             var generator = SeededGenerator(seed: seed)
             for var tree in try Self.trees(&generator) {
                 guard let current = tree.current, let body = current.body else { continue }
-                tree.note(3, has: current.id)
+                tree.recordMark(of: 3, at: current.id)
                 guard let bytes = tree.encoded else { continue }
                 let again = RevisionTree(encoded: bytes, currentBody: body) { $0 }
                 #expect(again == tree)
@@ -133,7 +133,7 @@ import Testing
                         #expect(marked == nil)
                         continue
                     }
-                    tree.note(remote, has: current.id)
+                    tree.recordMark(of: remote, at: current.id)
                     #expect(marked == tree.encoded)
                 }
             }

@@ -126,7 +126,7 @@ struct SyncOptions: ParsableArguments {
         var excluded: Int { leftOut.count { failures[$0] == nil } }
 
         /// Counts a document once, however many attempts there are.
-        mutating func note(_ document: ReplicatedDocument, isPush: Bool) {
+        mutating func add(_ document: ReplicatedDocument, isPush: Bool) {
             let id = "\(document.scope).\(document.collection)/\(document.id)"
             let isLeftOut = document.error == .rejectedByPullFilter
             if isLeftOut { leftOut.insert(id) }
@@ -157,7 +157,7 @@ struct SyncOptions: ParsableArguments {
         for await event in events {
             if event.isPush { counts.pushed += event.missed } else { counts.pulled += event.missed }
             for document in event.documents {
-                counts.note(document, isPush: event.isPush)
+                counts.add(document, isPush: event.isPush)
                 guard let error = document.error, error != .rejectedByPullFilter else { continue }
                 let verb = event.isPush ? "push" : "pull"
                 Output.remark(

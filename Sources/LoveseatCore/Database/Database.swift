@@ -24,7 +24,7 @@ public final class Database: Sendable {
 
     private struct State {
         /// Nil once closed.
-        var open: OpenDatabase?
+        var open: DatabaseInstance?
         var services: [ObjectIdentifier: any DatabaseService] = [:]
         /// What ends the feeds that were made through this instance.
         var feedEnds: [UInt64: @Sendable () -> Void] = [:]
@@ -60,7 +60,7 @@ public final class Database: Sendable {
         options.busyTimeout = config.busyTimeout
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
         options.remembersAncestorBodies = config.remembersDeltaSync
-        state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
+        state = Mutex(State(open: try DatabaseInstance.open(folder: folder, options: options)))
         LogDomain.database.log(.info, "\(name): opened \(folder)\(config.readOnly ? " for reading" : "")")
     }
 
@@ -102,7 +102,7 @@ public final class Database: Sendable {
     /// What is open.
     ///
     /// - Throws: `notOpen` after ``close()-swift.method``.
-    package var opened: OpenDatabase {
+    package var opened: DatabaseInstance {
         get throws(LoveseatError) {
             guard let open = state.withLock({ $0.open }) else {
                 throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
@@ -157,7 +157,7 @@ public final class Database: Sendable {
     @available(*, noasync, message: "use `try await delete()`, which blocks no thread")
     public func delete() throws(LoveseatError) {
         let folder = try beginRemoval()
-        defer { OpenDatabase.endRemoval(folder) }
+        defer { DatabaseInstance.endRemoval(folder) }
         try close()
         try Self.remove(folder)
     }
@@ -169,7 +169,7 @@ public final class Database: Sendable {
     ///   cannot be removed. After `ioError` the database is closed.
     public func delete() async throws(LoveseatError) {
         let folder = try beginRemoval()
-        defer { OpenDatabase.endRemoval(folder) }
+        defer { DatabaseInstance.endRemoval(folder) }
         try await close()
         try Self.remove(folder)
     }
@@ -178,7 +178,7 @@ public final class Database: Sendable {
         let open = try opened
         try refuseInTransaction("delete")
         try open.store.requireWriteable()
-        return try OpenDatabase.beginRemoval(open.folder, heldBy: 1)
+        return try DatabaseInstance.beginRemoval(open.folder, heldBy: 1)
     }
 
     /// Removes a database that is not open. Does nothing if it does not exist.
@@ -194,8 +194,8 @@ public final class Database: Sendable {
     {
         let folder = try folder(name, in: directory ?? DatabaseConfiguration().directory)
         guard FileManager.default.fileExists(atPath: folder) else { return }
-        let removal = try OpenDatabase.beginRemoval(folder, heldBy: 0)
-        defer { OpenDatabase.endRemoval(removal) }
+        let removal = try DatabaseInstance.beginRemoval(folder, heldBy: 0)
+        defer { DatabaseInstance.endRemoval(removal) }
         try remove(folder)
     }
 
@@ -238,7 +238,7 @@ public final class Database: Sendable {
                 "\(target) exists already: delete it or choose another name"
             )
         }
-        let source = try OpenDatabase.open(folder: path, options: DocumentStore.Options())
+        let source = try DatabaseInstance.open(folder: path, options: DocumentStore.Options())
         defer { try? source.leave() }
         do {
             try files.createDirectory(atPath: config.directory, withIntermediateDirectories: true)

@@ -32,8 +32,8 @@ package final class ExpirationTimer: Sendable {
     /// Now, in milliseconds since 1970.
     package static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Looks at once; used when a database is opened.
-    package func look() { queue.async { self.purgeExpired() } }
+    /// Purges what has expired, at once; called when a database is opened.
+    package func checkNow() { queue.async { self.purgeExpired() } }
 
     /// Somebody set a document to expire at `time`.
     func expires(at time: Int64) {

@@ -52,7 +52,7 @@ package final class Mailbox: Sendable {
     }
 
     /// Everything that has arrived, which may be nothing; nil at the end.
-    package func take() throws(LoveseatError) -> [[UInt8]]? {
+    package func takeMessages() throws(LoveseatError) -> [[UInt8]]? {
         let (messages, wasFull, end) = state.withLock { state in
             defer { (state.messages, state.bytes) = ([], 0) }
             return (state.messages, state.bytes >= limit, state.end)
@@ -71,7 +71,7 @@ package final class Mailbox: Sendable {
     /// Everything that has arrived, at least one message; nil at the end. One reader at a time.
     package func receive() async throws(LoveseatError) -> [[UInt8]]? {
         while true {
-            let messages = try take()
+            let messages = try takeMessages()
             guard let messages, messages.isEmpty else { return messages }
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in

@@ -53,7 +53,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
         var isFinished = false
         var isCancelled = false
 
-        mutating func take(_ cost: (Element) -> Int) -> Element? {
+        mutating func takeElement(_ cost: (Element) -> Int) -> Element? {
             guard next < pending.count else { return nil }
             let element = pending[next]
             bytes -= cost(element)
@@ -117,7 +117,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
             await withCheckedContinuation { continuation in
                 let (mustWait, element) = state.withLock { state -> (Bool, Element?) in
                     if state.isCancelled { return (false, nil) }
-                    if let element = state.take(cost) { return (false, element) }
+                    if let element = state.takeElement(cost) { return (false, element) }
                     if state.isFinished || state.waiter != nil { return (false, nil) }
                     state.waiter = continuation
                     return (true, nil)

@@ -7,7 +7,7 @@ private import Synchronization
 /// Has the app's resolvers settle conflicts: several at once, none for ever, and none round and round.
 final class ConflictWorker: Sendable {
     /// This many resolutions of one document over one connection mean that the peers' resolvers do not agree.
-    private static let mostResolutions = 30
+    private static let maximumResolutions = 30
     private static let atOnce = 8
 
     private let store: DocumentStore
@@ -62,10 +62,10 @@ final class ConflictWorker: Sendable {
                 counts[key, default: 0] += 1
                 return counts[key, default: 0]
             }
-            guard count <= Self.mostResolutions else {
+            guard count <= Self.maximumResolutions else {
                 throw LoveseatError(
                     .conflict,
-                    "the conflict in \"\(conflict.documentID)\" came back \(Self.mostResolutions) times: use the same resolver on every peer, and let it depend on the conflict alone"
+                    "the conflict in \"\(conflict.documentID)\" came back \(Self.maximumResolutions) times: use the same resolver on every peer, and let it depend on the conflict alone"
                 )
             }
             return try await ask(resolver, conflict, in: entry.collection)

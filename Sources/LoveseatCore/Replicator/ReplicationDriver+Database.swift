@@ -32,7 +32,7 @@ extension ReplicationDriver {
         var hooks = hooks
         let (deltas, report) = (DeltaLog(), hooks.report)
         hooks.report = { event in
-            deltas.note(event)
+            deltas.log(event)
             report(event)
         }
         hooks.observe = { notify in
@@ -57,7 +57,7 @@ extension ReplicationDriver {
 private final class DeltaLog: Sendable {
     private let last = Mutex(ReplicationProgress().deltas)
 
-    func note(_ report: ReplicationReport) {
+    func log(_ report: ReplicationReport) {
         guard case .activity(_, let progress) = report else { return }
         let before = last.withLock { last in
             defer { last = progress.deltas }

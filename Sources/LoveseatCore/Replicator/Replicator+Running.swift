@@ -56,11 +56,11 @@ extension Replicator {
         )
         steps.networkChanges = { endpoint.networkChanges() }
         steps.connectsAgain = { [self] in state.withLock { !$0.postponed.isEmpty } }
-        steps.report = { [self] in note($0) }
+        steps.report = { [self] in handle($0) }
         return await supervisor.run(policy, steps)
     }
 
-    private func note(_ event: ReplicationSupervisor.Event) {
+    private func handle(_ event: ReplicationSupervisor.Event) {
         switch event {
         case .connecting: setStatus(.connecting)
         case .suspended: setStatus(.offline)

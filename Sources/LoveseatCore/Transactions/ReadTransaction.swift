@@ -14,10 +14,10 @@ import LoveseatStorage
 public class ReadTransaction {
     /// The database to which the transaction belongs.
     public let database: Database
-    private let opened: OpenDatabase
+    private let opened: DatabaseInstance
     private var view: StoreReadTransaction?
 
-    init(_ view: StoreReadTransaction, of database: Database, _ opened: OpenDatabase) {
+    init(_ view: StoreReadTransaction, of database: Database, _ opened: DatabaseInstance) {
         self.view = view
         self.database = database
         self.opened = opened

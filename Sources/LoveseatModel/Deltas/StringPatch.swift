@@ -3,7 +3,7 @@ enum StringPatch {
     /// New strings shorter than this, in bytes, are told whole.
     private static let shortestNew = 60
     /// More differences than this are not worth the time it takes to find them.
-    private static let mostEdits = 400
+    private static let maximumEdits = 400
 
     /// The operations; nil if the new string itself is not longer.
     static func create(from old: String, to new: String) -> String? {
@@ -16,7 +16,7 @@ enum StringPatch {
         let edits = ShortestEdit.between(
             before[prefix..<before.count - suffix],
             after[prefix..<after.count - suffix],
-            atMost: mostEdits
+            atMost: maximumEdits
         )
         var writer = Writer(limit: newLength - 6)
         writer.keep(before[..<prefix])

@@ -65,7 +65,7 @@ public struct JSONLimits: Hashable, Sendable {
         refusesDuplicateKeys: Bool = false
     ) {
         self.maximumDepth = min(maximumDepth, Self.deepest)
-        self.maximumBytes = min(maximumBytes, JSONTape.longestText)
+        self.maximumBytes = min(maximumBytes, JSONTape.maximumTextBytes)
         self.refusesDuplicateKeys = refusesDuplicateKeys
     }
 

@@ -95,7 +95,7 @@ extension RevisionTree {
         releasePending()
         let isPending =
             arrival.asksResolver && isNew && !passes(before, arrival) && holdBack(id, against: before)
-        if !arrival.isOutdated { note(arrival.remote, has: id) }
+        if !arrival.isOutdated { recordMark(of: arrival.remote, at: id) }
         prune(depth: depth)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
     }
@@ -118,7 +118,7 @@ extension RevisionTree {
             return false
         }
         releasePending()
-        note(remote, has: theirs)
+        recordMark(of: remote, at: theirs)
         prune(depth: depth)
         return current?.id == theirs
     }
@@ -251,7 +251,7 @@ extension RevisionTree {
     // MARK: Remotes
 
     /// Notes which revision is the current one at a remote database.
-    package mutating func note(_ remote: Remote?, has id: RevisionID) {
+    package mutating func recordMark(of remote: Remote?, at id: RevisionID) {
         guard let remote, contains(id) else { return }
         // The older of two arrived late.
         if let old = remotes[remote], old != id, isAncestor(id, of: old) { return }
@@ -264,7 +264,7 @@ extension RevisionTree {
     /// - Returns: whether the peer has fallen back on the line.
     package mutating func hasFallenBack(_ remote: Remote, to id: RevisionID) -> Bool {
         guard let old = remotes[remote], old != id, isAncestor(id, of: old) else {
-            note(remote, has: id)
+            recordMark(of: remote, at: id)
             return false
         }
         remotes[remote] = id
@@ -276,7 +276,7 @@ extension RevisionTree {
     /// the winner of several branches was deleted.
     package mutating func follow(_ hub: Remote, to id: RevisionID) {
         let (before, mark) = (current, remotes[hub])
-        note(hub, has: id)
+        recordMark(of: hub, at: id)
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id], node.body != nil,
             !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
         else { return }
@@ -326,7 +326,7 @@ extension RevisionTree {
             )
             releasePending()
         }
-        note(remote, has: copy)
+        recordMark(of: remote, at: copy)
         prune(depth: depth)
     }
 

@@ -114,13 +114,13 @@ extension RevisionTree {
     }
 
     /// Bodies longer than this, in bytes, are not kept for deltas.
-    private static let longestDeltaBase = 32 << 10
+    private static let maximumDeltaBase = 32 << 10
 
     /// What a delta to a peer that is a few revisions behind starts from.
     private var deltaBases: Set<RevisionID> {
         guard ancestorBodiesKept > 0, let current else { return [] }
         let kept = ancestors(of: current.id).prefix(ancestorBodiesKept)
-        return Set(kept.filter { (nodes[$0]?.body?.bytes.count ?? 0) <= Self.longestDeltaBase })
+        return Set(kept.filter { (nodes[$0]?.body?.bytes.count ?? 0) <= Self.maximumDeltaBase })
     }
 
     /// What an access policy is asked about in place of tombstones.

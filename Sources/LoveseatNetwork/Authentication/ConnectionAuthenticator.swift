@@ -31,7 +31,7 @@ final class ConnectionAuthenticator: Sendable {
         address: String,
         shown: ShownCertificates.Outcome?,
         run: ListenerPairingAuthenticator.Run?
-    ) async throws(UpgradeJudge.Refusal) -> Answer {
+    ) async throws(HTTPRefusal) -> Answer {
         let certificates = shown?.certificates ?? []
         guard let authenticator else {
             return .admitted(PeerIdentity(certificates: certificates, address: address))
@@ -78,7 +78,7 @@ final class ConnectionAuthenticator: Sendable {
         _ header: PairingHeader,
         _ client: ConnectingClient,
         _ run: ListenerPairingAuthenticator.Run?
-    ) async throws(UpgradeJudge.Refusal) -> Answer {
+    ) async throws(HTTPRefusal) -> Answer {
         guard let run else {
             let run = try await throttled(client.address, user: "", counts: false) {
                 pairing.begin(header, client, listener: fingerprint)
@@ -95,7 +95,7 @@ final class ConnectionAuthenticator: Sendable {
         user: String,
         counts: Bool = true,
         _ attempt: () async -> Value?
-    ) async throws(UpgradeJudge.Refusal) -> Value {
+    ) async throws(HTTPRefusal) -> Value {
         let network = PeerAddress.network(of: address)
         switch throttle.withLockedValue({ $0.ask(network, user: user, now: Self.now) }) {
         case .after(0): break

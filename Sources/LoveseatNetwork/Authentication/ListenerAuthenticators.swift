@@ -106,7 +106,7 @@ public struct ListenerCertificateAuthenticator: ListenerAuthenticator {
     public init(rootCertificates: [TLSCertificate]) {
         vouchesForNames = true
         accepts = { chain in
-            guard let error = await CertificateTrust.judge(client: chain, roots: rootCertificates) else {
+            guard let error = await CertificateTrust.validate(client: chain, roots: rootCertificates) else {
                 return true
             }
             LogDomain.listener.log(.notice, "refused a client: \(error.message)")

@@ -10,9 +10,9 @@ package struct LoginThrottle: Sendable {
     private static let freeAddressFailures = 15
     private static let freeUserFailures = 30
     private static let firstDelay = 0.5
-    private static let longestDelay = 30.0
+    private static let maximumDelay = 30.0
     /// An attempt of a pair that would have to wait longer is refused at once, in seconds.
-    package static let longestWait = 5.0
+    package static let maximumWait = 5.0
     /// What an attempt waits because of others' failures, in seconds.
     package static let maximumSharedWait = 2.0
     private static let forgetAfter = 600.0
@@ -59,7 +59,7 @@ package struct LoginThrottle: Sendable {
     package mutating func ask(_ address: String, user: String = "", now: Double) -> Permission {
         let (pair, shared) = Self.keys(address, user)
         let own = wait(of: pair, free: Self.freeFailures, now: now)
-        guard own <= Self.longestWait else { return .refused(retryAfter: own) }
+        guard own <= Self.maximumWait else { return .refused(retryAfter: own) }
         let others = shared.map { min(wait(of: $0.0, free: $0.free, now: now), Self.maximumSharedWait) }
         // The next one queues behind this.
         queue(pair, free: Self.freeFailures, now: now)
@@ -115,6 +115,6 @@ package struct LoginThrottle: Sendable {
 
     private static func delay(_ failures: Int) -> Double {
         // 2^10 is beyond the longest already.
-        min(longestDelay, firstDelay * Double(1 << min(failures, 10)))
+        min(maximumDelay, firstDelay * Double(1 << min(failures, 10)))
     }
 }

@@ -10,7 +10,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
-    private static let longestBody = 4_096
+    private static let maximumBody = 4_096
 
     /// What proves both sides to each other, and the certificate that the listener shows.
     typealias Pairing = (initiator: PairingInitiator, seen: SeenCertificate)
@@ -87,7 +87,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
             response = head
             keepCookies(head.headers)
         case .body(let bytes):
-            if body.count < Self.longestBody { body += bytes.readableBytesView.prefix(Self.longestBody) }
+            if body.count < Self.maximumBody { body += bytes.readableBytesView.prefix(Self.maximumBody) }
         case .end:
             guard let response else { return }
             self.response = nil

@@ -11,7 +11,7 @@ import NIOPosix
 package struct WebSocketClient: Sendable {
     /// For TCP and HTTP as a whole.
     private static let timeout = TimeAmount.seconds(15)
-    private static let mostRedirects = 10
+    private static let maximumRedirects = 10
 
     /// What the handshake needs as it is.
     static let handshakeHeaders = [
@@ -54,7 +54,7 @@ package struct WebSocketClient: Sendable {
         var address = first
         // Once the connection has led elsewhere, nothing secret is sent any more, not even back to where it began.
         var sendsCredentials = true
-        for _ in 0...Self.mostRedirects {
+        for _ in 0...Self.maximumRedirects {
             switch try await attempt(address, sendsCredentials: sendsCredentials) {
             case .connected(let connection):
                 LogDomain.network.log(
@@ -82,7 +82,7 @@ package struct WebSocketClient: Sendable {
         }
         throw LoveseatError(
             .tooManyRedirects,
-            "more than \(Self.mostRedirects) redirects, the last to \(address.host)"
+            "more than \(Self.maximumRedirects) redirects, the last to \(address.host)"
         )
     }
 

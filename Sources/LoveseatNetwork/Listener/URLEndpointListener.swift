@@ -21,11 +21,11 @@ public final class URLEndpointListener: Sendable {
         public let activeConnectionCount: UInt64
     }
 
-    private static let mostHalfOpen = 256
+    private static let maximumHalfOpen = 256
 
     /// The configuration with which the listener was created.
     public let config: URLEndpointListenerConfiguration
-    private let board = PeerBoard()
+    private let registry = PeerRegistry()
     private let running = NIOLockedValueBox<Running?>(nil)
     /// Held while it starts or stops: one after the other, in the order of the calls.
     private let lifecycle = AsyncLock()
@@ -155,7 +155,7 @@ public final class URLEndpointListener: Sendable {
     ///
     /// It ends when the listener stops, after the last event of each peer. Ask for it before ``start()`` to get all events. A slow
     /// consumer misses intermediate states.
-    public var peerChanges: Feed<ListenerPeer> { board.changes }
+    public var peerChanges: Feed<ListenerPeer> { registry.changes }
 
     /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
     ///
@@ -170,7 +170,7 @@ public final class URLEndpointListener: Sendable {
         guard let stopped else { return }
         try? await stopped.channel.close().get()
         await stopped.peers.stop()
-        board.finish()
+        registry.finish()
         LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
         config.collections.first?.database.release(self)
     }
@@ -196,10 +196,10 @@ public final class URLEndpointListener: Sendable {
     ) async throws -> any Channel {
         let fingerprint = identity?.certs.first?.fingerprint
         let halfOpen = HalfOpenConnections(
-            limit: Self.mostHalfOpen,
+            limit: Self.maximumHalfOpen,
             patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
         )
-        let board = board
+        let registry = registry
         var pipeline = ListenerPipeline(
             databaseName: databaseName,
             authenticator: config.authenticator,
@@ -210,8 +210,8 @@ public final class URLEndpointListener: Sendable {
             let peer = channel.remoteAddress?.description ?? "a peer"
             Task.detached {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
-                let entry = board.add(connection.peer)
-                let error = await peers.serve(connection) { entry.note($0) }
+                let entry = registry.add(connection.peer)
+                let error = await peers.serve(connection) { entry.update($0) }
                 entry.end(error)
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
             }

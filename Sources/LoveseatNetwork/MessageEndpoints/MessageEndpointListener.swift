@@ -177,11 +177,11 @@ public final class MessageEndpointListener: Sendable {
             state.entries[state.nextNumber] = accepted
             return state.nextNumber
         }
-        note(.connecting, of: number)
+        publish(.connecting, of: number)
         accepted.task.withLockedValue { task in
             task = Task.detached { [self] in
                 let error = await run(accepted, number, peer, open: open)
-                note(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
+                publish(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
                 state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
                 config.collections.first?.database.release(accepted)
             }
@@ -213,7 +213,7 @@ public final class MessageEndpointListener: Sendable {
             return await peers.serve(PeerConnection(channel: channel, negotiated: .mobile3, peer: peer)) {
                 [weak self] report in
                 guard case .activity(let isBusy, let progress) = report else { return }
-                self?.note(Replicator.Status(isBusy: isBusy, progress), of: number)
+                self?.publish(Replicator.Status(isBusy: isBusy, progress), of: number)
             }
         } catch {
             await accepted.transport.close()
@@ -221,7 +221,7 @@ public final class MessageEndpointListener: Sendable {
         }
     }
 
-    private func note(_ status: Replicator.Status, of number: Int) {
+    private func publish(_ status: Replicator.Status, of number: Int) {
         state.withLockedValue { state in
             guard let entry = state.entries[number] else { return }
             entry.status.withLockedValue { $0 = status }

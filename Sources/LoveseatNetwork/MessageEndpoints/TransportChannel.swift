@@ -103,20 +103,20 @@ private final class FramedBytes: MessageChannel {
     ) {
         Task {
             do { while let bytes = try await joint.receive() { try await transport.send(bytes) } } catch {
-                note(error, failure)
+                recordFailure(error, failure)
             }
             await transport.close()
         }
         Task {
             do { while let bytes = try await transport.receive() { try await joint.send(bytes) } } catch {
-                note(error, failure)
+                recordFailure(error, failure)
             }
             await joint.close()
         }
     }
 
     /// An error of the pair's is no more than the other side's end.
-    private static func note(_ error: any Error, _ failure: NIOLockedValueBox<LoveseatError?>) {
+    private static func recordFailure(_ error: any Error, _ failure: NIOLockedValueBox<LoveseatError?>) {
         guard !(error is SocketTransport.Gone) else { return }
         failure.withLockedValue { $0 = $0 ?? LoveseatError(transport: error) }
     }

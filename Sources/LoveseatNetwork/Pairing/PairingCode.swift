@@ -35,7 +35,7 @@ public struct PairingCode: Hashable, Sendable {
 
     private static let scheme = "loveseat-pair"
     /// A QR code cannot hold more.
-    private static let longestText = 2_048
+    private static let maximumTextBytes = 2_048
 
     /// The text to show as a QR code.
     public var text: String {
@@ -55,7 +55,7 @@ public struct PairingCode: Hashable, Sendable {
         func refuse(_ why: String) -> LoveseatError {
             LoveseatError(.invalidParameter, "this is not a pairing code: \(why)")
         }
-        guard text.utf8.count <= Self.longestText, let parts = URLComponents(string: text),
+        guard text.utf8.count <= Self.maximumTextBytes, let parts = URLComponents(string: text),
             parts.scheme == Self.scheme
         else { throw refuse("it does not begin with \(Self.scheme):") }
         guard parts.path == "1" else { throw refuse("a newer version made it") }
@@ -72,7 +72,7 @@ public struct PairingCode: Hashable, Sendable {
             let secret = items.first(where: { $0.name == "s" })?.value, !secret.isEmpty
         else { throw refuse("the certificate or the secret is missing") }
         self.init(urls: urls, fingerprint: pin, secret: secret, digits: nil)
-        guard self.text.utf8.count <= Self.longestText else { throw refuse("it is too long") }
+        guard self.text.utf8.count <= Self.maximumTextBytes else { throw refuse("it is too long") }
     }
 
     /// Creates a code from six digits, which may be separated by spaces or hyphens, and the URL of the listener.
@@ -127,7 +127,7 @@ public struct PairingCode: Hashable, Sendable {
             options.pinnedServerFingerprint = fingerprint
             // The listener proves that it is the right one by the code, over its certificate.
             options.acceptsAnyCertificate = fingerprint == nil
-            options.sawServerCertificate = { seen.note($0) }
+            options.sawServerCertificate = { seen.record($0) }
             options.authenticator = ClientCertificateAuthenticator(identity: identity)
             let initiator = try PairingInitiator(
                 secret: secret,
@@ -156,7 +156,7 @@ public struct PairingCode: Hashable, Sendable {
 final class SeenCertificate: Sendable {
     private let seen = NIOLockedValueBox<TLSCertificate?>(nil)
     var certificate: TLSCertificate? { seen.withLockedValue { $0 } }
-    func note(_ certificate: TLSCertificate) { seen.withLockedValue { $0 = certificate } }
+    func record(_ certificate: TLSCertificate) { seen.withLockedValue { $0 = certificate } }
 }
 
 extension ReplicatorConfiguration {

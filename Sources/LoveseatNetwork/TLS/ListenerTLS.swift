@@ -51,7 +51,7 @@ struct ListenerTLS: Sendable {
                     peer = await certificateAuthenticator.authenticate(client)
                     guard peer != nil else { return answer.succeed(.failed) }
                 }
-                shown.note(.init(certificates: chain, peer: peer))
+                shown.record(.init(certificates: chain, peer: peer))
                 answer.succeed(.certificateVerified)
             }
         }
@@ -69,7 +69,7 @@ final class ShownCertificates: Sendable {
 
     private let noted = NIOLockedValueBox(Outcome())
     var outcome: Outcome { noted.withLockedValue { $0 } }
-    func note(_ outcome: Outcome) { noted.withLockedValue { $0 = outcome } }
+    func record(_ outcome: Outcome) { noted.withLockedValue { $0 = outcome } }
 }
 
 /// Tells clients that speak HTTP in the clear to a TLS port so, as web servers do.

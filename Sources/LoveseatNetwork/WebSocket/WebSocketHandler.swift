@@ -15,7 +15,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     /// How long a peer may take to answer a goodbye, and one that is told off.
     private static let (closingSeconds, failingSeconds) = (Int64(5), Int64(2))
     /// What a peer may still say after we have said goodbye, in bytes: about what was on its way.
-    private static let mostAfterClose = 4 << 20
+    private static let maximumAfterClose = 4 << 20
 
     private let mailbox: Mailbox
     private let texts: Mailbox
@@ -92,7 +92,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     /// Nobody waits for it any more.
     private func ignore(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
         bytesAfterClose += frame.data.readableBytes
-        if bytesAfterClose > Self.mostAfterClose { context.close(promise: nil) }
+        if bytesAfterClose > Self.maximumAfterClose { context.close(promise: nil) }
     }
 
     private func receive(_ frame: WebSocketFrame) {

@@ -6,8 +6,8 @@ import Synchronization
 extension BlobFiles {
     private static let prefix = "partial-"
     /// All beginnings together, in bytes.
-    private static let mostBytes: UInt64 = 1 << 30
-    private static let longestSeconds = 7 * 24 * 3_600
+    private static let maximumBytes: UInt64 = 1 << 30
+    private static let maximumAge = 7 * 24 * 3_600
 
     /// Begins to receive a blob.
     ///
@@ -41,10 +41,10 @@ extension BlobFiles {
             beginnings.append(("\(folder)/\(name)", UInt64(status.st_size), time))
         }
         var total: UInt64 = 0
-        let oldest = time(nil) - Self.longestSeconds
+        let oldest = time(nil) - Self.maximumAge
         for beginning in beginnings.sorted(by: { $0.time > $1.time }) {
             total += beginning.size
-            if total > Self.mostBytes || beginning.time < oldest { unlink(beginning.path) }
+            if total > Self.maximumBytes || beginning.time < oldest { unlink(beginning.path) }
         }
     }
 }

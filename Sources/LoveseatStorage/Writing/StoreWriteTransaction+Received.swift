@@ -160,7 +160,7 @@ extension StoreWriteTransaction {
         var tree = try tree(of: record)
         if record.revision == revision, tree.remotes[remote] == nil {
             // Nothing follows from it, and nothing of what else is known changes.
-            tree.note(remote, has: revision)
+            tree.recordMark(of: remote, at: revision)
             return try write(
                 tree,
                 over: record,
@@ -180,7 +180,7 @@ extension StoreWriteTransaction {
             tree = before
             tree.follow(remote, to: revision)
         case .loveseat: break
-        case .client, nil: tree.note(remote, has: revision)
+        case .client, nil: tree.recordMark(of: remote, at: revision)
         }
         tree.prune(depth: tree.depth)
         try replace(before, with: tree, over: record, id: id, in: collection)
@@ -192,7 +192,7 @@ extension StoreWriteTransaction {
     {
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
-        tree.note(remote, has: revision)
+        tree.recordMark(of: remote, at: revision)
         try write(tree, over: record, in: collection, sequence: record.sequence)
     }
 

@@ -105,7 +105,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         if !catalogView.remembersPurges { replaceCatalog { $0.remembersPurges = true } }
     }
 
-    private func note(_ id: String, in collection: CollectionHandle) {
+    private func recordChange(of id: String, in collection: CollectionHandle) {
         if let index = changed.firstIndex(where: { $0.collection.number == collection.number }) {
             changed[index].ids.append(id)
         } else {
@@ -248,7 +248,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         last.bind(1, collection.number)
         last.bind(2, Int64(clamping: catalogView.lastSequence[collection.number] ?? 0))
         try last.run()
-        note(id, in: collection)
+        recordChange(of: id, in: collection)
         return true
     }
 
@@ -291,7 +291,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             replaceCatalog { $0.lastSequence[collection.number] = last }
             return nil
         }
-        note(id, in: collection)
+        recordChange(of: id, in: collection)
         return sequence
     }
 
@@ -323,7 +323,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         }
         let sequence = try nextSequence(collection)
         try write(tree, over: record, in: collection, sequence: sequence)
-        note(record.id, in: collection)
+        recordChange(of: record.id, in: collection)
         return sequence
     }
 

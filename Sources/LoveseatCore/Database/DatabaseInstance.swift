@@ -4,7 +4,7 @@ package import LoveseatStorage
 private import Synchronization
 
 /// One open database folder, shared by every ``Database`` of this process that names it.
-package final class OpenDatabase: Sendable {
+package final class DatabaseInstance: Sendable {
     package let folder: String
     /// What it is known by in this process: readers and writers of a folder share nothing.
     private let key: String
@@ -19,7 +19,7 @@ package final class OpenDatabase: Sendable {
     }
 
     private struct Entry {
-        let database: OpenDatabase
+        let database: DatabaseInstance
         var holders: Int
     }
 
@@ -30,17 +30,18 @@ package final class OpenDatabase: Sendable {
 
         /// How many have a folder open, readers included.
         func holders(_ path: String) -> Int {
-            [path, OpenDatabase.readerKey(path)].reduce(0) { $0 + (entries[$1]?.holders ?? 0) }
+            [path, DatabaseInstance.readerKey(path)].reduce(0) { $0 + (entries[$1]?.holders ?? 0) }
         }
     }
 
     private static let registry = Mutex(Registry())
 
     /// Opens a folder, or joins those who have it open.
-    static func open(folder: String, options: DocumentStore.Options) throws(LoveseatError) -> OpenDatabase {
+    static func open(folder: String, options: DocumentStore.Options) throws(LoveseatError) -> DatabaseInstance
+    {
         let path = canonical(folder)
         let key = options.isReadOnly ? readerKey(path) : path
-        let result: Result<OpenDatabase, LoveseatError> = registry.withLock { registry in
+        let result: Result<DatabaseInstance, LoveseatError> = registry.withLock { registry in
             if registry.removals.contains(path) {
                 return .failure(LoveseatError(.busy, "\(path) is being deleted: try again"))
             }
@@ -50,8 +51,8 @@ package final class OpenDatabase: Sendable {
             }
             do throws(LoveseatError) {
                 let store = try DocumentStore.open(folder: path, options: options)
-                let database = OpenDatabase(folder: path, key: key, store: store)
-                if !options.isReadOnly { database.expiration.look() }
+                let database = DatabaseInstance(folder: path, key: key, store: store)
+                if !options.isReadOnly { database.expiration.checkNow() }
                 registry.entries[key] = Entry(database: database, holders: 1)
                 return .success(database)
             } catch { return .failure(error) }
