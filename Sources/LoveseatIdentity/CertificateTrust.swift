@@ -5,7 +5,7 @@ import X509
 
 /// Decides whether a certificate chain is trusted.
 package enum CertificateTrust {
-    /// What a client demands of a server.
+    /// A client's requirements for a server's certificate.
     package struct ServerRules: Sendable {
         /// The fingerprint of the pinned certificate; nothing else counts then.
         package var pin: String?
@@ -106,7 +106,7 @@ package enum CertificateTrust {
 
     /// Whether the leaf is the pinned certificate, or the pinned certificate issued the chain.
     ///
-    /// Certificates are public: that the pinned one stands somewhere among those that the server sends proves nothing.
+    /// Certificates are public: the pinned one among those that the server sends proves nothing.
     private static func matches(
         _ chain: [TLSCertificate],
         pin: String,

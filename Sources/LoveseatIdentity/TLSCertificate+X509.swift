@@ -85,7 +85,7 @@ extension TLSCertificate: CustomStringConvertible {
     public var description: String { "\(subject) (\(fingerprint.prefix(16))…)" }
 }
 
-/// PEM texts, whose parts are read in the order in which they stand.
+/// PEM texts, whose parts are read in order.
 enum PEMText {
     /// Texts above this are refused, in bytes.
     private static let longest = 1 << 20

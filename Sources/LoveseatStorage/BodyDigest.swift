@@ -2,7 +2,7 @@ private import Crypto
 package import LoveseatModel
 
 /// Whether a revision's ID is the digest of its content, as it is for revisions made here, by other Loveseats and by Couchbase
-/// Lite 3.3 and later. What was so when the revision was stored must be so for ever.
+/// Lite 3.3 and later. This must not change after a revision was stored.
 enum BodyDigest {
     /// ``RowFlags/verified`` if the ID is that digest; no flags for IDs that other software made in its own way.
     static func flags(
@@ -45,7 +45,7 @@ enum BodyDigest {
 }
 
 extension RevisionTree.Node {
-    /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
+    /// Whether the stored body differs from the one of which the revision was made.
     package var isDamaged: Bool {
         guard flags.contains(.verified), let body else { return false }
         // A revision whose parent was pruned cannot be checked any more.
@@ -55,7 +55,7 @@ extension RevisionTree.Node {
 }
 
 extension DocumentRecord {
-    /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
+    /// Whether the stored body differs from the one of which the revision was made.
     ///
     /// `tree`: nil if there is no more of it than the row.
     package func isDamaged(in tree: RevisionTree?) -> Bool {

@@ -12,7 +12,7 @@ package struct CollectionCommit: Hashable, Sendable {
     package let lastSequence: UInt64
 }
 
-/// Tells subscribers of every commit once, in the order of the commits.
+/// Reports every commit to subscribers, once and in order.
 package final class ChangeHub: Sendable {
     package typealias Subscriber = @Sendable (CollectionCommit) -> Void
 

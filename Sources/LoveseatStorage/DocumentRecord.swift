@@ -11,7 +11,7 @@ package struct DocumentRecord: Sendable {
     package let synced: Int
     /// When the document purges itself, in milliseconds since 1970.
     package let expires: Int64?
-    /// The rest of the tree (RevisionTree+Encoding.swift); nil if there is no more than the current revision.
+    /// The rest of the tree (RevisionTree+Encoding.swift); nil if there is only the current revision.
     package let encodedTree: [UInt8]?
     package let body: JSONText
 
@@ -56,7 +56,7 @@ package struct DocumentRecord: Sendable {
         storedDigest.map(\.hexadecimalText)
     }
 
-    /// Of the digest that stands behind a stored tree of more than one line, in bytes.
+    /// The length of the digest after a stored tree of more than one line, in bytes.
     static let digestLength = 8
 
     private static func digest(_ summary: String) -> some Sequence<UInt8> {

@@ -2,7 +2,7 @@ import GRDB
 package import LoveseatModel
 private import LoveseatPlatform
 
-/// How a store is opened, made and migrated.
+/// How a store is opened, created and migrated.
 extension DocumentStore {
     /// Opens a database folder, making it if it is not there.
     ///
@@ -68,7 +68,7 @@ extension DocumentStore {
         }
     }
 
-    /// Makes an empty file that only its owner can read, if there is none. SQLite gives its other files the same mode.
+    /// Creates an empty file that only its owner can read, if it does not exist. SQLite gives its other files the same mode.
     static func createPrivateFile(_ path: String) throws(LoveseatError) {
         // The names of these functions are also those of methods here.
         let descriptor = LoveseatPlatform.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -143,7 +143,7 @@ extension DocumentStore {
         return configuration
     }
 
-    /// Refuses what is no database of ours, or one of a newer format; returns the format, 0 for an empty file.
+    /// Refuses files that are not a Loveseat database, or have a newer format; returns the format, 0 for an empty file.
     private static func checkFormat(_ db: Database) throws -> Int32 {
         let application = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         let version = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0

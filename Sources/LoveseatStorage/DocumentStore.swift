@@ -29,7 +29,7 @@ package final class DocumentStore: Sendable {
         package init() {}
     }
 
-    /// What it is called in messages.
+    /// The name in messages.
     let name: String
     let writer: any DatabaseWriter
     let snapshots: any DatabaseReader
@@ -61,7 +61,7 @@ package final class DocumentStore: Sendable {
         var lastSequence: [Int64: UInt64] = [:]
         /// The highest sequence given in any collection.
         var highestSequence: UInt64 = 0
-        /// What may have been used before the database was opened (SequenceReserve).
+        /// The highest sequence that may have been used before the database was opened (``SequenceReserve``).
         var firstFree: UInt64 = 0
         /// The last sequence that may be used.
         var reserved: UInt64 = 0

@@ -2,7 +2,7 @@ import GRDB
 
 /// Every table, in one place. docs/schema.md describes them; the two change together.
 enum Schema {
-    /// `lvst`: what tells a database of ours from any other SQLite file.
+    /// `lvst`, which distinguishes a Loveseat database from other SQLite files.
     static let applicationID: Int32 = 0x6C76_7374
     /// The version this code writes.
     static let version: Int32 = 3

@@ -1,7 +1,7 @@
 import GRDB
 private import Synchronization
 
-/// What a store held at one moment, without its blobs.
+/// The content of a store at one moment, without its blobs.
 package final class StoreSnapshot: Sendable {
     fileprivate let rows: DatabaseQueue
 
@@ -22,7 +22,7 @@ extension DocumentStore {
 
     /// Goes back to what was stored at an earlier moment, as a power loss does. Nobody else may use the store meanwhile.
     ///
-    /// What was reserved of sequences had reached the disk in any case.
+    /// The reserve of sequences had reached the disk in any case.
     package func restore(_ snapshot: StoreSnapshot) throws {
         try maintain { database in try snapshot.rows.read { try $0.backup(to: database) } }
         try reloadCatalog()

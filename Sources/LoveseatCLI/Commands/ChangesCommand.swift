@@ -16,7 +16,7 @@ struct Changes: AsyncParsableCommand {
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    /// How often to look for commits of other processes, of which SQLite tells nobody.
+    /// How often to look for commits of other processes, which SQLite does not report.
     private static let lookEvery = Duration.milliseconds(100)
 
     func run() async throws {

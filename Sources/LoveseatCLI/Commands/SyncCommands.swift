@@ -63,7 +63,7 @@ struct SyncOptions: ParsableArguments {
         let database = try argument.open()
         var configuration = try peer.configuration(database, type, connects: true)
         configuration.continuous = continuous
-        // A server that is restarted must not end what is meant to go on.
+        // A restart of the server must not end a continuous replication.
         configuration.reconnectsAfterGoingAway = continuous
         configuration.heartbeat = heartbeat
         configuration.maxAttemptWaitTime = maxWait
@@ -71,7 +71,7 @@ struct SyncOptions: ParsableArguments {
         configuration.adoptsOtherUsersChanges = asThisUser
         configuration.purgesUnpushedEdits = purgeUnpushedEdits
         configuration.enableDeltaSync = delta
-        // Who types a command wants to hear at once that the peer is not there.
+        // A user who types a command should see at once that the peer cannot be reached.
         configuration.maxAttempts = maxAttempts ?? (continuous ? 0 : 1)
         let replicator = Replicator(configuration)
         Signals.onInterrupt { replicator.stop() }

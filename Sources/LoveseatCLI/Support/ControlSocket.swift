@@ -1,7 +1,7 @@
 import Foundation
 import Loveseat
 
-/// What a process may ask of the one that has a database open for writing.
+/// A request of another process to the one that has a database open for writing.
 enum ControlRequest {
     case showPairing(name: String?, seconds: Double)
     case forgetPeer(fingerprint: String)
@@ -68,7 +68,7 @@ final class ControlServer: Sendable {
     }
 
     private static func serve(_ connection: Int32, _ answer: @escaping Answer) {
-        // Who connects and says nothing is not waited for.
+        // Do not wait for a client that connects and sends nothing.
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         var lines = SocketLines(connection, longest: longest)

@@ -89,7 +89,7 @@ struct CollectionOptions: ParsableArguments {
         return collection
     }
 
-    /// Opens both, making what is not there.
+    /// Opens both, and creates what does not exist.
     func create() throws -> (database: Database, collection: Loveseat.Collection) {
         let name = try name()
         let database = try argument.create()

@@ -2,7 +2,7 @@ import ArgumentParser
 import Logging
 import Loveseat
 
-/// What is written to standard error about the work.
+/// Options for the log on standard error.
 struct LogOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Log each document and network event.")
     var verbose = false

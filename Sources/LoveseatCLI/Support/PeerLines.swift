@@ -6,7 +6,7 @@ enum PeerLines {
     static func print(_ changes: Feed<ListenerPeer>) async {
         var last: [Int: String] = [:]
         for await peer in changes {
-            // What it does in between is for --verbose.
+            // States in between are logged with --verbose.
             guard peer.status.activity != .busy else { continue }
             let line = text(peer)
             if peer.status.activity == .stopped {

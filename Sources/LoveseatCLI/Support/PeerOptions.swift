@@ -148,7 +148,7 @@ struct PeerOptions: ParsableArguments {
         }
         guard !expressions.isEmpty else { return nil }
         return { document, flags in
-            // What is deleted or taken away has no properties to judge by, and must not stay here.
+            // A deletion or removal has no properties to test, and must be applied.
             !flags.isDisjoint(with: [.deleted, .accessRemoved])
                 || expressions.allSatisfy { $0.matches(document) }
         }

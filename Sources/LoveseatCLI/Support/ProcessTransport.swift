@@ -6,7 +6,7 @@ final class ProcessTransport: MessageTransport {
     private let process: ChildProcess
     private let pipes: SocketTransport
 
-    /// Starts a command in a shell. What it says on standard error is shown.
+    /// Starts a command in a shell. Its standard error is passed through.
     init(command: String) async throws {
         let (input, output) = (Pipe(), Pipe())
         let child = Process()

@@ -58,7 +58,7 @@ enum Signals {
         handlers.withLock { $0[number, default: []].append(body) }
     }
 
-    /// Only what is safe in a signal handler is done in it.
+    /// Only async-signal-safe functions may be called in it.
     private static func listen(to number: Int32) {
         signal(number) { number in
             if number != SIGHUP,

@@ -76,7 +76,7 @@ public final class Database: Sendable {
     }
 
     deinit {
-        // Nobody is left to hear of an error.
+        // There is no caller to report an error to.
         try? state.withLock { state in
             let open = state.open
             state.open = nil
@@ -99,7 +99,7 @@ public final class Database: Sendable {
     /// The path of the database's folder, or nil after the database was closed.
     public var path: String? { state.withLock { $0.open?.folder } }
 
-    /// What is open.
+    /// The open folder.
     ///
     /// - Throws: `notOpen` after ``close()-swift.method``.
     package var opened: DatabaseInstance {

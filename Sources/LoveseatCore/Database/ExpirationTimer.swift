@@ -35,7 +35,7 @@ package final class ExpirationTimer: Sendable {
     /// Purges what has expired, at once; called when a database is opened.
     package func checkNow() { queue.async { self.purgeExpired() } }
 
-    /// Somebody set a document to expire at `time`.
+    /// Called when a document was set to expire at `time`.
     func expires(at time: Int64) {
         let isEarlier = state.withLock { state in
             guard !state.isStopped, time < state.next ?? .max else { return false }

@@ -16,7 +16,7 @@ package struct Cookie: Hashable, Sendable {
 
     /// Reads a `Set-Cookie` header.
     ///
-    /// - Returns: nil if it is none, or not for this host to set.
+    /// - Returns: nil if it is not a valid cookie, or this host may not set it.
     package init?(
         header: String,
         host: String,

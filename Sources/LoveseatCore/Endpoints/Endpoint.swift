@@ -78,7 +78,7 @@ extension PeerEndpoint {
     package func networkChanges() -> AsyncStream<Void>? { nil }
 }
 
-/// What a replicator's configuration says about the connection.
+/// The settings of a connection from a replicator's configuration.
 package struct ConnectionOptions: Sendable {
     package var authenticator: (any Authenticator)?
     /// A user name and password beside a client certificate.
@@ -98,7 +98,7 @@ package struct ConnectionOptions: Sendable {
     /// Nil: the system's.
     package var rootCertificates: [TLSCertificate]?
     package var proxy: ProxyConfiguration?
-    /// Told of the server's certificate before it is judged.
+    /// Called with the server's certificate before it is validated.
     package var sawServerCertificate: @Sendable (TLSCertificate) -> Void = { _ in }
     package var offers: [ReplicationProtocol] = [.mobile3, .mobile2]
 

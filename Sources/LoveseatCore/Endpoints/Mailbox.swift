@@ -28,7 +28,7 @@ package final class Mailbox: Sendable {
 
     package var isFull: Bool { state.withLock { $0.bytes >= limit } }
 
-    /// Adds messages; returns whether there is room for more. After the end they are dropped.
+    /// Adds messages, and returns whether there is room for more. After the end they are dropped.
     @discardableResult
     package func deliver(_ messages: [[UInt8]]) -> Bool {
         let (reader, hasRoom) = state.withLock { state in
@@ -42,7 +42,7 @@ package final class Mailbox: Sendable {
         return hasRoom
     }
 
-    /// No message follows: the peer said goodbye, or, with an error, the connection broke. The first end counts.
+    /// No message follows: the peer closed the connection, or, with an error, the connection broke. The first call counts.
     package func finish(_ error: LoveseatError? = nil) {
         state.withLock { state in
             if state.end == nil { state.end = error.map { .failure($0) } ?? .goodbye }
@@ -51,7 +51,7 @@ package final class Mailbox: Sendable {
         }?.resume()
     }
 
-    /// Everything that has arrived, which may be nothing; nil at the end.
+    /// Returns everything that has arrived, which may be nothing; nil at the end.
     package func takeMessages() throws(LoveseatError) -> [[UInt8]]? {
         let (messages, wasFull, end) = state.withLock { state in
             defer { (state.messages, state.bytes) = ([], 0) }
@@ -68,7 +68,7 @@ package final class Mailbox: Sendable {
         }
     }
 
-    /// Everything that has arrived, at least one message; nil at the end. One reader at a time.
+    /// Waits for messages and returns all that have arrived; nil at the end. One reader at a time.
     package func receive() async throws(LoveseatError) -> [[UInt8]]? {
         while true {
             let messages = try takeMessages()

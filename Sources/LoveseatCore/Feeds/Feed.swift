@@ -43,7 +43,7 @@ private final class FeedSubscription: Sendable {
     deinit { onEnd() }
 }
 
-/// What is between a source of events and the one who takes them.
+/// The buffer between a source of events and its consumer.
 package final class FeedBuffer<Element: Sendable>: Sendable {
     private struct State {
         var pending: [Element] = []

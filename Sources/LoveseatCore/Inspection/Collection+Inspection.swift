@@ -1,7 +1,7 @@
 package import LoveseatModel
 import LoveseatStorage
 
-/// What tools look at and apps do not.
+/// Calls for tools.
 extension Collection {
     /// A revision of a document's tree.
     package struct TreeRevision: Sendable {
@@ -114,6 +114,6 @@ extension Collection {
 }
 
 extension Database {
-    /// What is wrong with what is stored, a sentence each.
+    /// The problems of the stored data, one sentence each.
     package func problems() throws -> [String] { try store.check() }
 }

@@ -74,7 +74,7 @@ struct DefaultResolver: ConflictResolverProtocol {
 }
 
 extension ConflictCase {
-    /// What the app's answer means.
+    /// The resolution that the resolver's result means.
     func resolution(_ answer: Document?) throws(LoveseatError) -> Resolution {
         guard let answer else { return .deleted }
         let body = answer.json.canonical

@@ -4,7 +4,7 @@ import LoveseatReplication
 import LoveseatStorage
 private import Synchronization
 
-/// Has the app's resolvers settle conflicts: several at once, none for ever, and none round and round.
+/// Runs the app's conflict resolvers: a limited number at a time, each with a deadline, at most 30 attempts per document.
 final class ConflictWorker: Sendable {
     /// This many resolutions of one document over one connection mean that the peers' resolvers do not agree.
     private static let maximumResolutions = 30

@@ -11,7 +11,7 @@ package struct RemoteUser: Hashable, Sendable {
     }
 
     package let kind: Kind
-    /// The user's name, or a digest of what stands for it.
+    /// The user's name, or a digest of the credentials.
     package let name: String
 
     package init(kind: Kind, name: String) { (self.kind, self.name) = (kind, name) }

@@ -16,9 +16,9 @@ extension ReplicationRuntime {
 }
 
 extension ReplicationDriver {
-    /// Creates a driver that hears of a database's commits.
+    /// Creates a driver that observes a database's commits.
     ///
-    /// `collections`: those whose changes the session wants to hear of.
+    /// `collections`: those whose changes the session observes.
     package init(
         session: ReplicationSession,
         replica: sending any ReplicaStore,

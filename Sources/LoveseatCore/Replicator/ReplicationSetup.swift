@@ -2,7 +2,7 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// What a configuration means for a database: under which names and numbers it keeps what it knows of the peer.
+/// What a configuration means for a database: the names and numbers under which it stores what it knows of the peer.
 struct ReplicationSetup {
     let store: DocumentStore
     let handles: [CollectionHandle]
@@ -10,7 +10,7 @@ struct ReplicationSetup {
     let checkpointIDs: [String]
     /// The number under which marks of what the peer has are kept.
     let remote: Int
-    /// What was known of the peer before.
+    /// The record of the peer from earlier runs.
     let known: KnownRemote?
     /// As whom the peer is used now.
     let user: RemoteUser

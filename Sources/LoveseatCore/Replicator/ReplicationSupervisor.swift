@@ -37,7 +37,7 @@ package final class ReplicationSupervisor: Sendable {
         case disconnected
         /// The network changed while it waits.
         case networkChanged
-        /// It connects again after so many seconds.
+        /// It connects again after a number of seconds.
         case waiting(LoveseatError, seconds: Double)
     }
 

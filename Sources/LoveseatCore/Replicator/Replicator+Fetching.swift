@@ -95,9 +95,9 @@ extension Replicator {
             runtime.task { await driver.stop() }
         }
         guard failure == nil, !Task.isCancelled else { return false }
-        // What the peer does not show any more did not fail.
+        // A document that the peer no longer shows did not fail.
         let settled = failed.withLock { failed in notice.documentIDs.filter { !failed.contains($0) } }
-        // Whoever looks again finds what is left; that this fails changes nothing.
+        // The next run finds what is left, so a failure here changes nothing.
         try? DocumentFailure.forgetPulls(settled, in: setup.handles[index], remote: setup.remote, setup.store)
         return true
     }

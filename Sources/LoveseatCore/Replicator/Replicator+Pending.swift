@@ -60,7 +60,7 @@ struct PendingDocuments {
         rules = setup.rules[index]
     }
 
-    /// What the next push takes to be at the peer.
+    /// What the next push assumes to be at the peer.
     struct Known {
         /// The local sequences that the checkpoint covers.
         let completed: SequenceSet

@@ -29,7 +29,7 @@ extension Replicator {
         for feed in documentFeeds { feed.finish() }
     }
 
-    /// Connects until a connection ends well, an error is final, or somebody stops it.
+    /// Connects until a connection ends normally, an error is final, or the replicator is stopped.
     private func attempts(_ reset: ActivePlan.Reset) async -> LoveseatError? {
         do throws(LoveseatError) {
             try config.validate()

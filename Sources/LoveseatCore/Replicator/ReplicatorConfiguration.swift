@@ -153,7 +153,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// Creates a copy of a configuration, as in Couchbase Lite.
     public init(config: ReplicatorConfiguration) { self = config }
 
-    /// The fingerprint as certificates tell theirs.
+    /// The fingerprint in the form of ``TLSCertificate/fingerprint``.
     func pinnedFingerprint() throws(LoveseatError) -> String? {
         try pinnedServerFingerprint.map { given throws(LoveseatError) in
             guard let fingerprint = TLSCertificate.fingerprint(reading: given) else {

@@ -108,7 +108,7 @@ public struct BlobReference: Hashable, Sendable {
         return found
     }
 
-    /// Whether the content would shrink under compression, judged by its media type.
+    /// Whether the content is worth compressing, by its media type.
     package var isCompressible: Bool {
         guard let type = contentType?.lowercased() else { return false }
         let packed: [StaticString] = ["zip", "zlib", "pkcs", "mpeg", "mp4", "crypt", ".rar", "-rar"]

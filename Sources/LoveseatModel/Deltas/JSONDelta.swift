@@ -34,7 +34,7 @@ package enum JSONDelta {
         }
     }
 
-    /// The delta of two values of one kind; nil if `new` has to be told whole.
+    /// The delta of two values of one kind; nil if `new` has to be sent whole.
     private static func nested(_ old: JSONValue, _ new: JSONValue) -> JSONValue? {
         switch (old, new) {
         case (.object(let old), .object(let new)):

@@ -105,7 +105,7 @@ public struct Document: Sendable {
         }
     }
 
-    /// What is stored when this is saved: canonical JSON.
+    /// The body to store: canonical JSON.
     ///
     /// - Throws: ``JSONError`` if a value is one that JSON cannot hold.
     package func canonicalBody() throws(JSONError) -> JSONText {

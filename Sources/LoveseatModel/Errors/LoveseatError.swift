@@ -133,7 +133,7 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let encodingError = Code(18002)
     }
 
-    /// What the app's pull filter leaves out.
+    /// The error of a document that the app's pull filter leaves out.
     package static let rejectedByPullFilter = LoveseatError(.httpForbidden, "rejected by the pull filter")
 
     /// The kind of the error.

@@ -246,7 +246,7 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The string's raw bytes if they stand for themselves and need no escape in the canonical form.
+    /// The string's raw bytes if they contain no escape and need none in the canonical form.
     var plainStringBytes: ArraySlice<UInt8>? {
         guard JSONTape.kind(word) == .plainString else { return nil }
         let start = JSONTape.offset(word)

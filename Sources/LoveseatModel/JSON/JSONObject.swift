@@ -21,7 +21,7 @@ public struct JSONObject: Hashable, Sendable {
     /// Creates an object without members.
     public init() { storage = [:] }
 
-    /// An object with room for so many members.
+    /// An object with room for a number of members.
     init(minimumCapacity: Int) { storage = Dictionary(minimumCapacity: minimumCapacity) }
 
     /// Creates an object with the members of a dictionary.

@@ -20,7 +20,7 @@ package enum JSONTape {
         case integer
         /// Any other number.
         case decimal
-        /// A string whose bytes stand for themselves.
+        /// A string without escapes.
         case plainString
         /// A string with escapes, or with U+007F, which the canonical form escapes.
         case escapedString

@@ -3,9 +3,9 @@ extension RevisionTree {
     /// How many revisions of a line are kept.
     package static let maximumDepth = 50
 
-    /// What the other side of a connection is.
+    /// The kinds of peer.
     package enum PeerKind: Hashable, Sendable {
-        /// Another Loveseat: each tells the other what it knows.
+        /// Another Loveseat. Both send each other what they know.
         case loveseat
         /// A passive peer with one line of revisions, which takes only what descends from its current one.
         case hub
@@ -23,7 +23,7 @@ extension RevisionTree {
         package var sender: PeerKind
         /// Under which number marks for the sender are kept; nil on the passive side, which keeps none.
         package var remote: Remote?
-        /// What else the sender knows; nil if it is no more than this line.
+        /// What else the sender knows; nil if that is only this line.
         package var knowledge: TreeKnowledge?
         /// Whether the app decides between two versions.
         package var asksResolver = false
@@ -52,10 +52,10 @@ extension RevisionTree {
 
     /// Adds a local edit on top of the current revision, or as the first one.
     ///
-    /// Whoever edits the current revision has decided against all other candidates known here.
+    /// An edit of the current revision decides against all other candidates known here.
     package mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
         if !isLine, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
-            // What is pending has not been shown to anybody.
+            // A pending revision was not shown to anyone.
             for candidate in candidates where candidate.original != winner {
                 closed.insert(candidate.original)
             }
@@ -332,13 +332,13 @@ extension RevisionTree {
 
     // MARK: Verdicts
 
-    /// How the app's resolver settled a conflict.
+    /// A resolver's decision.
     package enum Verdict: Hashable, Sendable {
         case local
         case remote
         /// A new revision takes the place of both, as the child of one of them.
         case merged(body: JSONText, isDeleted: Bool, parent: RevisionID)
-        /// The rule that all peers share decides.
+        /// The rule for the current revision decides.
         case byRule
     }
 

@@ -4,10 +4,10 @@ extension RevisionTree {
     package struct Candidate: Hashable, Sendable {
         /// The first revision with this content.
         package let original: RevisionID
-        /// The highest of the copies and the original itself, which stands for all of them.
+        /// The highest of the copies and the original itself, which represents all of them.
         package internal(set) var node: Node
 
-        /// Of one document a deletion stands, then the higher; a copy counts as what it is a copy of.
+        /// Of one document a deletion wins, then the higher; a copy counts as its original.
         func precedes(_ other: Self, _ omissions: Omissions) -> Bool {
             if node.isDeleted != other.node.isDeleted { return other.node.isDeleted }
             if omissions.contains(.rankOfCopy) { return node.id < other.node.id }
@@ -24,7 +24,7 @@ extension RevisionTree {
         return current(among: candidates)
     }
 
-    /// The same for who knows the candidates.
+    /// The current revision among these candidates.
     func current(among candidates: [Candidate]) -> Node? {
         if let best = best(of: candidates), best.node.body != nil { return best.node }
         if let best = best(of: candidates.filter { $0.node.body != nil }) { return best.node }
@@ -105,16 +105,16 @@ extension RevisionTree {
         return copies.isEmpty ? below : Set(below.map(original))
     }
 
-    /// What was closed counts only where all is closed.
+    /// Closed candidates count only if all candidates are closed.
     private func best(of candidates: [Candidate]) -> Candidate? {
         bestOpen(of: closed.isEmpty ? candidates : candidates.filter { !closed.contains($0.original) })
             ?? candidates.max { $0.precedes($1, omissions) }
     }
 
-    /// Of two documents a live one stands, then the higher.
+    /// Of two documents a live one wins, then the higher.
     private func bestOpen(of candidates: [Candidate]) -> Candidate? {
         guard candidates.count > 1 else { return candidates.first }
-        // Of live ones the higher stands, whichever documents they are of.
+        // Of live ones the higher wins, even of different documents.
         guard candidates.contains(where: \.node.isDeleted) else {
             return candidates.max { $0.precedes($1, omissions) }
         }

@@ -11,7 +11,7 @@ extension RevisionTree {
     /// The stored form; nil for the common document of one revision that no remote is known to have.
     package var encoded: [UInt8]? { current.flatMap { encoded(current: $0) } }
 
-    /// The same for who knows the current revision.
+    /// The stored form, if the current revision is known.
     package func encoded(current: Node) -> [UInt8]? {
         guard nodes.count > 1 || !remotes.isEmpty || !isLine else { return nil }
         let ordered = [current] + nodes.values.filter { $0.id != current.id }.sorted { $0.id > $1.id }

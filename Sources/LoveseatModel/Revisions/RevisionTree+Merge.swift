@@ -1,4 +1,4 @@
-/// What one database tells another of a document's history, where that is more than one line.
+/// What one database sends to another of a document's history, if that is more than one line.
 package struct TreeKnowledge: Hashable, Sendable {
     /// Revisions with their parents, or the nearest ancestors that the teller keeps.
     package var nodes: [RevisionTree.Node] = []

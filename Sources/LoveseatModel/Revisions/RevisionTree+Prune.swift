@@ -1,14 +1,14 @@
 extension RevisionTree {
-    /// How many lines that somebody gave up are remembered.
+    /// The maximum number of closed lines that are remembered.
     package static let closedLinesKept = 32
-    /// Of how many more the names are remembered, so that nobody who still has one of them brings it back.
+    /// How many more names of closed revisions are remembered, so that a peer that still has one does not bring it back.
     static let closedNamesKept = 512
     /// Candidates beyond this number are given up, those first that decide nothing. Every database that holds them gives up the
     /// same ones.
     static let openCandidatesKept = 64
-    /// How many revisions are kept in the middle of lines because somebody took them for leaves.
+    /// The maximum number of revisions that are kept in the middle of lines because a peer took them for leaves.
     static let jointsKept = 16
-    /// How many copies are remembered that no hub is known to have taken.
+    /// The maximum number of remembered copies that no hub is known to have accepted.
     static let announcedCopiesKept = 64
 
     /// Forgets revisions deeper than `depth` below every leaf, and bodies that nobody needs. Changes no current revision.
@@ -85,7 +85,7 @@ extension RevisionTree {
         if let current = isLine ? current : current(among: standing) { candidates.insert(current.id) }
         if !isLine {
             for candidate in standing {
-                // The body of any copy is that of the one which stands for all of them.
+                // All copies have the body of the candidate's node.
                 nodes[candidate.node.id] = candidate.node
                 candidates.insert(candidate.node.id)
             }
@@ -100,7 +100,7 @@ extension RevisionTree {
         }
     }
 
-    /// What the current revision and a pending one grew from, which their merge needs.
+    /// The common ancestors of the current revision and of pending ones, which a merge needs.
     private var pendingBases: Set<RevisionID> {
         let pending = pending
         guard !pending.isEmpty, let current else { return [] }
@@ -116,7 +116,7 @@ extension RevisionTree {
     /// Bodies longer than this, in bytes, are not kept for deltas.
     private static let maximumDeltaBase = 32 << 10
 
-    /// What a delta to a peer that is a few revisions behind starts from.
+    /// The revisions from which deltas to peers that are a few revisions behind start.
     private var deltaBases: Set<RevisionID> {
         guard ancestorBodiesKept > 0, let current else { return [] }
         let kept = ancestors(of: current.id).prefix(ancestorBodiesKept)

@@ -4,11 +4,11 @@
 /// - A node knows its parent, or the nearest ancestor that is kept.
 /// - A line is a revision with its ancestors. The oldest revision of a line, its origin, tells one document from another
 ///   that was made under the same ID; pruning keeps it.
-/// - A closed revision was given up by somebody who knew it.
+/// - A closed revision was given up by a peer that knew it.
 /// - A copy is a revision that somebody's database made for a hub: the content of one line on top of another. Nobody
 ///   wrote it, so it stands for what it is a copy of, and supersedes nothing by lying on top.
 package struct RevisionTree: Hashable, Sendable {
-    /// What is known of a revision beside its ID.
+    /// A revision and its attributes.
     package struct Flags: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -22,7 +22,7 @@ package struct RevisionTree: Hashable, Sendable {
         /// The ID was the digest of the content when the body was stored here.
         package static let verified = Flags(rawValue: 32)
         /// Another database, or this one before, has the revision as a leaf, and hears from here what came after it.
-        /// Never told to others.
+        /// Never sent to others.
         package static let joint = Flags(rawValue: 64)
         /// What concerns this database alone.
         static let ownAffairs: Flags = [.pending, .joint]
@@ -46,7 +46,7 @@ package struct RevisionTree: Hashable, Sendable {
         package var isDeleted: Bool { flags.contains(.deleted) }
     }
 
-    /// What a copy is a copy of.
+    /// The original of a copy.
     package struct Source: Hashable, Sendable {
         /// The first revision with that content.
         package let original: RevisionID
@@ -71,7 +71,7 @@ package struct RevisionTree: Hashable, Sendable {
     package typealias Remote = Int
 
     package internal(set) var nodes: [RevisionID: Node] = [:]
-    /// The revisions that somebody gave up, each named by its original.
+    /// The closed revisions, each named by its original.
     package internal(set) var closed: Set<RevisionID> = []
     /// What is known of copies, also of those that a hub has not taken yet.
     package internal(set) var copies: [RevisionID: Set<Source>] = [:]
@@ -101,7 +101,7 @@ package struct RevisionTree: Hashable, Sendable {
         package static let rankOfCopy = Omissions(rawValue: 2)
         /// All lines are of one document.
         package static let origin = Omissions(rawValue: 4)
-        /// A hub's revision with our content is taken for somebody's edit.
+        /// A hub's revision with our content is taken for an edit.
         package static let recognition = Omissions(rawValue: 8)
         /// A copy is written down only when the hub has answered.
         package static let writingDownFirst = Omissions(rawValue: 16)

@@ -5,7 +5,7 @@ package struct RemoteSequence: Hashable, Sendable, CustomStringConvertible {
 
     package init(_ integer: UInt64) { text = String(integer) }
 
-    /// Takes JSON text; nil if it is none.
+    /// Creates a sequence from JSON text; nil if the text is not JSON.
     package init?(json text: String) {
         guard let checked = try? JSONText(text) else { return nil }
         self.text = checked.description

@@ -4,12 +4,12 @@ import LoveseatModel
 import NIOConcurrencyHelpers
 import NIOHTTP1
 
-/// Decides whether a client is admitted to a listener, before anything behind it can be seen.
+/// Authenticates clients of a listener, before they can see anything of the database.
 final class ConnectionAuthenticator: Sendable {
-    /// What a connection's request leads to.
+    /// The result of a connection's request.
     enum Answer: Sendable {
         case admitted(PeerIdentity)
-        /// The listener has proved itself in a pairing; the client has to prove itself with its next request.
+        /// The listener has proved itself in a pairing. The client does so with its next request.
         case challenged(ListenerPairingAuthenticator.Run)
     }
 
@@ -45,7 +45,7 @@ final class ConnectionAuthenticator: Sendable {
             authorization: authorization
         )
         if authenticator is ListenerCertificateAuthenticator {
-            // It was asked in the handshake of this very connection, or nobody is admitted.
+            // The authenticator was asked in this connection's TLS handshake; otherwise the client is not admitted.
             guard let peer = shown?.peer else { throw .unauthorized }
             return .admitted(peer)
         }
@@ -55,7 +55,7 @@ final class ConnectionAuthenticator: Sendable {
             return try await pair(pairing, header, client, run)
         }
         guard run == nil else { throw .unauthorized }
-        // A client that shows nothing guesses nothing, and an app's own authenticator may know it by its address.
+        // A client without credentials does not guess, and an app's own authenticator may recognise its address.
         let guesses = authorization != nil || !certificates.isEmpty
         guard guesses || !Self.needsProof(authenticator) else { throw .unauthorized }
         let peer = try await throttled(address, user: client.credentials?.username ?? "") {
@@ -64,7 +64,7 @@ final class ConnectionAuthenticator: Sendable {
         return .admitted(peer)
     }
 
-    /// A client has been told that it may come in.
+    /// Called when a client has been sent the response that admits it.
     func answered(_ peer: PeerIdentity) {
         (authenticator as? ListenerPairingAuthenticator)?.answered(peer.certificates)
     }

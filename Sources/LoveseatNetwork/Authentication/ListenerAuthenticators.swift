@@ -88,7 +88,7 @@ public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
 /// Authenticates clients by a certificate, in the TLS handshake. The listener has to use TLS.
 public struct ListenerCertificateAuthenticator: ListenerAuthenticator {
     private let accepts: @Sendable (_ chain: [TLSCertificate]) async -> Bool
-    /// Whether the certificate's common name was vouched for, and not merely chosen by the client.
+    /// Whether a trusted authority confirmed the certificate's common name.
     private let vouchesForNames: Bool
 
     /// Creates an authenticator that accepts a client if the closure returns true for its certificates, its own first.

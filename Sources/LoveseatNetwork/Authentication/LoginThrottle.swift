@@ -1,23 +1,23 @@
-/// Slows down guessing at passwords. Pure: times are seconds of somebody else's clock.
+/// Slows down guessing at passwords. Pure: the caller passes the time, in seconds.
 ///
 /// Failures count for the pair of an address and a user name, for the address, and for the user name, each with its own
 /// allowance. An attempt waits as long as the strictest of the three says. Only the pair refuses attempts outright: a right
 /// password from a busy address, or for a user name that strangers guess at, waits for ``maximumSharedWait`` at most. A success
 /// takes back the failures of its own pair, and no others.
 package struct LoginThrottle: Sendable {
-    /// Failures of one user name from one address before attempts wait.
+    /// The number of failures of one user name from one address before attempts are delayed.
     package static let freeFailures = 3
     private static let freeAddressFailures = 15
     private static let freeUserFailures = 30
     private static let firstDelay = 0.5
     private static let maximumDelay = 30.0
-    /// An attempt of a pair that would have to wait longer is refused at once, in seconds.
+    /// The maximum delay of an attempt, in seconds. An attempt that would have to wait longer is refused at once.
     package static let maximumWait = 5.0
-    /// What an attempt waits because of others' failures, in seconds.
+    /// The maximum delay because of other clients' failures, in seconds.
     package static let maximumSharedWait = 2.0
     private static let forgetAfter = 600.0
     private static let maximumEntries = 10_000
-    /// Of a user name, in bytes; names that differ only beyond that are slowed down together.
+    /// The maximum length of a user name, in bytes; names that differ only after that are delayed together.
     private static let maximumName = 128
 
     private enum Key: Hashable {

@@ -12,7 +12,7 @@ package struct PeerAddress: Hashable {
         self.text = isMapped ? String(text.dropFirst("::ffff:".count)) : text
     }
 
-    /// What is throttled together: an IPv4 address, or the /64 network that one IPv6 host has to itself.
+    /// The unit that is throttled: an IPv4 address, or the /64 network of an IPv6 host.
     package static func network(of text: String) -> String {
         guard let bytes = IPAddress.bytes(text), bytes.count == 16 else { return text }
         return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")

@@ -5,7 +5,7 @@ import LoveseatReplication
 import NIOCore
 import NIOHTTP1
 
-/// Asks a server for a WebSocket, and judges its answer.
+/// Asks a server for a WebSocket, and validates its response.
 final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -28,7 +28,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     private let endHTTP: (any Channel) -> EventLoopFuture<Void>
     private var response: HTTPResponseHead?
     private var body: [UInt8] = []
-    /// What the server said right after its answer, which is for the WebSocket; nil before.
+    /// Bytes that followed the server's response, for the WebSocket; nil before.
     private var early: [NIOAny]?
 
     init(
@@ -168,7 +168,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         if !cookies.isEmpty { storage.add(cookies) }
     }
 
-    /// HTTP's decoder looks at what is written as long as it is there: the WebSocket begins when it is gone.
+    /// HTTP's decoder also sees what is written, so the WebSocket begins when the decoder was removed.
     private func upgrade(_ response: HTTPResponseHead, _ context: ChannelHandlerContext) {
         do throws(LoveseatError) {
             let negotiated = try check(response.headers)
@@ -227,7 +227,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
             )
         }
         if status == 401 { options.cookies?.remove(address.host, address.path) }
-        // A gateway says the same of all four, so the user hears of all.
+        // A gateway gives the same response for all four, so the message names all.
         let advice =
             status == 401 ? ": no such database, wrong user or password, or a disabled user" : ""
         var error = LoveseatError(
@@ -239,7 +239,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         outcome.fail(error)
     }
 
-    /// What the server says: JSON's `reason`, plain text, or the status's own phrase.
+    /// The server's reason: JSON's `reason`, plain text, or the phrase of the status.
     private func reason(_ response: HTTPResponseHead) -> String {
         let type = response.headers.first(name: "Content-Type") ?? ""
         if type.hasPrefix("application/json"),

@@ -37,7 +37,7 @@ package struct WebSocketAddress: Hashable, Sendable {
     let host: String
     let port: Int
     let isSecure: Bool
-    /// What is asked of the server: the URL's path with `/_blipsync`.
+    /// The path of the request: the URL's path with `/_blipsync`.
     let target: String
 
     init(_ url: URL) throws(LoveseatError) {

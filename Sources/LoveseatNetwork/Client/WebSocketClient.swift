@@ -13,7 +13,7 @@ package struct WebSocketClient: Sendable {
     private static let timeout = TimeAmount.seconds(15)
     private static let maximumRedirects = 10
 
-    /// What the handshake needs as it is.
+    /// The options of the handshake.
     static let handshakeHeaders = [
         "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key", "Sec-WebSocket-Protocol",
     ]
@@ -132,7 +132,7 @@ package struct WebSocketClient: Sendable {
         connecting.whenFailure { outcome.fail(LoveseatError(network: $0)) }
         outcome.futureResult.whenComplete { result in
             deadline.cancel()
-            // What comes of it after all is not wanted any more.
+            // A connection that succeeds after this is not used.
             if case .success(.connected) = result { return }
             connecting.whenSuccess { $0.close(promise: nil) }
         }

@@ -8,7 +8,7 @@ import NIOHTTP1
 /// Answers the first request of a connection: with a WebSocket, or with a status, and never with nothing. A client that pairs
 /// makes a second request, with its proof.
 ///
-/// While the authenticator is asked, nothing is read: a client that is not known yet cannot fill memory.
+/// While the authenticator is asked, nothing is read, so that an unauthenticated client cannot fill the memory.
 final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
@@ -24,7 +24,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         var isAnswered: Bool { if case .answered = self { true } else { false } }
     }
 
-    /// Of what nobody reads, in bytes.
+    /// The maximum size of a body, which is ignored, in bytes.
     private static let maximumBody = 64 << 10
 
     private let validator: UpgradeRequestValidator

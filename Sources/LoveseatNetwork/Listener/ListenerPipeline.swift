@@ -3,7 +3,7 @@ import LoveseatModel
 package import NIOCore
 import NIOHTTP1
 
-/// What stands in the pipeline of a listener's connection until it is a WebSocket.
+/// The pipeline of a listener's connection until it is a WebSocket.
 package struct ListenerPipeline: Sendable {
     private let validator: UpgradeRequestValidator
     private let authenticator: ConnectionAuthenticator

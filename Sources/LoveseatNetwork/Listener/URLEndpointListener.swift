@@ -27,7 +27,7 @@ public final class URLEndpointListener: Sendable {
     public let config: URLEndpointListenerConfiguration
     private let registry = PeerRegistry()
     private let running = NIOLockedValueBox<Running?>(nil)
-    /// Held while it starts or stops: one after the other, in the order of the calls.
+    /// Held while the listener starts or stops, so that calls take effect in order.
     private let lifecycle = AsyncLock()
 
     private struct Running: Sendable {
@@ -148,7 +148,7 @@ public final class URLEndpointListener: Sendable {
     /// Call this after the access policy's answers change.
     ///
     /// Connected peers lose the documents that they may no longer read; documents that they gain arrive when those change next. Peers that
-    /// connect later need no call. Returns when the connected peers have been told. Does nothing without an access policy.
+    /// connect later need no call. Returns when the connected peers have been informed. Does nothing without an access policy.
     public func accessChanged() async { await running.withLockedValue { $0?.peers }?.accessChanged() }
 
     /// A feed of what happens to each peer from now on: it connects, transfers documents, becomes idle, disconnects.
@@ -221,7 +221,7 @@ public final class URLEndpointListener: Sendable {
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
-                // Without file descriptors left, accepting again at once would only keep the processor busy.
+                // Without free file descriptors, accepting again at once would only use the processor.
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptPause())
                 }

@@ -113,7 +113,7 @@ public final class SocketTransport: MessageTransport {
         try? await channel.close().get()
     }
 
-    /// What is needed before there is a channel.
+    /// The state before there is a channel.
     private final class Parts: Sendable {
         let mailbox: Mailbox
         private let relay = NIOLockedValueBox<(any Channel)?>(nil)

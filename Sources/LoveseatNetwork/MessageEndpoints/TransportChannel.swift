@@ -30,7 +30,7 @@ private final class WholeMessages: MessageChannel {
         do { for message in messages { try await transport.send(message) } } catch {
             let error = LoveseatError(transport: error)
             failure.withLockedValue { $0 = $0 ?? error }
-            // Whoever receives hears why.
+            // The receiver gets the reason.
             await end()
             throw error
         }
@@ -115,7 +115,7 @@ private final class FramedBytes: MessageChannel {
         }
     }
 
-    /// An error of the pair's is no more than the other side's end.
+    /// An error of the socket pair only means that the other side has ended.
     private static func recordFailure(_ error: any Error, _ failure: NIOLockedValueBox<LoveseatError?>) {
         guard !(error is SocketTransport.Gone) else { return }
         failure.withLockedValue { $0 = $0 ?? LoveseatError(transport: error) }

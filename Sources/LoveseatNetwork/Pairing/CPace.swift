@@ -35,7 +35,7 @@ package struct CPace {
 
     private let session: Session
     private let scalar: Curve25519.KeyAgreement.PrivateKey
-    /// What is sent to the other side.
+    /// The message to the other side.
     package let share: [UInt8]
 
     /// `scalar`: this side's secret, which is random but for test vectors.
@@ -89,7 +89,7 @@ package struct CPace {
     {
         let point = try Curve25519.KeyAgreement.PublicKey(rawRepresentation: point)
         let product = try scalar.sharedSecretFromKeyAgreement(with: point).withUnsafeBytes { Array($0) }
-        // A point of low order makes zero of every scalar: whoever sends one would know the key. Crypto does not check it.
+        // A point of low order gives zero for every scalar, so its sender would know the key. Crypto does not check this.
         guard product.reduce(0, { $0 | $1 }) != 0 else { throw CryptoKitError.incorrectParameterSize }
         return product
     }

@@ -38,7 +38,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         /// Exchanges with these digits that were not completed, and those under way.
         var guesses = 0
         var underWay = 0
-        /// The peer that used it, and is being told so.
+        /// The peer that used it, and gets the response now.
         var user: PairedPeer?
         let events: FeedBuffer<PairingEvent>
 
@@ -229,7 +229,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         )
     }
 
-    /// A client has been told that it may come in. Only then the app hears of a pairing, which may end the listener.
+    /// Called when a client has been sent the response that admits it. Only then the app hears of a pairing, which may end the listener.
     func answered(_ certificates: [TLSCertificate]) {
         let used = state.withLockedValue { state -> (PairedPeer, FeedBuffer<PairingEvent>)? in
             guard let offer = state.offer, let user = offer.user,

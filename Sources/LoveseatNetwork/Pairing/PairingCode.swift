@@ -107,7 +107,7 @@ public struct PairingCode: Hashable, Sendable {
         var failure = LoveseatError(.invalidParameter, "the pairing code contains no URL")
         for url in urls {
             do throws(LoveseatError) { return try await pair(with: database, identity, at: url) } catch {
-                // Another of its addresses may be on a network of ours; a refusal is one everywhere.
+                // Another of its addresses may be on a network of this host; a refusal holds for all of them.
                 failure = error
                 if error.code == .httpAuthRequired { break }
             }

@@ -2,7 +2,7 @@ import Foundation
 package import LoveseatModel
 import NIOConcurrencyHelpers
 
-/// What a pairing code is made of: both are good for the same exchange.
+/// The two forms of a pairing code's secret. Both are valid for the same exchange.
 package enum PairingForm: String {
     /// The long secret of a QR code.
     case text
@@ -171,7 +171,7 @@ package final class PairingInitiator: Sendable {
 
 /// The listener's side of one pairing.
 package struct PairingResponder {
-    /// What the client says first.
+    /// The client's first message.
     package struct Opening {
         let form: PairingForm
         let number: [UInt8]

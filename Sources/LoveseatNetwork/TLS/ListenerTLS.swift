@@ -29,7 +29,7 @@ struct ListenerTLS: Sendable {
                     ? .noHostnameVerification : .optionalVerification
             configuration.trustRoots = .certificates([])
             self.configuration = configuration
-            // Made in either case, since it says what is wrong with the identity.
+            // Made in either case, to report what is wrong with the identity.
             let context = try NIOSSLContext(configuration: configuration)
             shared = authenticator?.requestsClientCertificates == true ? nil : context
         } catch { throw LoveseatError(.crypto, "the listener's identity cannot be used: \(error)") }
@@ -96,7 +96,7 @@ private final class PlainTextRefusal: ChannelInboundHandler {
         let channel = context.channel
         context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: Self.answer)))
             .whenComplete { _ in
-                // Past the TLS handler, which has nothing to say goodbye to.
+                // Bypasses the TLS handler, which has no session to close.
                 channel.pipeline.close(mode: .all, promise: nil)
             }
     }

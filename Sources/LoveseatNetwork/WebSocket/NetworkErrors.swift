@@ -35,7 +35,7 @@ extension LoveseatError {
         }
     }
 
-    /// What a TLS handshake failed on. BoringSSL tells by names in a text.
+    /// The reason why a TLS handshake failed. BoringSSL gives it as names in a text.
     private init(tls error: BoringSSLError) {
         let text = "\(error)"
         func mentions(_ names: String...) -> Bool { names.contains { text.contains($0) } }

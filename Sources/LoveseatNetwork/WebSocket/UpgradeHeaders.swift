@@ -5,7 +5,7 @@ import NIOHTTP1
 
 /// The HTTP side of opening a WebSocket: pure functions, for both ends.
 package enum UpgradeHeaders {
-    /// What a server proves with that it understood the key (RFC 6455 §4.2.2).
+    /// The value by which a server proves that it understood the key (RFC 6455 §4.2.2).
     package static func accept(key: String) -> String {
         Base64.encode(
             Array(Insecure.SHA1.hash(data: Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))

@@ -12,9 +12,9 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// How long a peer may take to answer a goodbye, and one that is told off.
+    /// How long a peer may take to answer a close frame, normally and after a violation.
     private static let (closingSeconds, failingSeconds) = (Int64(5), Int64(2))
-    /// What a peer may still say after we have said goodbye, in bytes: about what was on its way.
+    /// How much a peer may still send after our close frame, in bytes: about as much as was in flight.
     private static let maximumAfterClose = 4 << 20
 
     private let mailbox: Mailbox
@@ -23,7 +23,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private var batch: [[UInt8]] = []
     /// The message that arrives in fragments.
     private var unfinished: (isText: Bool, bytes: [UInt8])?
-    /// What the last ping said that could not be answered yet: the peer does not read.
+    /// The content of the last ping that was not answered yet, because the peer does not read.
     private var unansweredPing: [UInt8]?
     private var keys = MaskKeys()
     private var heldRead = false
@@ -118,7 +118,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     private func receiveClose(_ data: ByteBuffer) {
         var data = data
-        // No code stands for a normal end; half of one is an error.
+        // A frame without a code means a normal end; half a code is an error.
         let code = data.readableBytes == 0 ? 1000 : data.readInteger(as: UInt16.self).map(Int.init)
         guard let code, Self.isSendable(code) else {
             return fail(1002, "a close frame with the code \(code ?? 0)")
@@ -126,7 +126,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         guard let reason = String(validating: data.readableBytesView, as: UTF8.self) else {
             return fail(1007, "the reason of a close frame is not UTF-8")
         }
-        // The normal ends are for the session to judge; any other is an error of the peer's.
+        // The session decides about normal ends; any other is the peer's error.
         finish(
             [1000, 1001].contains(code)
                 ? nil
@@ -196,7 +196,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     /// Sends a close frame, once, and gives the peer a few seconds to answer.
     func sendClose(_ code: Int, _ reason: String) {
         guard !sentClose, let context else { return }
-        // Codes that are not for the wire stand for a normal end.
+        // Codes that must not be sent are replaced by that of a normal end.
         let sent = Self.isSendable(code) ? code : 1000
         let text = String(decoding: reason.utf8.prefix(120), as: UTF8.self)
         write(

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Blobs as files named by their SHA-1, in one folder.
 ///
-/// A blob is written beside its place, synced and renamed, so that a name always stands for whole content.
+/// A blob is written to a temporary file, flushed and renamed, so that a file with its name is always complete.
 package final class BlobFiles: Sendable {
     package let folder: String
     private let syncs: Bool
@@ -13,7 +13,7 @@ package final class BlobFiles: Sendable {
     private let refusal: LoveseatError?
     private let nextTemporary = Mutex(0)
     private let keeping = Mutex(Keeping())
-    /// Blobs that somebody is receiving into the file kept for that.
+    /// Blobs that a connection is receiving into their `partial-` file.
     let receiving = Mutex<Set<BlobDigest>>([])
 
     /// What compaction must not remove although no document refers to it yet.
@@ -73,7 +73,7 @@ package final class BlobFiles: Sendable {
         return stat(path(digest), &status) == 0 ? UInt64(status.st_size) : nil
     }
 
-    /// Whether the blob is here. Whoever is told so may refer to it: a compaction under way will keep it.
+    /// Whether the blob is here. The caller may then refer to it: a running compaction keeps it.
     package func contains(_ digest: BlobDigest) -> Bool {
         touch([digest])
         return length(digest) != nil

@@ -14,7 +14,7 @@ extension StoreReadTransaction {
         .map { (JSONText(trusted: Array(($0["body"] as String).utf8)), $0["user_changes"]) }
     }
 
-    /// What is kept under IDs that begin with some text, by the rest of the ID.
+    /// The entries whose IDs begin with a text, by the rest of the ID.
     package func localCheckpoints(prefix: String) throws -> [String: JSONText] {
         let rows = try Row.fetchAll(
             database.cachedStatement(
@@ -33,7 +33,7 @@ extension StoreReadTransaction {
         ) { first, _ in first }
     }
 
-    /// What is known of a remote database; nil for an address not seen before.
+    /// Returns the record of a remote database; nil for an address that was not used before.
     package func knownRemote(_ address: String) throws -> KnownRemote? {
         try Row.fetchOne(
             database.cachedStatement(sql: "SELECT number, user, user_changes FROM remotes WHERE address = ?"),
@@ -42,7 +42,7 @@ extension StoreReadTransaction {
         .map { KnownRemote(number: $0["number"], user: $0["user"], userChanges: $0["user_changes"]) }
     }
 
-    /// Who made the last marks of what a remote has, and whether a checkpoint covers them all; nil if nobody did.
+    /// The session that last marked documents as known to a remote, and whether a checkpoint covers its marks; nil if there is none.
     package func marks(of remote: Int, in collection: CollectionHandle) throws -> (
         checkpoint: String, isCovered: Bool
     )? {
@@ -118,7 +118,7 @@ extension StoreWriteTransaction {
         ).execute(arguments: [remote, collection.number, checkpoint])
     }
 
-    /// Records that nothing vouches for the marks until a session that offers everything anew has ended well.
+    /// Records that the marks are in doubt until a session that offers everything again has ended normally.
     package func doubtMarks(of remote: Int, in collection: CollectionHandle) throws {
         try database.cachedStatement(
             sql: "UPDATE marks SET covered = 0 WHERE remote = ? AND collection = ? AND covered"

@@ -1,14 +1,14 @@
 import GRDB
 import LoveseatModel
 
-/// What was purged here, by a hash of its ID, until a document of that name is stored again.
+/// Remembers what was purged here, by a hash of its ID, until a document of that ID is stored again.
 ///
 /// Who makes a purged document anew has decided against what was purged, which peers may still have. Without this their
 /// revision, which is often the higher one, would come back (docs/decisions/0001). A database that never had a peer keeps
 /// nothing.
 extension StoreWriteTransaction {
     static let purgesPrefix = "purged/"
-    /// What is remembered; where there is more, the oldest is forgotten.
+    /// The maximum number of entries; beyond it, the oldest is forgotten.
     private static let purgesKept = 10_000
 
     /// A revision that was purged, and the first one of its line.
@@ -53,7 +53,7 @@ extension StoreWriteTransaction {
         notePurges()
     }
 
-    /// What was purged of a document that is stored again, which is then no longer remembered.
+    /// Returns and forgets what was purged of a document that is stored again.
     func takePurge(of id: String, in collection: CollectionHandle) throws -> [PurgedRevision] {
         let key = Self.purgeID(id, collection)
         guard let text = try localCheckpoint(key) else { return [] }

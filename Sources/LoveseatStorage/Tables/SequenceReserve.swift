@@ -8,12 +8,12 @@ import GRDB
 enum SequenceReserve {
     /// How many sequences are reserved at a time.
     static let block: UInt64 = 1 << 24
-    /// A transaction finds at least so many left.
+    /// The minimum left when a transaction begins.
     private static let margin: UInt64 = 1 << 20
 
     private static let key = "reserved_sequence"
 
-    /// What was reserved by an opener that did not close the database; 0 for none.
+    /// The number reserved by a process that did not close the database; 0 for none.
     static func left(_ db: Database) throws -> UInt64 {
         let value = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
         return UInt64(clamping: value ?? 0)

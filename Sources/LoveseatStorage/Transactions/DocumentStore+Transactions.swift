@@ -62,7 +62,7 @@ extension DocumentStore {
     ) throws -> T {
         try requireWriteable()
         return try onWriter(call) { db in
-            // Another process may hold the file for as long as is left.
+            // Another process may have the file locked for the rest of the timeout.
             sqlite3_busy_timeout(db.sqliteConnection, (timeLeft ?? options.busyTimeout).milliseconds)
             var catalog = catalog.withLock { $0 }
             try waiting(call) { try SequenceReserve.extend(&catalog, in: db, syncsFully: isFullSync) }
@@ -110,7 +110,7 @@ extension DocumentStore {
         }
     }
 
-    /// The gate lets one in at a time, so that GRDB's queue is never waited for, and never entered twice.
+    /// The gate admits one at a time, so that GRDB's queue neither blocks nor is entered twice.
     private func onWriter<T>(_ call: String, _ body: (Database) throws -> T) throws -> T {
         try writer.writeWithoutTransaction { db in
             try requireOutside(db, call)
@@ -185,7 +185,7 @@ extension DocumentStore {
             try RawStatement("BEGIN DEFERRED", in: db).run()
             // Nothing was written, so that there is nothing to keep.
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
-            // The connection goes to somebody else afterwards, and is not to be interrupted then.
+            // The connection is used by another caller afterwards, which must not be interrupted.
             interruption?.begin(db.sqliteConnection)
             defer { interruption?.end() }
             do {

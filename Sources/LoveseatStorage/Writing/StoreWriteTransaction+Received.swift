@@ -12,7 +12,7 @@ extension StoreWriteTransaction {
         outcome: RevisionTree.Outcome, preferred: RevisionTree?
     ) {
         try requireOpen(collection)
-        // What comes back is no longer purged.
+        // A document that comes back is no longer purged.
         if catalogView.remembersPurges, try record(incoming.documentID, in: collection) == nil {
             _ = try takePurge(of: incoming.documentID, in: collection)
         }

@@ -1,7 +1,7 @@
 import GRDB
 package import LoveseatModel
 
-/// What a save must find for it to go ahead.
+/// The condition under which a save succeeds.
 package enum SaveCondition: Hashable, Sendable {
     /// Whatever is there is replaced.
     case lastWriteWins
@@ -100,7 +100,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return last + 1
     }
 
-    /// Something purged is remembered from now on.
+    /// Records that something purged is remembered from now on.
     func notePurges() {
         if !catalogView.remembersPurges { replaceCatalog { $0.remembersPurges = true } }
     }
@@ -240,7 +240,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         )
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }
-        // The rows may no longer tell the last sequence, and none may be given twice.
+        // The rows may no longer contain the last sequence, and none may be used twice.
         let last = try RawStatement(
             "UPDATE collections SET last_sequence = ?2 WHERE number = ?1",
             in: database
