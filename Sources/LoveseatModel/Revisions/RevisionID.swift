@@ -44,12 +44,12 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
         return generation
     }
 
-    /// Makes one of a generation and the raw bytes of a digest.
+    /// Creates an ID from a generation and the raw bytes of a digest.
     package init(generation: UInt32, digest: some Sequence<UInt8>) {
         self = Array(digest).withUnsafeBytes { RevisionID(generation: generation, digestBytes: $0) }
     }
 
-    /// The same of bytes in memory.
+    /// Creates an ID from a generation and the raw bytes of a digest in memory.
     package init(generation: UInt32, digestBytes: UnsafeRawBufferPointer) {
         let (start, hexadecimal) = ("\(generation)-".utf8, hexadecimal)
         self.generation = generation
@@ -64,7 +64,7 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the raw bytes of the digest are these.
+    /// Whether the digest has these raw bytes.
     package func hasDigest(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let hexadecimal = hexadecimal
         func compare(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -102,8 +102,8 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     /// Hashes the ID's text.
     public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
-    /// What the digest of a locally made revision is taken of before the canonical body (SHA-1), so that
-    /// the same edit made on two peers gets the same name.
+    /// The bytes in front of the canonical body in the SHA-1 that is the digest of a local revision. The same edit on
+    /// two peers gets the same ID.
     package static func digestPrefix(parent: RevisionID?, isDeleted: Bool) -> [UInt8] {
         let parentText = (parent?.text ?? "").utf8
         let count = min(255, parentText.count)
