@@ -4,7 +4,7 @@ private import LoveseatPlatform
 
 /// How a store is opened, created and migrated.
 extension DocumentStore {
-    /// Opens a database folder, making it if it is not there.
+    /// Opens a database folder, and creates it if it does not exist.
     ///
     /// - Throws: ``LoveseatError``: `busy` if another process has it open, `unreadableDatabase` for a file of another
     ///   kind, `databaseTooNew`, or an error of the disk.
@@ -47,7 +47,7 @@ extension DocumentStore {
         return String(last.hasSuffix(".loveseat") ? last.dropLast(9) : last)
     }
 
-    /// Writes down that ancestors keep their bodies, or finds that an earlier opener wanted it.
+    /// Records that ancestors keep their bodies, or finds that an earlier process asked for it.
     private static func rememberAncestorBodies(_ options: inout Options, _ writer: any DatabaseWriter) throws
     {
         let key = "ancestor_bodies"
@@ -76,7 +76,7 @@ extension DocumentStore {
         _ = LoveseatPlatform.close(descriptor)
     }
 
-    /// Opens a database folder without writing anything to it. SQLite keeps readers and the writing process apart.
+    /// Opens a database folder without writing to it. SQLite separates readers from the writing process.
     private static func openForReading(folder: String, options: Options) throws(LoveseatError)
         -> DocumentStore
     {
@@ -103,7 +103,7 @@ extension DocumentStore {
         }
     }
 
-    /// A store that lives in memory, for simulations; its blobs are files in a folder of the caller's.
+    /// Creates a store in memory, for simulations; its blobs are files in the caller's folder.
     package static func inMemory(
         blobFolder: String,
         options: Options = Options()
@@ -188,7 +188,7 @@ extension DocumentStore {
         }
     }
 
-    /// Brings an older format up to date, all or nothing.
+    /// Migrates an older format in one transaction.
     private static func migrate(_ db: Database, from version: Int32) throws {
         guard version < Schema.version else { return }
         try db.inTransaction {

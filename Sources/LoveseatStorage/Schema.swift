@@ -59,7 +59,7 @@ enum Schema {
         ) WITHOUT ROWID;
         """
 
-    /// One table a collection. `body` is last, so that the columns before it are read without it.
+    /// One table for each collection. `body` is last, so that the columns before it are read without it.
     static func collection(_ table: String) -> String {
         """
         CREATE TABLE "\(table)" (
@@ -95,6 +95,6 @@ package struct RowFlags: OptionSet, Hashable, Sendable {
     package static let hasConflicts = RowFlags(rawValue: 16)
     /// The current revision's ID was the digest of its content when it was stored.
     package static let verified = RowFlags(rawValue: 32)
-    /// More is known of the document than one line.
+    /// The history has more than one line.
     package static let branched = RowFlags(rawValue: 64)
 }

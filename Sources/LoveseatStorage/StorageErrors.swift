@@ -3,7 +3,7 @@ package import LoveseatModel
 private import LoveseatPlatform
 
 extension LoveseatError {
-    /// Says an error of the disk or of SQLite in our codes; other errors become `unexpectedError`.
+    /// Converts an error of the disk or of SQLite; other errors become `unexpectedError`.
     package init(storage error: any Error) {
         if let error = error as? LoveseatError {
             self = error

@@ -11,7 +11,7 @@ extension BlobFiles {
 
     /// Begins to receive a blob.
     ///
-    /// `resumes`: whether to go on with what came of it before (see ``BlobWriter/length``).
+    /// `resumes`: whether to continue from what an earlier connection brought (see ``BlobWriter/length``).
     package func writer(receiving digest: BlobDigest, resumes: Bool) throws(LoveseatError) -> BlobWriter {
         try requireWriteable()
         // If another connection is receiving it, each fetches its own.

@@ -183,7 +183,7 @@ extension DocumentStore {
             transactionsOpen.add(1, ordering: .relaxed)
             defer { transactionsOpen.subtract(1, ordering: .relaxed) }
             try RawStatement("BEGIN DEFERRED", in: db).run()
-            // Nothing was written, so that there is nothing to keep.
+            // Nothing was written, so nothing has to be kept.
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
             // The connection is used by another caller afterwards, which must not be interrupted.
             interruption?.begin(db.sqliteConnection)
@@ -196,18 +196,18 @@ extension DocumentStore {
         }
     }
 
-    /// The collections that a snapshot holds. The first statement of a transaction, which this is, makes its snapshot.
+    /// Returns the collections of a snapshot. This is the first statement of a transaction, so it creates the snapshot.
     private func catalogSeen(by db: Database) throws -> Catalog {
         let version = try CollectionTable.schemaVersion(db)
         let latest = catalog.withLock { $0 }
         if latest.schemaVersion == version { return latest }
-        // A collection was made or deleted between the snapshot and now, or by the process that writes.
+        // A collection was created or deleted since, or by another process.
         let loaded = try CollectionTable.load(db)
         if lock == nil { catalog.withLock { $0 = loaded } }
         return loaded
     }
 
-    /// Reads a few rows, each as of now, on the kept connection, which a read transaction would cost more than the row.
+    /// Reads a few rows, each as of now, on the kept connection: a read transaction would cost more than the row.
     ///
     /// The app's code never runs in the closure.
     package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
@@ -216,11 +216,11 @@ extension DocumentStore {
         }
     }
 
-    /// Reads many rows, as ``readRows(_:)`` does, all as of now: the file is locked once rather than for each row.
+    /// Reads many rows as ``readRows(_:)`` does, all as of now: the file is locked once instead of for each row.
     package func readManyRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
         try rows.unsafeReentrantRead { db in
             let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
-            // In memory the one connection may have a transaction already.
+            // In memory, the one connection may have a transaction already.
             guard let connection = db.sqliteConnection, sqlite3_get_autocommit(connection) != 0 else {
                 return try body(view)
             }
@@ -255,12 +255,12 @@ extension DocumentStore {
 
     /// Throws `transactionNotClosed` inside a transaction's closure, where the caller would wait for itself.
     ///
-    /// `call`: what the caller called, for the message.
+    /// `call`: the called function, for the message.
     package func requireNoTransaction(_ call: String = #function) throws(LoveseatError) {
         if isInTransaction { throw isNested(call) }
     }
 
-    /// Finds the nestings that ``isInTransaction`` does not: through another database, or in memory.
+    /// Finds nestings that ``isInTransaction`` does not: through another database, or in memory.
     private func requireOutside(_ db: Database, _ call: String) throws {
         guard let connection = db.sqliteConnection else {
             throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
@@ -282,7 +282,7 @@ extension DocumentStore {
     private static let otherProgram =
         "another program has the file db.sqlite locked for longer than the call waits: try again, or end that program"
 
-    /// Runs a step that waits for others, and says in the message of `busy` who waited for what.
+    /// Runs a step that waits for others, and adds the reason to the message of `busy`.
     private func waiting<T>(_ call: String, _ body: () throws -> T) throws -> T {
         do { return try body() } catch is AccessGate.TimedOut {
             throw isBusy(call, with: Self.ownTransactions)

@@ -1,12 +1,12 @@
 package import LoveseatModel
 
-/// Revisions that peers bring, what they are known to have, and conflicts.
+/// Received revisions, marks of what remotes have, copies for hubs, and conflicts.
 extension StoreWriteTransaction {
     // MARK: Received revisions
 
     /// Stores a received revision.
     ///
-    /// - Returns: what became of it, and the tree if the current revision is another one or its sender knows less.
+    /// - Returns: the result, and the tree if another revision is current or the sender knows less.
     /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
     package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> (
         outcome: RevisionTree.Outcome, preferred: RevisionTree?
@@ -57,7 +57,7 @@ extension StoreWriteTransaction {
         if disagrees, tree.pending.isEmpty, tree.current?.id == record?.revision,
             let remote = incoming.remote, let record, !tree.tells(moreThan: before)
         {
-            // What is known here for long was news to the sender before, or it has forgotten that: it is offered again.
+            // Knowledge that is old here was new to the sender, or it has forgotten it: it is offered again.
             tree.forgetRemote(remote)
             try store(verifyingNewBodies(tree, since: before), over: record, in: collection)
         } else {
@@ -66,7 +66,7 @@ extension StoreWriteTransaction {
         return (outcome, isAgreed ? nil : tree)
     }
 
-    /// Adds what a peer knows of a document that is here, and which revision is the current one there.
+    /// Adds the knowledge of a peer about a document that is here, and the revision that is current there.
     ///
     /// - Returns: whether the two agree now; nil if the document is not here.
     /// - Throws: ``RevisionTree/Refusal`` if it contradicts what is known.
@@ -85,8 +85,8 @@ extension StoreWriteTransaction {
         return agrees
     }
 
-    /// Stores a changed tree. Under a new sequence if another revision became current, if more is known than before, which
-    /// other databases are to hear, or if the remote has to be offered the current one again.
+    /// Stores a changed tree. It gets a new sequence if another revision became current, if more is known than before,
+    /// which other databases have to learn, or if the current revision has to be offered to the remote again.
     private func replace(
         _ before: RevisionTree,
         with tree: RevisionTree,
@@ -112,7 +112,7 @@ extension StoreWriteTransaction {
         }
     }
 
-    /// Notes which bodies that came, beside the current one, are those that their revisions were made of.
+    /// Records which arrived bodies, other than the current one, are those of which their revisions were made.
     private func verifyingNewBodies(_ tree: RevisionTree, since before: RevisionTree) -> RevisionTree {
         guard !tree.isLine else { return tree }
         var tree = tree
@@ -126,11 +126,11 @@ extension StoreWriteTransaction {
         return tree
     }
 
-    /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote
+    /// Records the current revision of a remote. Changes no sequence and reports no commit, unless the remote
     /// contradicts what is current here.
     ///
-    /// `announcedBy`: what kind of peer announced it; nil for what was pushed. `mayBeOld`: whether it may have been announced
-    /// before the last push was taken.
+    /// `announcedBy`: the kind of peer that announced it; nil for a pushed revision. `mayBeOld`: whether it may have
+    /// been announced before the last push was accepted.
     package func markSynced(
         _ id: String,
         revision: RevisionID,
@@ -150,7 +150,7 @@ extension StoreWriteTransaction {
             let encoded = record.encodedTree,
             let marked = RevisionTree.encoded(encoded, markingCurrentAt: remote)
         {
-            // Nothing follows from it, and the row stays as it is but for that.
+            // Nothing follows from it, and only the mark in the row changes.
             let statement = try RawStatement(collection.treeSQL, in: database)
             statement.bind(1, record.row)
             statement.bind(2, blob: marked)
@@ -159,7 +159,7 @@ extension StoreWriteTransaction {
         }
         var tree = try tree(of: record)
         if record.revision == revision, tree.remotes[remote] == nil {
-            // Nothing follows from it, and nothing of what else is known changes.
+            // Nothing follows from it, and no other knowledge changes.
             tree.recordMark(of: remote, at: revision)
             return try write(
                 tree,
@@ -173,7 +173,7 @@ extension StoreWriteTransaction {
         switch peer {
         case .loveseat where tree.hasFallenBack(remote, to: revision),
             .hub where !mayBeOld && tree.hasFallenBack(remote, to: revision):
-            // It is offered what it lacks.
+            // The remote is offered what it lacks.
             try store(tree, over: record, in: collection)
             return
         case .hub:
@@ -186,7 +186,7 @@ extension StoreWriteTransaction {
         try replace(before, with: tree, over: record, id: id, in: collection)
     }
 
-    /// Records what a hub said that it has, while the current revision is on its way there.
+    /// Records what a hub has, while the current revision is in flight to it.
     package func noteHub(_ revision: RevisionID, has id: String, remote: Int, in collection: CollectionHandle)
         throws
     {
@@ -196,7 +196,7 @@ extension StoreWriteTransaction {
         try write(tree, over: record, in: collection, sequence: record.sequence)
     }
 
-    /// Forgets what a remote is known to have of a document.
+    /// Removes the mark of a remote.
     package func forgetMark(_ id: String, remote: Int, in collection: CollectionHandle) throws {
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
@@ -207,7 +207,7 @@ extension StoreWriteTransaction {
 
     // MARK: Copies for hubs
 
-    /// Names the copy of the current revision that a hub can take on top of what it has, and writes down that it is one.
+    /// Names the copy of the current revision that a hub can accept on top of what it has, and records the copy.
     ///
     /// - Returns: nil if the hub's revision is not here.
     package func announceCopy(
@@ -224,7 +224,7 @@ extension StoreWriteTransaction {
         return copy
     }
 
-    /// Stores a copy that a hub has taken.
+    /// Stores a copy that a hub has accepted.
     package func adoptCopy(
         _ copy: RevisionID,
         of id: String,

@@ -3,13 +3,13 @@ package import LoveseatModel
 
 /// The condition under which a save succeeds.
 package enum SaveCondition: Hashable, Sendable {
-    /// Whatever is there is replaced.
+    /// Any revision is replaced.
     case lastWriteWins
-    /// The document must still be at the revision that the change was made to (nil: must not exist, or be deleted).
+    /// The document must still be at the revision that the change is based on (nil: must not exist, or be deleted).
     case unchanged(since: RevisionID?)
 }
 
-/// A transaction that may write. Used inside the closure that it was given to, and nowhere else.
+/// A transaction that may write. It can be used only inside the closure that it is passed to.
 package final class StoreWriteTransaction: StoreReadTransaction {
     private let blobs: BlobFiles
     private let options: DocumentStore.Options
@@ -19,7 +19,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
     private(set) var commits: [CollectionCommit] = []
-    /// The error of the disk because of which nothing can be committed any more.
+    /// The error of the disk after which nothing can be committed.
     private var failure: DatabaseError?
 
     var catalog: DocumentStore.Catalog { catalogView }
