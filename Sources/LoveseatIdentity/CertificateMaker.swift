@@ -4,14 +4,14 @@ import LoveseatModel
 import SwiftASN1
 import X509
 
-/// Makes certificates with keys of their own.
+/// Creates certificates with new keys.
 enum CertificateMaker {
     /// A year.
     static let defaultValidity: TimeInterval = 365 * 24 * 3_600
-    /// Clocks of peers may be behind ours by so many seconds.
+    /// How much the clocks of peers may be behind ours, in seconds.
     private static let clockTolerance: TimeInterval = 3_600
 
-    /// A new key and its certificate, signed by itself or by the issuer.
+    /// Creates a key and its certificate, signed by itself or by the issuer.
     static func make(
         usages: KeyUsages,
         attributes: CertificateAttributes,

@@ -11,9 +11,9 @@ package enum CertificateTrust {
         package var pin: String?
         /// The pinned certificate itself, where it is known: a server need not send the root of its chain.
         package var pinnedCertificate: TLSCertificate?
-        /// Whether every certificate will do, because something else proves that the server is the right one.
+        /// Whether every certificate is accepted, because something else identifies the server.
         package var acceptsAny = false
-        /// Only a single certificate that signed itself.
+        /// Whether only a single self-signed certificate is accepted.
         package var onlySelfSigned = false
         /// The authorities to trust; the system's if nil.
         package var roots: [TLSCertificate]?
@@ -73,7 +73,7 @@ package enum CertificateTrust {
             )
         }
         guard let failures else { return nil }
-        // No chain to a root came so far that its contents were looked at.
+        // No chain to a root was found, so no contents were checked.
         guard failures.isEmpty else {
             return LoveseatError(
                 .tlsCertUntrusted,
@@ -118,7 +118,7 @@ package enum CertificateTrust {
             == nil
     }
 
-    /// Asks nothing of a certificate that is trusted as it is.
+    /// Accepts a certificate that is trusted by itself.
     private struct TrustedLeafPolicy: VerifierPolicy {
         let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [
             .X509ExtensionID.basicConstraints, .X509ExtensionID.keyUsage, .X509ExtensionID.extendedKeyUsage,
@@ -142,7 +142,7 @@ package enum CertificateTrust {
         )
     }
 
-    /// Why no chain to a root is good; nil if one is.
+    /// The reasons why no chain to a root is valid; nil if one is.
     private static func failures(
         of chain: [TLSCertificate],
         _ verifier: consuming sending Verifier<some VerifierPolicy>

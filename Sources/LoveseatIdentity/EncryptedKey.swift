@@ -55,7 +55,7 @@ enum EncryptedKey {
         }
     }
 
-    /// Opens a key that we or another program encrypted.
+    /// Decrypts a key of this or another program.
     static func open(_ derBytes: [UInt8], passphrase: String?) throws -> X509.Certificate.PrivateKey {
         guard let passphrase, !passphrase.isEmpty else {
             throw LoveseatError(.crypto, "the private key is encrypted: give its passphrase")

@@ -46,7 +46,7 @@ extension TLSCertificate {
         self.init(checked: serializer.serializedBytes)
     }
 
-    /// Nil for bytes that nobody checked, which does not happen.
+    /// Nil for bytes that were not checked, which does not happen.
     var parsed: X509.Certificate? { try? X509.Certificate(derEncoded: derBytes) }
 
     /// The subject's common name, or nil if there is none.
@@ -87,7 +87,7 @@ extension TLSCertificate: CustomStringConvertible {
 
 /// PEM texts, whose parts are read in order.
 enum PEMText {
-    /// Texts above this are refused, in bytes.
+    /// The maximum length of a text, in bytes.
     private static let longest = 1 << 20
 
     static func documents(_ text: String) throws(LoveseatError) -> [PEMDocument] {

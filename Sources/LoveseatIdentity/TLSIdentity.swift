@@ -225,7 +225,7 @@ public final class TLSIdentity: Sendable {
                 in: store
             )
         } catch {
-            // Another process may have made it meanwhile.
+            // Another process may have created it meanwhile.
             guard let kept = try store.identity(label: anonymousLabel) else { throw error }
             return kept
         }
@@ -267,7 +267,7 @@ public final class TLSIdentity: Sendable {
 }
 
 extension X509.Certificate.PrivateKey {
-    /// A key in whatever DER form it comes: PKCS#8, SEC 1 or PKCS#1.
+    /// Reads a key in any DER form: PKCS#8, SEC 1 or PKCS#1.
     init(anyDER bytes: [UInt8]) throws {
         if let key = try? X509.Certificate.PrivateKey(derBytes: bytes) {
             self = key

@@ -84,7 +84,7 @@ package struct ConnectionOptions: Sendable {
     /// A user name and password beside a client certificate.
     package var credentials: BasicAuthenticator?
     package var headers: [String: String] = [:]
-    /// Seconds without a word from the peer after which it is asked for one.
+    /// How long the connection may be idle, in seconds, before a ping is sent.
     package var heartbeat: Double = 300
     /// The name or address of the interface to connect from.
     package var networkInterface: String?

@@ -24,7 +24,7 @@ final class ConnectionAuthenticator: Sendable {
         self.fingerprint = fingerprint ?? ""
     }
 
-    /// Decides about a request. `shown`: what came of the TLS handshake; nil without TLS. `run`: the pairing that the connection
+    /// Authenticates a request. `shown`: the result of the TLS handshake; nil without TLS. `run`: the pairing that the connection
     /// has begun.
     func answer(
         _ headers: HTTPHeaders,
@@ -89,7 +89,7 @@ final class ConnectionAuthenticator: Sendable {
         return .admitted(peer)
     }
 
-    /// Waits for the attempt's turn. `counts`: whether nil is a failed attempt.
+    /// Delays an attempt as the throttle says. `counts`: whether nil is a failed attempt.
     private func throttled<Value: Sendable>(
         _ address: String,
         user: String,
@@ -100,7 +100,7 @@ final class ConnectionAuthenticator: Sendable {
         switch throttle.withLockedValue({ $0.ask(network, user: user, now: Self.now) }) {
         case .after(0): break
         case .after(let seconds):
-            // A client that gives up ends the connection; the attempt still takes its turn.
+            // A client that gives up ends the connection; its attempt still counts.
             try? await Task.sleep(for: .seconds(seconds))
         case .refused(let seconds): throw .tooManyAttempts(retryAfter: Int(seconds.rounded(.up)))
         }

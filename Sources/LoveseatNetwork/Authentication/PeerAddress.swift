@@ -1,7 +1,7 @@
 import LoveseatIdentity
 package import NIOCore
 
-/// The address of a client, as policies and people know it.
+/// The address of a client, for policies and for people.
 package struct PeerAddress: Hashable {
     /// Without the port; an IPv4 address that came over an IPv6 socket in its own form.
     package let text: String

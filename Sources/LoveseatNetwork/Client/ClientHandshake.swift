@@ -12,19 +12,19 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
     private static let maximumBody = 4_096
 
-    /// What proves both sides to each other, and the certificate that the listener shows.
+    /// The client's side of a pairing, and the certificate that the listener shows.
     typealias Pairing = (initiator: PairingInitiator, seen: SeenCertificate)
 
     private let address: WebSocketAddress
     private let head: HTTPRequestHead
     private let options: ConnectionOptions
-    /// With whose credentials the request goes, so that cookies are kept beside them; nil if it goes without any.
+    /// The name of the request's credentials, under which cookies are kept; nil if it has none.
     private let credentials: String?
     private let webSocket: WebSocketSettings
     private let tls: ClientTLS?
     private let pairing: Pairing?
     private let outcome: EventLoopPromise<WebSocketClient.Outcome>
-    /// Takes the HTTP handlers out of the pipeline.
+    /// Removes the HTTP handlers from the pipeline.
     private let endHTTP: (any Channel) -> EventLoopFuture<Void>
     private var response: HTTPResponseHead?
     private var body: [UInt8] = []
@@ -101,7 +101,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// Checks the listener's proof, and sends ours. A listener that says yes without a proof is the wrong one.
+    /// Verifies the listener's proof, and sends ours. A listener that accepts without a proof is refused.
     private func prove(
         _ pairing: Pairing,
         _ response: HTTPResponseHead,

@@ -77,7 +77,7 @@ final class NetworkMonitor: Sendable {
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
         source.setEventHandler { [weak self] in
-            // What exactly changed does not matter.
+            // The kind of change does not matter.
             var buffer = [UInt8](repeating: 0, count: 8_192)
             while read(descriptor, &buffer, buffer.count) > 0 {}
             self?.notifyObservers()

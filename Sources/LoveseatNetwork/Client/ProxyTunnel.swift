@@ -11,7 +11,7 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
     private let proxy: ProxyConfiguration
     private let target: String
     private let fail: (LoveseatError) -> Void
-    /// Takes the HTTP handlers out of the pipeline, and puts in those that speak with the peer.
+    /// Replaces the HTTP handlers by those for the peer.
     private let open: (any Channel) -> Void
     private var isOpen = false
 

@@ -26,7 +26,7 @@ public struct URLEndpoint: PeerEndpoint {
 
     package func networkChanges() -> AsyncStream<Void>? {
         let host = (try? WebSocketAddress(url))?.host ?? ""
-        // This host is reachable whatever its network does.
+        // This host is always reachable.
         let isThisHost = host == "localhost" || host == "::1" || host.hasPrefix("127.")
         return isThisHost ? nil : NetworkMonitor.shared.changes()
     }
@@ -71,17 +71,17 @@ package struct WebSocketAddress: Hashable, Sendable {
     /// The target without its query.
     var path: String { String(target.prefix { $0 != "?" }) }
 
-    /// As the `Host` header says it.
+    /// The value of the `Host` header.
     var hostHeader: String {
         port == 80 || port == 443 ? bracketedHost : authority
     }
 
-    /// The host and the port, as a proxy is asked for them.
+    /// The host and the port, for the request to a proxy.
     var authority: String { "\(bracketedHost):\(port)" }
 
     private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
 
-    /// Where a `Location` header leads.
+    /// The address in a `Location` header.
     package func redirected(to location: String) throws(LoveseatError) -> WebSocketAddress {
         if location.hasPrefix("/"), !location.hasPrefix("//") {
             return WebSocketAddress(host: host, port: port, isSecure: isSecure, target: location)

@@ -9,7 +9,7 @@ import NIOPosix
 
 /// Opens WebSockets to peers.
 package struct WebSocketClient: Sendable {
-    /// For TCP and HTTP as a whole.
+    /// The timeout for TCP and HTTP together.
     private static let timeout = TimeAmount.seconds(15)
     private static let maximumRedirects = 10
 
@@ -52,7 +52,7 @@ package struct WebSocketClient: Sendable {
     /// Connects, following redirects.
     package func connect(to first: WebSocketAddress) async throws -> PeerConnection {
         var address = first
-        // Once the connection has led elsewhere, nothing secret is sent any more, not even back to where it began.
+        // After a redirect to another host no secrets are sent, not even back to the first host.
         var sendsCredentials = true
         for _ in 0...Self.maximumRedirects {
             switch try await attempt(address, sendsCredentials: sendsCredentials) {
@@ -143,7 +143,7 @@ package struct WebSocketClient: Sendable {
         }
     }
 
-    /// Puts what speaks with the peer at the end of a channel's pipeline.
+    /// Adds the handlers for the peer to a channel's pipeline.
     package func install(
         on channel: any Channel,
         _ address: WebSocketAddress,
@@ -207,7 +207,7 @@ package struct WebSocketClient: Sendable {
     }
 }
 
-/// HTTP's two handlers of a client, which can be taken out again.
+/// A client's two HTTP handlers, which can be removed.
 private struct ClientCodec {
     let encoder = HTTPRequestEncoder()
     let decoder = ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes))

@@ -5,7 +5,7 @@ import LoveseatReplication
 import NIOCore
 import NIOHTTP1
 
-/// Answers the first request of a connection: with a WebSocket, or with a status, and never with nothing. A client that pairs
+/// Answers the first request of a connection with a WebSocket or with a status. A client that pairs
 /// makes a second request, with its proof.
 ///
 /// While the authenticator is asked, nothing is read, so that an unauthenticated client cannot fill the memory.
@@ -32,7 +32,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     private let shown: ShownCertificates?
     private let webSocket: WebSocketSettings
     private let serve: @Sendable (PeerConnection) -> Void
-    /// Takes the HTTP handlers out of the pipeline.
+    /// Removes the HTTP handlers from the pipeline.
     private let endHTTP: () -> Void
     private var head: HTTPRequestHead?
     private var stage = Stage.reading(nil)

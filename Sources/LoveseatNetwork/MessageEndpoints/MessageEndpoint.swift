@@ -73,7 +73,7 @@ public struct MessageEndpoint: PeerEndpoint {
             isActive: true,
             heartbeat: options.heartbeat
         )
-        // There is nobody to ask: each side speaks what it speaks.
+        // The protocol version is not negotiated.
         return PeerConnection(channel: channel, negotiated: .mobile3)
     }
 }

@@ -35,7 +35,7 @@ public protocol MessageEndpointDelegate: Sendable {
 
 /// Makes a transport of a connection with callbacks.
 final class CallbackTransport: MessageTransport, ReplicatorConnection {
-    /// Bytes that arrived and were not taken yet. Peers wait for each other long before; an app that delivers more does
+    /// The maximum number of received bytes that were not consumed yet. Peers wait for each other long before; an app that delivers more does
     /// not deliver what a peer sent.
     private static let receiveLimit = 32 << 20
 
@@ -112,7 +112,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection {
     }
 }
 
-/// A completion that counts the first time only, whatever the app does.
+/// A completion of which only the first call counts.
 private final class OnceWith<Value: Sendable>: Sendable {
     private let body: @Sendable (Value) -> Void
     private let isDone = Atomic(false)

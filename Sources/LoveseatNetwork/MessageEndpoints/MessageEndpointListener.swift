@@ -42,7 +42,7 @@ public final class MessageEndpointListener: Sendable {
     public let config: MessageEndpointListenerConfiguration
     private let state = NIOLockedValueBox(State())
 
-    /// One connection, from when the app gives it to its end.
+    /// A connection that the app passed on, until its end.
     private final class Accepted: DatabaseService {
         let connection: (any MessageEndpointConnection)?
         let transport: any MessageTransport

@@ -134,7 +134,7 @@ public final class SocketTransport: MessageTransport {
         }
     }
 
-    /// Puts what arrives into the mailbox, and reads no more while that is full.
+    /// Puts received bytes into the mailbox, and stops reading while that is full.
     private final class Collector: ChannelDuplexHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundIn = ByteBuffer
@@ -146,7 +146,7 @@ public final class SocketTransport: MessageTransport {
             mailbox.deliver([Array(unwrapInboundIn(data).readableBytesView)])
         }
 
-        /// A full mailbox asks again when it was emptied.
+        /// A full mailbox asks for more after it was emptied.
         func read(context: ChannelHandlerContext) { if !mailbox.isFull { context.read() } }
 
         func channelInactive(context: ChannelHandlerContext) {

@@ -125,7 +125,7 @@ public struct PairingCode: Hashable, Sendable {
             let seen = SeenCertificate()
             var options = ConnectionOptions()
             options.pinnedServerFingerprint = fingerprint
-            // The listener proves that it is the right one by the code, over its certificate.
+            // The code proves the listener's certificate.
             options.acceptsAnyCertificate = fingerprint == nil
             options.sawServerCertificate = { seen.record($0) }
             options.authenticator = ClientCertificateAuthenticator(identity: identity)

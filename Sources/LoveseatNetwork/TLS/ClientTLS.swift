@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOSSL
 
-/// TLS towards a server: checks whom we speak to, and says what was wrong.
+/// TLS of a client: validates the server's certificate, and keeps the reason if it is not trusted.
 package final class ClientTLS: Sendable {
     private let host: String
     private let options: ConnectionOptions
@@ -37,7 +37,7 @@ package final class ClientTLS: Sendable {
         } catch { throw LoveseatError(.tlsHandshakeFailed, "TLS cannot be set up: \(error)") }
     }
 
-    /// For the server to choose its certificate by; not for addresses (RFC 6066 §3).
+    /// The name by which the server chooses its certificate; nil for addresses (RFC 6066 §3).
     private var serverName: String? {
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil || host.contains(":")
         return isAddress ? nil : host

@@ -6,7 +6,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOSSL
 
-/// TLS towards clients, with one identity for all of them.
+/// TLS of a listener, with one identity for all clients.
 struct ListenerTLS: Sendable {
     private let configuration: TLSConfiguration
     private let authenticator: (any ListenerAuthenticator)?
@@ -72,7 +72,7 @@ final class ShownCertificates: Sendable {
     func record(_ outcome: Outcome) { noted.withLockedValue { $0 = outcome } }
 }
 
-/// Tells clients that speak HTTP in the clear to a TLS port so, as web servers do.
+/// Answers unencrypted HTTP on a TLS port with an explanation, as web servers do.
 private final class PlainTextRefusal: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

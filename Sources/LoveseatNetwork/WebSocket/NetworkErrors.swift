@@ -5,7 +5,7 @@ import NIOPosix
 import NIOSSL
 
 extension LoveseatError {
-    /// An error of sockets, name lookup or HTTP in our codes.
+    /// Converts an error of sockets, name lookup or HTTP.
     init(network error: any Error) {
         switch error {
         case let error as LoveseatError: self = error

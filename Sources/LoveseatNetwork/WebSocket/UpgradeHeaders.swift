@@ -33,7 +33,7 @@ package enum UpgradeHeaders {
         headers[canonicalForm: name].contains { $0.lowercased() == token }
     }
 
-    /// The first protocol, in the client's order, that we speak too.
+    /// The first protocol, in the client's order, that is supported here.
     static func negotiate(_ headers: HTTPHeaders) -> ReplicationProtocol? {
         headers[canonicalForm: "Sec-WebSocket-Protocol"].lazy.compactMap {
             ReplicationProtocol(rawValue: String($0))

@@ -5,8 +5,8 @@ package import NIOWebSocket
 
 /// Turns WebSocket frames into the messages of a ``WebSocketChannel``, on the channel's event loop.
 ///
-/// Puts fragments together, answers pings, asks a silent peer for a sign of life, does the closing handshake, and
-/// stops reading while nobody takes what has arrived.
+/// Assembles fragments, answers pings, sends pings to a silent peer, does the closing handshake, and
+/// stops reading while received messages are not consumed.
 package final class WebSocketHandler: ChannelDuplexHandler {
     package typealias InboundIn = WebSocketFrame
     package typealias OutboundIn = ByteBuffer
@@ -82,14 +82,14 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         if mailbox.isFull || texts.isFull, !sentClose { heldRead = true } else { context.read() }
     }
 
-    /// A mailbox was emptied.
+    /// Called when a mailbox was emptied.
     func resumeReading() {
         guard heldRead, let context else { return }
         heldRead = false
         context.read()
     }
 
-    /// Nobody waits for it any more.
+    /// Counts a frame after our close frame, without reading it.
     private func ignore(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
         bytesAfterClose += frame.data.readableBytes
         if bytesAfterClose > Self.maximumAfterClose { context.close(promise: nil) }
@@ -144,7 +144,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Nothing more is received: what has arrived is still there to be read.
+    /// Ends receiving. Messages that have arrived can still be read.
     private func finish(_ error: LoveseatError?) {
         deliverBatch()
         mailbox.finish(error)
@@ -158,7 +158,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     // MARK: Writing
 
-    /// Writes messages; the promise is kept when they are handed to the operating system.
+    /// Writes messages; the promise succeeds when they were passed to the operating system.
     package func send(_ messages: [[UInt8]], as opcode: WebSocketOpcode, promise: EventLoopPromise<Void>) {
         guard let context, !sentClose else {
             return promise.fail(LoveseatError(.webSocketAbnormalClose, "the connection is closed"))
@@ -178,7 +178,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         context.writeAndFlush(wrapOutboundOut(data), promise: nil)
     }
 
-    /// Answers a ping: the last one only, if the peer does not take its answers (RFC 6455 §5.5.3).
+    /// Answers a ping: only the last one, if the peer does not read (RFC 6455 §5.5.3).
     private func answer(_ ping: [UInt8], _ context: ChannelHandlerContext) {
         if context.channel.isWritable { write(.pong, ping) } else { unansweredPing = ping }
     }
@@ -209,12 +209,12 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         closing = context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(patience)) {
             self.context?.close(promise: nil)
         }
-        // The peer's answer has to be read whether or not anybody reads messages.
+        // The peer's answer has to be read even if messages are not consumed.
         heldRead = false
         context.read()
     }
 
-    /// Tells the peer what it did wrong, and that no more follows; what it still says is not heard.
+    /// Closes the connection because of a violation; what the peer still sends is ignored.
     private func fail(_ code: Int, _ reason: String) {
         finish(LoveseatError(.init(10_000 + code), "the peer violated the WebSocket protocol: \(reason)"))
         sendClose(code, reason)
@@ -244,7 +244,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     private func checkPulse() {
-        // Nothing is read while nobody takes it, so that nothing was heard means nothing.
+        // While messages are not consumed nothing is read, so silence means nothing.
         if hasHeard || heldRead { return watch(for: heartbeat) }
         guard let context else { return }
         write(.ping, [])

@@ -39,7 +39,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         super.init(database: database, catalog: catalog)
     }
 
-    /// Runs one step of a closure that may catch the step's errors and go on.
+    /// Runs a step of a closure that may catch the step's errors and continue.
     ///
     /// After an error of the disk nothing can be committed any more: half of the step may be there, or SQLite may have
     /// rolled the transaction back, and what followed would be outside of any.
@@ -83,7 +83,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         if let handle { deleted.append(handle) }
     }
 
-    /// Fails once the collection was deleted, by whatever holder of a handle.
+    /// Throws if the collection was deleted.
     func requireOpen(_ collection: CollectionHandle) throws {
         guard contains(collection) else {
             throw LoveseatError(.notOpen, "collection \(collection.name) was deleted")
@@ -134,7 +134,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     // MARK: Local edits
 
-    /// Saves a new revision made here; nil if the condition does not hold.
+    /// Saves a local revision; nil if the condition is not met.
     ///
     /// `body`: canonical JSON, of which the revision's digest is taken. Attachments without a blob in the
     /// body stay unless it names them.
@@ -198,9 +198,9 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return sequence.map { (revision, $0) }
     }
 
-    /// Names a revision made here.
+    /// Returns the ID of a local revision.
     ///
-    /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent's generation is the highest there is.
+    /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent has the highest possible generation.
     static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) throws(LoveseatError)
         -> RevisionID
     {
@@ -228,9 +228,9 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     // MARK: Purge and expiration
 
-    /// Removes a document; false if it was not there.
+    /// Removes a document; false if it does not exist.
     ///
-    /// `isWanted`: whether the user wants to be rid of it, rather than a peer that takes it away.
+    /// `isWanted`: whether the user purges it; false if a peer takes it away.
     package func purge(_ id: String, in collection: CollectionHandle, isWanted: Bool = true) throws -> Bool {
         try requireOpen(collection)
         if isWanted { try rememberPurge(of: id, in: collection) }
@@ -252,7 +252,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return true
     }
 
-    /// Sets when a document purges itself, in milliseconds since 1970, or nil for never; false if it is not there.
+    /// Sets when a document expires, in milliseconds since 1970, or nil for never; false if it does not exist.
     package func setExpiration(_ id: String, in collection: CollectionHandle, at time: Int64?) throws -> Bool
     {
         try requireOpen(collection)
@@ -267,7 +267,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     // MARK: Rows
 
-    /// Inserts a row; nil if the document is there already.
+    /// Inserts a row; nil if the document exists already.
     func insertRow(
         _ id: String,
         in collection: CollectionHandle,
@@ -329,7 +329,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     /// Replaces a row.
     ///
-    /// `digest`: that of what is known, if it is the same as before; nil to compute it.
+    /// `digest`: the digest of the knowledge, if that is unchanged; nil to compute it.
     func write(
         _ tree: RevisionTree,
         over record: DocumentRecord,
@@ -350,7 +350,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         try statement.run()
     }
 
-    /// A tree as the columns of its row.
+    /// The columns of a tree's row.
     private struct RowParts {
         let flags: RowFlags
         let synced: Int
@@ -369,7 +369,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             var flags = RowFlags(rawValue: Int64(current.flags.subtracting(.joint).rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
             if tree.isTold { flags.insert(.branched) }
-            // A body that was here is not verified again, which would hide damage.
+            // A body that was stored before is not verified again, which would hide damage.
             let verified =
                 record?.revision == current.id || flags.contains(.verified)
                 ? flags.intersection(.verified)
@@ -380,7 +380,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
                     body: body
                 )
             flags.formUnion(verified)
-            // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
+            // The lowest remote that has the current revision is in the row, so that a plain document needs no tree.
             synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
             var rest = tree
             if synced != 0 { rest.forgetRemote(synced) }
