@@ -81,7 +81,7 @@ enum Main {
         }
     }
 
-    /// Swift mends arguments that are not UTF-8, which would save something else than was given.
+    /// Swift repairs arguments that are not UTF-8, so that another text would be saved.
     private static func refuseDamagedArguments() throws {
         for (number, argument) in CommandLine.arguments.enumerated() {
             guard argument.unicodeScalars.contains("\u{FFFD}"), let given = CommandLine.unsafeArgv[number],

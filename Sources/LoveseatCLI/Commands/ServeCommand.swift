@@ -128,7 +128,7 @@ struct Serve: AsyncParsableCommand {
 }
 
 extension Serve {
-    /// What other `loveseat` processes may ask of this one, which alone may write to the database.
+    /// Handles requests of other `loveseat` processes, because only this one may write to the database.
     private func control(_ database: Database, _ listener: URLEndpointListener) throws -> ControlServer {
         try ControlServer(folder: argument.folder) { request, reply in
             switch request {
@@ -145,7 +145,7 @@ extension Serve {
         }
     }
 
-    /// Says what a person may not have thought of.
+    /// Warns of risky settings.
     private func warn(servingAs name: String) {
         let isLoopback = interface.map { ["lo", "lo0", "::1"].contains($0) || $0.hasPrefix("127.") } ?? false
         if credentials.user == nil, clientCA == nil, !paired, !open, !isLoopback {

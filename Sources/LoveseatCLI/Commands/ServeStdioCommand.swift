@@ -36,7 +36,7 @@ struct ServeStdio: AsyncParsableCommand {
             if change.status.activity == .stopped { break }
         }
         try await database.close()
-        // That the peer has left is how this ends.
+        // A peer that disconnects is the normal end.
         if let error = last?.error, error.code != .webSocketGoingAway { throw error }
     }
 }

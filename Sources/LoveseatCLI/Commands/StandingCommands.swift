@@ -101,7 +101,7 @@ struct Why: AsyncParsableCommand {
     func run() async throws {
         let database = try argument.read()
         let configuration = try peer.configuration(database, .pushAndPull, connects: false)
-        // Of several collections the default one is meant.
+        // If there are several collections, the default one is used.
         let collections = configuration.collections.map(\.collection)
         guard
             let collection = collections.first(where: { $0.fullName == "_default._default" })

@@ -80,7 +80,7 @@ struct SyncOptions: ParsableArguments {
         let counting = Task { await Self.report(failures) }
         var bar = ProgressBar()
         replicator.start(reset: reset, resetMarks: resetMarks)
-        // A signal that came before there was something to stop.
+        // A signal that arrived before the replicator started.
         if Signals.interruption != nil { replicator.stop() }
         for await status in replicator.statuses { bar.show(status) }
         bar.end()
@@ -94,7 +94,7 @@ struct SyncOptions: ParsableArguments {
         if counts.failed > 0 { throw ExitCode(1) }
     }
 
-    /// The signal that ended a pass before it was done. A continuous one ends by a signal.
+    /// The signal that interrupted a single pass. A continuous replication ends by a signal.
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
     private func advised(_ error: LoveseatError) -> LoveseatError {
@@ -118,7 +118,7 @@ struct SyncOptions: ParsableArguments {
         private var failures: [String: (push: LoveseatError?, pull: LoveseatError?)] = [:]
         private var leftOut: Swift.Set<String> = []
 
-        /// Documents of which the last attempt of this run failed.
+        /// Documents whose last attempt in this run failed.
         var failed: Int { failures.count }
         /// Documents that the peer refused with 403 in this run, which are among the failed ones.
         var refused: Int { failures.values.count { $0.push?.code == .httpForbidden } }

@@ -17,7 +17,7 @@ final class AccessFile: Sendable {
         let condition: FilterExpression?
         let otherwise: DocumentAccess
 
-        /// The most that it gives for some document.
+        /// The highest access that it grants for any document.
         var most: DocumentAccess { max(access, otherwise) }
     }
 
@@ -31,7 +31,7 @@ final class AccessFile: Sendable {
         rules = Mutex(try Self.read(path))
     }
 
-    /// Reads the file again; a mistake in it leaves the rules as they were.
+    /// Reads the file again. If it is not valid, the rules stay as they were.
     func reload() throws {
         let read = try Self.read(path)
         rules.withLock { $0 = read }

@@ -25,24 +25,24 @@ enum ControlRequest {
     }
 }
 
-/// A line for the process that asked.
+/// A line of a reply.
 enum ControlLine {
     case output(String)
     case remark(String)
 }
 
-/// A socket in the database's folder, for the folder's owner alone. Requests and answers are JSON, one a line.
+/// A socket in the database's folder, for the folder's owner alone. Requests and replies are JSON, one per line.
 final class ControlServer: Sendable {
     typealias Answer = @Sendable (ControlRequest, (ControlLine) throws -> Void) async throws -> Void
 
     private let listener: Int32
     private let folder: String
-    /// The longest request, in bytes.
+    /// The maximum length of a request, in bytes.
     fileprivate static let longest = 64 << 10
 
     init(folder: String, answer: @escaping Answer) throws {
         self.folder = folder
-        // The folder is locked by this process, so a socket that is there is of one that died.
+        // This process has locked the folder, so an existing socket belongs to a process that has ended.
         unlink("\(folder)/\(ControlAddress.name)")
         let address = try ControlAddress(folder: folder)
         listener = try address.withSocket { descriptor, pointer, length in
@@ -61,7 +61,7 @@ final class ControlServer: Sendable {
         }
     }
 
-    /// Takes no more requests.
+    /// Accepts no more requests.
     func close() {
         unlink("\(folder)/\(ControlAddress.name)")
         shutdown(listener, Int32(SHUT_RDWR))
@@ -100,11 +100,11 @@ final class ControlServer: Sendable {
     }
 }
 
-/// Asks the process that has a database open.
+/// Sends a request to the process that has a database open.
 enum ControlClient {
-    /// Prints what it answers.
+    /// Sends a request, and prints the reply.
     ///
-    /// - Throws: `busy` if that process takes no requests, as only `serve` does; otherwise its error.
+    /// - Throws: `busy` if that process accepts no requests (only `serve` does); otherwise its error.
     static func ask(_ request: ControlRequest, folder: String) throws {
         let connection: Int32
         do {
@@ -121,7 +121,7 @@ enum ControlClient {
         }
         defer { Foundation.close(connection) }
         Signals.onInterrupt {
-            // The answer ends, and with it this process.
+            // The reply ends, and so does this process.
             shutdown(connection, Int32(SHUT_RDWR))
         }
         try SocketLines.write(request.json, to: connection)
@@ -151,7 +151,7 @@ enum ControlClient {
 /// A command was interrupted by a signal.
 struct Interrupted: Error { let signal: Int32 }
 
-/// Where the socket is. Its path may be longer than an address holds, so it goes through the folder's descriptor.
+/// The address of the socket. Its path may be too long for an address, so it is opened relative to the folder's descriptor.
 private struct ControlAddress {
     static let name = "control"
     let path: String
@@ -207,7 +207,7 @@ private struct ControlAddress {
     }
 }
 
-/// Lines that come over a socket.
+/// The lines that arrive over a socket.
 private struct SocketLines {
     private let descriptor: Int32
     private let longest: Int

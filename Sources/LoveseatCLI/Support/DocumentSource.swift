@@ -1,13 +1,13 @@
 import Foundation
 import Loveseat
 
-/// Where documents to be imported come from.
+/// The source of documents to import.
 struct DocumentSource {
     private let name: String
     private let array: String?
     private let file: FileHandle
 
-    /// The longest line, or the longest JSON array, in bytes.
+    /// The maximum length of a line, or of a JSON array, in bytes.
     private static let longest = 256 << 20
     private static let piece = 1 << 20
 
@@ -70,7 +70,7 @@ struct DocumentSource {
     }
 }
 
-/// Lines of a file, a piece of which is in memory at a time.
+/// The lines of a file, which is read in pieces.
 private struct LineReader {
     let file: FileHandle
     let name: String
@@ -106,7 +106,7 @@ private struct LineReader {
         }
     }
 
-    /// Everything that is left.
+    /// The rest of the file.
     mutating func rest() throws -> [UInt8] {
         while !isAtEnd { try fill() }
         defer { start = buffer.count }

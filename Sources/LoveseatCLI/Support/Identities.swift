@@ -1,7 +1,7 @@
 import Foundation
 import Loveseat
 
-/// Where the commands find keys and certificates.
+/// The keys and certificates of commands.
 enum Identities {
     /// The user's identities; their keys are encrypted if `LOVESEAT_PASSPHRASE` is set.
     static var store: any IdentityStore {

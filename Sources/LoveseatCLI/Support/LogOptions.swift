@@ -16,10 +16,10 @@ struct LogOptions: ParsableArguments {
     private static let parts = LogDomain.allCases.map(\.rawValue).joined(separator: ", ")
     private static let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
 
-    /// Sets the levels. Once a process.
+    /// Sets the levels. Called once per process.
     func begin() throws {
         LoggingSystem.bootstrap { PrintableLogHandler(StreamLogHandler.standardError(label: $0)) }
-        // The command says itself what went wrong.
+        // The command prints its own error.
         for domain in LogDomain.allCases { domain.level = verbose ? .debug : .critical }
         for part in log.listItems {
             let pair = part.split(separator: "=")

@@ -65,7 +65,7 @@ struct PeerOptions: ParsableArguments {
         if let localDb {
             var other = DatabaseArgument()
             other.database = localDb
-            // Only its name is needed to say what it is known to have, and another process may be serving it.
+            // Only its name is needed, and another process may be serving it.
             return DatabaseEndpoint(database: try connects ? other.open() : other.read())
         }
         if let url,
@@ -74,7 +74,7 @@ struct PeerOptions: ParsableArguments {
             var endpoint = MessageEndpoint(uid: url, protocolType: .byteStream) {
                 try await ProcessTransport(command: command)
             }
-            // Two of `serve-stdio` cannot have a database open at a time.
+            // Two `serve-stdio` processes cannot have a database open at a time.
             endpoint.takesSecondConnection = false
             return endpoint
         }
@@ -84,7 +84,7 @@ struct PeerOptions: ParsableArguments {
         return URLEndpoint(url)
     }
 
-    /// The peer that was paired with, by its URL if there are several.
+    /// The paired peer, selected by its URL if there are several.
     private func pairedPeer(of database: Database) throws -> PairedPeer {
         let peers = try database.pairedPeers().filter { !$0.urls.isEmpty }
         let named = peers.filter { peer in url.map { peer.urls.contains($0) } ?? true }
@@ -154,9 +154,9 @@ struct PeerOptions: ParsableArguments {
         }
     }
 
-    /// What a replicator does with these options.
+    /// The configuration that these options make.
     ///
-    /// `connects`: whether it is going to be started. Then collections that are not here are made.
+    /// `connects`: whether it will be started. Then missing collections are created.
     func configuration(_ database: Database, _ type: ReplicatorType, connects: Bool) throws
         -> ReplicatorConfiguration
     {

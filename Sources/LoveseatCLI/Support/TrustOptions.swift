@@ -1,7 +1,7 @@
 import ArgumentParser
 import Loveseat
 
-/// Whom a connection trusts, and through what it goes.
+/// The options for trust and proxies.
 struct TrustOptions: ParsableArguments {
     @Option(help: "The SHA-256 fingerprint of a certificate that the peer must show; `serve` prints it.")
     var pin: String?

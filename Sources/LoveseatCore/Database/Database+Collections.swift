@@ -97,7 +97,7 @@ extension Database {
         }
     }
 
-    /// The store, for calls that would not see what a transaction under way has changed.
+    /// The store, for calls that would not see the changes of an open transaction.
     private func outerStore(_ call: String = #function) throws(LoveseatError) -> DocumentStore {
         let store = try store
         try store.requireNoTransaction(call)

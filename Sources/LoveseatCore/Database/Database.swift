@@ -16,7 +16,7 @@ public final class Database: Sendable {
     public let name: String
     /// The configuration with which the database was opened. Changing a copy of it has no effect.
     public let config: DatabaseConfiguration
-    /// A number that no other `Database` of this process has.
+    /// The number of this `Database` object within the process.
     let instance = Database.instances.add(1, ordering: .relaxed).newValue
     private let state: Mutex<State>
 
@@ -26,7 +26,7 @@ public final class Database: Sendable {
         /// Nil once closed.
         var open: DatabaseInstance?
         var services: [ObjectIdentifier: any DatabaseService] = [:]
-        /// What ends the feeds that were made through this instance.
+        /// Closures that end the feeds of this instance.
         var feedEnds: [UInt64: @Sendable () -> Void] = [:]
         var nextFeed: UInt64 = 0
     }
@@ -275,7 +275,7 @@ public final class Database: Sendable {
 
     // MARK: Feeds
 
-    /// Has a feed end when this instance closes, even if another one keeps the folder open.
+    /// Ends a feed when this instance closes, even if another one keeps the folder open.
     ///
     /// Returns a number for ``forgetFeed(_:)``. Calls `end` at once if the database is closed.
     package func endWhenClosed(_ end: @escaping @Sendable () -> Void) -> UInt64 {
@@ -288,14 +288,14 @@ public final class Database: Sendable {
         return number
     }
 
-    /// Nobody reads the feed any more.
+    /// Called when the feed has no consumer any more.
     package func forgetFeed(_ number: UInt64) {
         state.withLock { _ = $0.feedEnds.removeValue(forKey: number) }
     }
 
     // MARK: Services
 
-    /// Keeps a replicator or listener alive and has it end with the database.
+    /// Keeps a replicator or listener alive, and stops it when the database closes.
     package func adopt(_ service: any DatabaseService) throws(LoveseatError) {
         let isOpen = state.withLock { state in
             guard state.open != nil else { return false }
@@ -305,7 +305,7 @@ public final class Database: Sendable {
         if !isOpen { throw LoveseatError(.notOpen, "database \"\(name)\" is closed") }
     }
 
-    /// A service ended by itself.
+    /// Called when a service has ended by itself.
     package func release(_ service: any DatabaseService) {
         state.withLock { $0.services[ObjectIdentifier(service)] = nil }
     }
@@ -363,8 +363,8 @@ public enum MaintenanceType: UInt8, Hashable, Sendable, CaseIterable {
     case fullOptimize
 }
 
-/// Something that works on a database and must end before it closes.
+/// A replicator, listener or other service that must end before its database closes.
 package protocol DatabaseService: AnyObject, Sendable {
-    /// Stops, and returns when nothing of it touches the database any more.
+    /// Stops, and returns when it no longer uses the database.
     func endWithDatabase() async
 }

@@ -11,7 +11,7 @@ package struct Cookie: Hashable, Sendable {
     package let isSecure: Bool
     /// Unix time in seconds; nil for one that ends with the replicator.
     package let expires: Int64?
-    /// Names the credentials with which it came; it is sent with those only.
+    /// The name of the credentials with which it came. It is sent with those only.
     package let credentials: String?
 
     /// Reads a `Set-Cookie` header.
@@ -144,7 +144,7 @@ package enum CookieDate {
 
 /// The cookies of a database's peers.
 package struct CookieJar: Hashable, Sendable {
-    /// Enough for any server; a hostile one gets no more.
+    /// The maximum number of cookies, enough for any server.
     private static let most = 100
     private static let longest = 4_096
 
@@ -185,7 +185,7 @@ package struct CookieJar: Hashable, Sendable {
     }
 }
 
-/// Where a connection finds and leaves its cookies.
+/// The cookies of a connection.
 package struct CookieStorage: Sendable {
     package let acceptsParentDomain: Bool
     package let load: @Sendable () -> CookieJar

@@ -13,9 +13,9 @@ public protocol Endpoint: Sendable {}
 /// it connects.
 public protocol Authenticator: Sendable {}
 
-/// An authenticator that a replicator knows how to use.
+/// An authenticator that a replicator can use.
 package protocol PeerAuthenticator: Authenticator {
-    /// Whom it proves to be.
+    /// The user that it authenticates.
     var user: RemoteUser { get }
 }
 
@@ -56,19 +56,19 @@ public struct SessionAuthenticator: PeerAuthenticator {
     }
 }
 
-/// What an endpoint does for the replicator.
+/// The replicator's view of an endpoint.
 package protocol PeerEndpoint: Endpoint {
-    /// Names the remote database: checkpoints and marks are kept under it.
+    /// The name of the remote database, under which checkpoints and marks are kept.
     var remoteName: String { get }
-    /// Whether the peer can be connected to a second time meanwhile. The default is true.
+    /// Whether a second connection to the peer is possible meanwhile. The default is true.
     var takesSecondConnection: Bool { get }
-    /// Why it cannot be used, whatever the network does.
+    /// The reason why it can never be used, such as an invalid URL.
     func validate() throws(LoveseatError)
     /// Connects to the peer.
     ///
     /// - Throws: ``LoveseatError``, or `CancellationError` when the task is cancelled.
     func connect(_ options: ConnectionOptions) async throws -> PeerConnection
-    /// Tells when it is worth connecting again; nil if nothing but time does.
+    /// Emits when connecting again may help; nil if only time does.
     func networkChanges() -> AsyncStream<Void>?
 }
 
@@ -93,7 +93,7 @@ package struct ConnectionOptions: Sendable {
     /// In lower-case hexadecimal.
     package var pinnedServerFingerprint: String?
     package var acceptsOnlySelfSigned = false
-    /// For connections that prove in another way whom they are with.
+    /// For connections that identify the peer in another way.
     package var acceptsAnyCertificate = false
     /// Nil: the system's.
     package var rootCertificates: [TLSCertificate]?
@@ -105,7 +105,7 @@ package struct ConnectionOptions: Sendable {
     package init() {}
 }
 
-/// A channel to a peer, and the form of the protocol that both speak.
+/// A channel to a peer, and the version of the protocol.
 package struct PeerConnection: Sendable {
     package let channel: any MessageChannel
     package let negotiated: ReplicationProtocol

@@ -1,7 +1,7 @@
 package import LoveseatModel
 private import Synchronization
 
-/// Messages on their way from who receives them to who reads them; says when it is full and when it has room again.
+/// A queue of received messages, which reports when it is full and when it has room again.
 package final class Mailbox: Sendable {
     private enum End {
         case goodbye
@@ -20,7 +20,7 @@ package final class Mailbox: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// `limit`: the bytes after which it counts as full.
+    /// `limit`: the number of bytes from which it counts as full.
     package init(limit: Int, onRoom: @escaping @Sendable () -> Void) {
         self.limit = limit
         self.onRoom = onRoom

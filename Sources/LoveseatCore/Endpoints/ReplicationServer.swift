@@ -20,8 +20,8 @@ package final class ReplicationServer: Sendable {
         state.withLock { ($0.drivers.count, $0.drivers.values.count { $0.isBusy }) }
     }
 
-    /// Serves one peer until its connection ends; returns why if that is an error. `makeDriver` makes the driver, whose reports
-    /// it hands to its argument.
+    /// Serves one peer until its connection ends; returns why if that is an error. `makeDriver` creates the driver, and passes its reports
+    /// to its argument.
     package func serve(
         _ connection: PeerConnection,
         makeDriver: (_ report: @escaping @Sendable (ReplicationReport) -> Void) -> ReplicationDriver

@@ -11,7 +11,7 @@ public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     private let buffer: FeedBuffer<Element>
-    /// Ends the observation with the last copy of this.
+    /// Ends the observation when its last copy is released.
     private let subscription: FeedSubscription
 
     package init(_ buffer: FeedBuffer<Element>, onEnd: @escaping @Sendable () -> Void) {
@@ -73,7 +73,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
     private let merge: @Sendable (inout Element, Element) -> Void
     private let state = Mutex(State())
 
-    /// `limit`: the bytes that may wait. `merge`: adds an event to the last waiting one when that is reached.
+    /// `limit`: the maximum of waiting bytes. `merge`: adds an event to the last waiting one beyond it.
     package init(
         limit: Int = 4 << 20,
         cost: @escaping @Sendable (Element) -> Int,
@@ -103,7 +103,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
         waiter?.resume(returning: element)
     }
 
-    /// Ends the feed after what waits.
+    /// Ends the feed after the waiting events.
     package func finish() {
         state.withLock { state in
             state.isFinished = true

@@ -43,7 +43,7 @@ public struct CollectionConfiguration: Sendable {
         collections.map { CollectionConfiguration(collection: $0) }
     }
 
-    /// Says what cannot work.
+    /// Throws for settings that cannot work.
     func validate() throws(LoveseatError) {
         for channel in channels ?? [] where channel.isEmpty || channel.contains(",") {
             throw LoveseatError(.invalidParameter, "\"\(channel)\" is not a valid channel name")

@@ -84,7 +84,7 @@ extension ConflictCase {
         if !remote.isDeleted, answer.revisionID == remote.revision, body == remote.body.canonical {
             return .remote
         }
-        // As for an edit of the peer's version, on top of which the result goes.
+        // As for an edit of the peer's version, which becomes the parent of the result.
         let kept = [remote, local].first { !$0.isDeleted && $0.body.bytes.contains(word: "_attachments") }
         return .merged(try Collection.checkedJSON(of: answer).keepingAttachments(of: kept?.body))
     }

@@ -6,7 +6,7 @@ private import Synchronization
 
 /// Runs the app's conflict resolvers: a limited number at a time, each with a deadline, at most 30 attempts per document.
 final class ConflictWorker: Sendable {
-    /// This many resolutions of one document over one connection mean that the peers' resolvers do not agree.
+    /// More resolutions of one document over one connection mean that the peers' resolvers do not agree.
     private static let maximumResolutions = 30
     private static let atOnce = 8
 
@@ -28,7 +28,7 @@ final class ConflictWorker: Sendable {
         limit = ConcurrencyLimit(Self.atOnce, runtime)
     }
 
-    /// Settles one document's conflicts; returns why that failed. Cancelled before it began, it leaves the conflict.
+    /// Resolves a document's conflicts; returns the error if that fails. If it is cancelled before it began, the conflict remains.
     func resolve(_ notice: ConflictNotice) async -> LoveseatError? {
         let outcome: LoveseatError?? = await limit.run { [self] in
             do {
@@ -121,11 +121,11 @@ final class ConflictWorker: Sendable {
     }
 }
 
-/// Work that is not waited for longer than so long.
+/// Work with a deadline.
 enum Deadline {
     struct Passed: Error {}
 
-    /// Runs work that may ignore being cancelled: it is then left to itself.
+    /// Runs work that may ignore cancellation: after the deadline it is abandoned.
     static func run<T: Sendable>(
         seconds: Double,
         _ runtime: ReplicationRuntime,

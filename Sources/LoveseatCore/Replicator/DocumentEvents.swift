@@ -1,7 +1,7 @@
 import LoveseatReplication
 private import Synchronization
 
-/// Collects document events into batches of one direction: up to 100 documents, or those of 200 milliseconds.
+/// Collects document events in batches of one direction: up to 100 documents, or those of 200 milliseconds.
 final class DocumentEvents: Sendable {
     private static let most = 100
     private static let longest = Duration.milliseconds(200)
@@ -38,7 +38,7 @@ final class DocumentEvents: Sendable {
         _ = runtime.task(after: Self.longest) { self.flush() }
     }
 
-    /// Delivers what there is.
+    /// Delivers the collected events.
     func flush() {
         let batch = state.withLock { state in
             state.timerIsSet = false

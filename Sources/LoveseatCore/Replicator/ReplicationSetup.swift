@@ -12,13 +12,13 @@ struct ReplicationSetup {
     let remote: Int
     /// The record of the peer from earlier runs.
     let known: KnownRemote?
-    /// As whom the peer is used now.
+    /// The user name with which the peer is used now.
     let user: RemoteUser
-    /// How often that has changed, this time included. What a user pulled is not what another one may have, so that
+    /// How often that has changed, this time included. Another user may not have what this one pulled, so
     /// checkpoints of other users count for pushes only.
     let userChanges: Int
     let config: ReplicatorConfiguration
-    /// A number that no peer has.
+    /// A number that does not belong to any peer.
     private static let noRemote = -1
 
     /// `registersPeer`: whether the peer gets a number if it has none yet; that writes.
@@ -92,7 +92,7 @@ struct ReplicationSetup {
             isContinuous: config.continuous
         )
         plan.autoPurges = config.enableAutoPurge
-        // Between two databases of one process nothing is saved by them.
+        // Deltas are useless between two databases of one process.
         plan.usesDeltas = config.enableDeltaSync && !(config.target is DatabaseEndpoint)
         return plan
     }

@@ -10,7 +10,7 @@ struct FetchedDocument: Hashable {
 }
 
 extension Replicator {
-    /// Pulls documents by their IDs over a connection of its own, since a peer serves one subscription on each.
+    /// Pulls documents by their IDs over another connection, since a peer serves one subscription on each.
     ///
     /// A peer that takes one connection at a time is asked when this one has ended, and then connected to again.
     ///
@@ -36,7 +36,7 @@ extension Replicator {
         }
     }
 
-    /// Fetches what had to wait for the end of the last connection. Each document is tried once a run.
+    /// Fetches documents that had to wait for the end of the last connection. Each is tried once per run.
     func fetchPostponed() async {
         let notices = state.withLock { state in
             defer { state.postponed = [] }

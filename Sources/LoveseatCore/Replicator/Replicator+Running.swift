@@ -115,7 +115,7 @@ extension Replicator {
             collections: setup.handles,
             channel: channel,
             runtime: runtime,
-            // Within a process nothing is saved by it.
+            // Compression is useless within a process.
             compressionLevel: config.target is DatabaseEndpoint ? 0 : config.compressionLevel,
             hooks: hooks
         )

@@ -66,7 +66,7 @@ extension Replicator {
         }
     }
 
-    /// Why a document could not be pulled; nil if it could, or nobody tried.
+    /// The error with which a document could not be pulled; nil if there was none.
     private func pullFailure(of id: String, _ collection: Collection) throws(LoveseatError) -> LoveseatError?
     {
         guard config.collections.contains(where: { $0.collection == collection }) else { return nil }

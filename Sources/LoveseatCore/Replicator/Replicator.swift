@@ -25,7 +25,7 @@ public final class Replicator: Sendable {
         var task: Task<Void, Never>?
         /// The events of documents over the last connection.
         var documentEvents: DocumentEvents?
-        /// Cookies that live as long as the replicator.
+        /// Cookies without an expiration, which are kept as long as the replicator.
         var cookies = CookieJar()
         var serverCertificate: TLSCertificate?
         /// Documents to fetch when the connection has ended, and those that were (``Replicator/fetchPostponed()``).

@@ -172,7 +172,7 @@ public struct ReplicatorConfiguration: Sendable {
         }
     }
 
-    /// Says what cannot work.
+    /// Throws for settings that cannot work.
     func validate() throws(LoveseatError) {
         guard let first = collections.first else {
             throw LoveseatError(.invalidParameter, "name at least one collection to replicate")

@@ -57,10 +57,10 @@ extension Replicator {
 
         static let initial = Status(activity: .stopped, progress: .none, error: nil)
 
-        /// A passive peer whose connection is being made.
+        /// The status of a passive peer whose connection is being opened.
         package static let connecting = Status(activity: .connecting, progress: .none, error: nil)
 
-        /// A passive peer whose connection has ended.
+        /// The status of a passive peer whose connection has ended.
         package func stopped(_ error: LoveseatError?) -> Status {
             Status(activity: .stopped, progress: progress, error: error)
         }
@@ -68,7 +68,7 @@ extension Replicator {
 }
 
 extension Replicator.Status {
-    /// A connected passive peer's.
+    /// The status of a connected passive peer.
     package init(isBusy: Bool, _ progress: ReplicationProgress) {
         self.init(activity: isBusy ? .busy : .idle, progress: Replicator.Progress(progress), error: nil)
     }

@@ -1,7 +1,7 @@
 import LoveseatReplication
 private import Synchronization
 
-/// Where a replicator waits between two attempts, or while it is suspended.
+/// A gate at which a replicator waits between two attempts, or while it is suspended.
 final class RetryGate: Sendable {
     private struct State {
         /// Opened while nothing waited.
@@ -38,7 +38,7 @@ final class RetryGate: Sendable {
         }
     }
 
-    /// Lets the one who waits, or else the next one, through.
+    /// Ends the current wait, or else the next one.
     func open() { pass(asOpened: true) }
 
     /// Forgets that it was opened.

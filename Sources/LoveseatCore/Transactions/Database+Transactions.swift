@@ -126,7 +126,7 @@ extension Database {
         do { return try body() } catch { throw mapped(error) }
     }
 
-    /// The app's own errors stay what they are.
+    /// The app's own errors are not converted.
     private static func mapped(_ error: any Error) -> any Error {
         DocumentStore.isStorageError(error) ? LoveseatError(storage: error) : error
     }

@@ -12,7 +12,7 @@ public struct MessageEndpoint: PeerEndpoint {
     public let protocolType: ProtocolType
     /// Creates connections; nil if transports are connected by a closure.
     public let delegate: (any MessageEndpointDelegate)?
-    /// Whether the peer can be connected to a second time meanwhile.
+    /// Whether a second connection to the peer is possible meanwhile.
     package var takesSecondConnection = true
     private let makeTransport: @Sendable (MessageEndpoint) async throws -> any MessageTransport
 

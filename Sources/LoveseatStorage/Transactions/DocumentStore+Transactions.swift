@@ -16,7 +16,7 @@ extension DocumentStore {
     /// - Parameters:
     ///   - timeout: How long to wait for other transactions of this process. Nil waits as long as they take, and is for our own
     ///     work.
-    ///   - call: What the caller called, for messages.
+    ///   - call: The name of the called function, for messages.
     ///   - durably: Whether this commit, and all before it, reach the disk before the call returns, without `fullSync` too.
     ///   - body: Gets the transaction.
     /// - Returns: What the closure returns.
@@ -126,7 +126,7 @@ extension DocumentStore {
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for other reads of this process. Nil waits as long as they take, and is for our own work.
-    ///   - call: What the caller called, for messages.
+    ///   - call: The name of the called function, for messages.
     ///   - body: Gets the snapshot.
     /// - Returns: What the closure returns.
     /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
