@@ -88,11 +88,11 @@ extension TLSCertificate: CustomStringConvertible {
 /// PEM texts, whose parts are read in order.
 enum PEMText {
     /// The maximum length of a text, in bytes.
-    private static let longest = 1 << 20
+    private static let maximumBytes = 1 << 20
 
     static func documents(_ text: String) throws(LoveseatError) -> [PEMDocument] {
-        guard text.utf8.count <= longest else {
-            throw LoveseatError(.crypto, "the PEM text is longer than \(longest) bytes")
+        guard text.utf8.count <= maximumBytes else {
+            throw LoveseatError(.crypto, "the PEM text is longer than \(maximumBytes) bytes")
         }
         do { return try PEMDocument.parseMultiple(pemString: text) } catch {
             throw LoveseatError(.crypto, "the PEM text is damaged: \(error)")

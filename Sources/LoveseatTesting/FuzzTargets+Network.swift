@@ -105,11 +105,11 @@ private struct WebSocketTranscript: Equatable {
     init(_ pieces: [ArraySlice<UInt8>], isClient: Bool) {
         var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
         settings.acceptsText = true
-        settings.largestMessage = Self.largestMessage
+        settings.maximumMessageSize = Self.largestMessage
         let mailbox = Mailbox(limit: .max) {}
         let texts = Mailbox(limit: .max) {}
         let handler = WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings)
-        let decoder = ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.largestMessage))
+        let decoder = ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.maximumMessageSize))
         let channel = EmbeddedChannel(handlers: [decoder, handler])
         do { try channel.connect(to: SocketAddress(unixDomainSocketPath: "x")).wait() } catch {
             preconditionFailure("a channel cannot be made: \(error)")

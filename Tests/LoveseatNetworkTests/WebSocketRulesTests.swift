@@ -18,7 +18,7 @@ struct WebSocketRulesTests {
         init(isClient: Bool = false, acceptsText: Bool = false) throws {
             var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
             settings.acceptsText = acceptsText
-            settings.largestMessage = 200
+            settings.maximumMessageSize = 200
             handler = WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings)
             channel = EmbeddedChannel(handlers: [
                 ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: 200)), handler,

@@ -18,7 +18,7 @@ final class AccessFile: Sendable {
         let otherwise: DocumentAccess
 
         /// The highest access that it grants for any document.
-        var most: DocumentAccess { max(access, otherwise) }
+        var highestAccess: DocumentAccess { max(access, otherwise) }
     }
 
     private typealias Rules = [String: [String: Rule]]
@@ -46,7 +46,7 @@ final class AccessFile: Sendable {
             }
             guard let rule else { return .none }
             guard let document, let condition = rule.condition else {
-                return document == nil ? rule.most : rule.access
+                return document == nil ? rule.highestAccess : rule.access
             }
             return condition.matches(document) ? rule.access : rule.otherwise
         }

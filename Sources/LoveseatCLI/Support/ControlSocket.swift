@@ -38,7 +38,7 @@ final class ControlServer: Sendable {
     private let listener: Int32
     private let folder: String
     /// The maximum length of a request, in bytes.
-    fileprivate static let longest = 64 << 10
+    fileprivate static let maximumBytes = 64 << 10
 
     init(folder: String, answer: @escaping Answer) throws {
         self.folder = folder
@@ -71,7 +71,7 @@ final class ControlServer: Sendable {
         // Do not wait for a client that connects and sends nothing.
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-        var lines = SocketLines(connection, longest: longest)
+        var lines = SocketLines(connection, maximumBytes: maximumBytes)
         guard let line = lines.next(), let json = try? JSONValue(parsing: line),
             let request = ControlRequest(json)
         else {
@@ -125,7 +125,7 @@ enum ControlClient {
             shutdown(connection, Int32(SHUT_RDWR))
         }
         try SocketLines.write(request.json, to: connection)
-        var lines = SocketLines(connection, longest: ControlServer.longest)
+        var lines = SocketLines(connection, maximumBytes: ControlServer.maximumBytes)
         while let line = lines.next() {
             let json = try JSONValue(parsing: line)
             if let text = json["output"]?.string {
@@ -210,12 +210,12 @@ private struct ControlAddress {
 /// The lines that arrive over a socket.
 private struct SocketLines {
     private let descriptor: Int32
-    private let longest: Int
+    private let maximumBytes: Int
     private var buffer: [UInt8] = []
 
-    init(_ descriptor: Int32, longest: Int) {
+    init(_ descriptor: Int32, maximumBytes: Int) {
         self.descriptor = descriptor
-        self.longest = longest
+        self.maximumBytes = maximumBytes
     }
 
     /// The next line; nil at the end, or when it is too long.
@@ -225,7 +225,7 @@ private struct SocketLines {
                 defer { buffer.removeFirst(end + 1) }
                 return String(decoding: buffer[..<end], as: UTF8.self)
             }
-            guard buffer.count < longest else { return nil }
+            guard buffer.count < maximumBytes else { return nil }
             var piece = [UInt8](repeating: 0, count: 4 << 10)
             let count = read(descriptor, &piece, piece.count)
             if count < 0, errno == EINTR { continue }

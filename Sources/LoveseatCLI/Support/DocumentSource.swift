@@ -8,7 +8,7 @@ struct DocumentSource {
     private let file: FileHandle
 
     /// The maximum length of a line, or of a JSON array, in bytes.
-    private static let longest = 256 << 20
+    private static let maximumBytes = 256 << 20
     private static let piece = 1 << 20
 
     init(file path: String, array: String?) throws {
@@ -26,7 +26,7 @@ struct DocumentSource {
 
     /// Calls `body` with each document and where it is, for messages. JSON lines are read one after another.
     func forEach(_ body: (JSONElement, String) throws -> Void) throws {
-        var reader = LineReader(file: file, name: name, longest: Self.longest, piece: Self.piece)
+        var reader = LineReader(file: file, name: name, maximumBytes: Self.maximumBytes, piece: Self.piece)
         var number = 0
         while let line = try reader.next() {
             number += 1
@@ -59,7 +59,7 @@ struct DocumentSource {
     private func parse(_ bytes: [UInt8], depth: Int, _ line: String?) throws -> JSONElement {
         let limits = JSONLimits(
             maximumDepth: JSONLimits.standard.maximumDepth + depth,
-            maximumBytes: Self.longest,
+            maximumBytes: Self.maximumBytes,
             refusesDuplicateKeys: true
         )
         do throws(JSONError) { return try JSONElement(parsing: bytes, limits: limits) } catch {
@@ -74,16 +74,16 @@ struct DocumentSource {
 private struct LineReader {
     let file: FileHandle
     let name: String
-    let longest: Int
+    let maximumBytes: Int
     let piece: Int
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
 
-    init(file: FileHandle, name: String, longest: Int, piece: Int) {
+    init(file: FileHandle, name: String, maximumBytes: Int, piece: Int) {
         self.file = file
         self.name = name
-        self.longest = longest
+        self.maximumBytes = maximumBytes
         self.piece = piece
     }
 
@@ -122,10 +122,10 @@ private struct LineReader {
         }
         guard let data, !data.isEmpty else { return isAtEnd = true }
         buffer.append(contentsOf: data)
-        guard buffer.count <= longest else {
+        guard buffer.count <= maximumBytes else {
             throw LoveseatError(
                 .invalidJSON,
-                "\(name): a line or an array of more than \(longest) bytes: write one document a line"
+                "\(name): a line or an array of more than \(maximumBytes) bytes: write one document a line"
             )
         }
     }

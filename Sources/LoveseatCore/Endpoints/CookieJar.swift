@@ -145,8 +145,8 @@ package enum CookieDate {
 /// The cookies of a database's peers.
 package struct CookieJar: Hashable, Sendable {
     /// The maximum number of cookies, enough for any server.
-    private static let most = 100
-    private static let longest = 4_096
+    private static let maximumCount = 100
+    private static let maximumBytes = 4_096
 
     package private(set) var cookies: [Cookie] = []
 
@@ -160,10 +160,10 @@ package struct CookieJar: Hashable, Sendable {
     }
 
     package mutating func add(_ cookie: Cookie, now: Int64) {
-        guard cookie.name.utf8.count + cookie.value.utf8.count <= Self.longest else { return }
+        guard cookie.name.utf8.count + cookie.value.utf8.count <= Self.maximumBytes else { return }
         cookies.removeAll { cookie.replaces($0) || ($0.expires ?? .max) <= now }
         if (cookie.expires ?? .max) > now { cookies.append(cookie) }
-        if cookies.count > Self.most { cookies.removeFirst() }
+        if cookies.count > Self.maximumCount { cookies.removeFirst() }
     }
 
     /// The cookies for a request with these credentials, by name.

@@ -3,8 +3,8 @@ private import Synchronization
 
 /// Collects document events in batches of one direction: up to 100 documents, or those of 200 milliseconds.
 final class DocumentEvents: Sendable {
-    private static let most = 100
-    private static let longest = Duration.milliseconds(200)
+    private static let maximumBatch = 100
+    private static let maximumDelay = Duration.milliseconds(200)
 
     private struct State {
         var isPush = false
@@ -28,14 +28,16 @@ final class DocumentEvents: Sendable {
             if state.isPush != isPush, let batch = Self.takeBatch(&state) { ready.append(batch) }
             state.isPush = isPush
             state.documents.append(document)
-            if state.documents.count >= Self.most, let batch = Self.takeBatch(&state) { ready.append(batch) }
+            if state.documents.count >= Self.maximumBatch, let batch = Self.takeBatch(&state) {
+                ready.append(batch)
+            }
             let mustSetTimer = !state.documents.isEmpty && !state.timerIsSet
             if mustSetTimer { state.timerIsSet = true }
             return (ready, mustSetTimer)
         }
         for batch in ready { deliver(batch) }
         guard mustSetTimer else { return }
-        _ = runtime.task(after: Self.longest) { self.flush() }
+        _ = runtime.task(after: Self.maximumDelay) { self.flush() }
     }
 
     /// Delivers the collected events.

@@ -1,14 +1,14 @@
 /// The difference between two strings: `N=` copies N bytes, `N-` skips them, `N+…|` inserts.
 enum StringPatch {
     /// New strings shorter than this, in bytes, are sent whole.
-    private static let shortestNew = 60
+    private static let minimumBytes = 60
     /// More differences than this are not worth the time it takes to find them.
     private static let maximumEdits = 400
 
     /// The operations; nil if the new string itself is not longer.
     static func create(from old: String, to new: String) -> String? {
         let newLength = new.utf8.count
-        guard newLength >= shortestNew else { return nil }
+        guard newLength >= minimumBytes else { return nil }
         let (before, after) = (Array(old.unicodeScalars), Array(new.unicodeScalars))
         let prefix = zip(before, after).prefix { $0 == $1 }.count
         let shorter = min(before.count, after.count) - prefix

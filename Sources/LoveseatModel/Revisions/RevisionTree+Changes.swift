@@ -244,7 +244,7 @@ extension RevisionTree {
     private mutating func releasePending() {
         let pending = pending
         guard !pending.isEmpty else { return }
-        let isAlone = standing.isEmpty
+        let isAlone = candidatesByOriginal.isEmpty
         for node in pending where isAlone || closed.contains(original(node.id)) || !isLeaf(node.id) {
             nodes[node.id]?.flags.remove(.pending)
         }

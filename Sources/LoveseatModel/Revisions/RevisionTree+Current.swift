@@ -65,18 +65,19 @@ extension RevisionTree {
         guard !copies.isEmpty else {
             // Each revision is its own original.
             let superseded = superseded
-            let standing = nodes.values.filter {
+            let open = nodes.values.filter {
                 !$0.flags.contains(.pending) && !superseded.contains($0.id)
             }
-            return (standing.isEmpty ? leaves : standing).map { Candidate(original: $0.id, node: $0) }
+            return (open.isEmpty ? leaves : open).map { Candidate(original: $0.id, node: $0) }
         }
-        let standing = standing
+        let candidates = candidatesByOriginal
         // Knowledge that contradicts itself is used as it is.
-        return standing.isEmpty ? leaves.map { Candidate(original: $0.id, node: $0) } : Array(standing.values)
+        return candidates.isEmpty
+            ? leaves.map { Candidate(original: $0.id, node: $0) } : Array(candidates.values)
     }
 
     /// The candidates by their originals; empty if every line loops.
-    var standing: [RevisionID: Candidate] {
+    var candidatesByOriginal: [RevisionID: Candidate] {
         let superseded = superseded
         var found: [RevisionID: Candidate] = [:]
         for node in nodes.values where !node.flags.contains(.pending) {

@@ -39,7 +39,7 @@ private final class WholeMessages: MessageChannel {
     func receive() async throws -> [[UInt8]]? {
         do {
             if let message = try await transport.receive() {
-                guard message.count <= WebSocketSettings.largestFrame else {
+                guard message.count <= WebSocketSettings.maximumFrameSize else {
                     throw LoveseatError(
                         .webSocketProtocolError,
                         "the peer sent a message of \(message.count) bytes"

@@ -39,7 +39,7 @@ package final class WebSocketChannel: MessageChannel {
         let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         relay.target.withLockedValue { $0 = (channel.eventLoop, bound) }
         try channel.pipeline.syncOperations.addHandlers([
-            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.largestMessage)),
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.maximumMessageSize)),
             handler,
         ])
         return WebSocketChannel(channel: channel, mailbox: mailbox, texts: texts, handler: bound)

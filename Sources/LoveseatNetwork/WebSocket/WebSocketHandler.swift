@@ -101,8 +101,8 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         }
         var message = unfinished ?? (frame.opcode == .text, [])
         unfinished = nil
-        guard message.bytes.count + frame.data.readableBytes <= settings.largestMessage else {
-            return fail(1009, "a message is longer than \(settings.largestMessage) bytes")
+        guard message.bytes.count + frame.data.readableBytes <= settings.maximumMessageSize else {
+            return fail(1009, "a message is longer than \(settings.maximumMessageSize) bytes")
         }
         WebSocketFrames.append(payloadOf: frame, to: &message.bytes)
         if !frame.fin {
