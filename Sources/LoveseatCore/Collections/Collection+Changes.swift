@@ -22,7 +22,7 @@ public struct DocumentChange: Sendable {
 extension Collection {
     private static let idsPerChange = 1_000
 
-    /// Returns a feed of the changes to this collection from now on, whoever makes them in this process: the app, a replicator, or the
+    /// Returns a feed of the changes to this collection from now on, made in this process by the app, a replicator, or the
     /// expiration of a document.
     ///
     /// There is one event for each transaction, or several if a transaction changed more than 1,000 documents. The feed keeps up to

@@ -198,7 +198,7 @@ extension RevisionTree {
     /// line. A Loveseat reports itself what was closed there.
     private func saysNothingNew(_ mine: RevisionID, over id: RevisionID) -> Bool {
         guard original(id) != original(mine), !isAncestor(id, of: mine) else { return false }
-        // A copy of something else on top of ours was put there by a peer that knew ours.
+        // A copy of something else on top of our revision was made by a peer that knew it.
         return copies[id] != nil || !isAncestor(mine, of: id)
     }
 

@@ -37,7 +37,7 @@ final class ReadInterruption: Sendable {
         }
     }
 
-    /// Whether an error came of ``interrupt()``, and not of the app's closure or the disk.
+    /// Whether an error came from ``interrupt()``, and not from the app's closure or the disk.
     func explains(_ error: any Error) -> Bool {
         guard state.withLock({ $0.isInterrupted }) else { return false }
         return (error as? DatabaseError)?.resultCode == .SQLITE_INTERRUPT
