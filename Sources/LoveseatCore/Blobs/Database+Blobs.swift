@@ -82,6 +82,8 @@ extension Database {
     }
 
     /// Returns the length of a blob's content in bytes, or nil if the blob is not in this database.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
     public func blobLength(_ blob: BlobReference) throws(LoveseatError) -> UInt64? {
         try store.blobs.length(blob.digest)
     }

@@ -216,6 +216,8 @@ public struct Collection: Sendable {
     }
 
     /// Returns when a document will be purged, or nil if it has no expiration or does not exist.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
     public func getDocumentExpiration(id: String) throws(LoveseatError) -> Date? {
         let store = try openStore()
         let record = try DocumentStore.wrapping { try store.readRows { try $0.record(id, in: handle) } }

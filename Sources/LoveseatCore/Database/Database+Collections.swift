@@ -20,15 +20,21 @@ extension Database {
     }
 
     /// Returns the default scope and every other scope that contains a collection, in order of their names.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func scopes() throws(LoveseatError) -> [Scope] {
         let names = Set(try outerStore().collections.map(\.name.scope)).union([Self.defaultScopeName])
         return names.sorted().map { Scope(name: $0, database: self) }
     }
 
     /// Returns a scope, or nil if it contains no collection.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func scope(name: String) throws(LoveseatError) -> Scope? { try scopes().first { $0.name == name } }
 
     /// Returns the default collection, which always exists.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func defaultCollection() throws(LoveseatError) -> Collection {
         guard let collection = try collection(.default) else {
             throw LoveseatError(.corruptData, "the default collection is missing")
@@ -38,6 +44,8 @@ extension Database {
 
     /// Returns the collections of a scope, in order of their names. The result is empty if the scope does not exist. A nil scope is
     /// the default scope.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func collections(scope: String? = defaultScopeName) throws(LoveseatError) -> [Collection] {
         let scope = scope ?? Self.defaultScopeName
         return try outerStore().collections.filter { $0.name.scope == scope }.sorted {

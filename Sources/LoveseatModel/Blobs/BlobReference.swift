@@ -148,6 +148,8 @@ extension BlobReference: Codable {
     }
 
     /// Encodes the reference as an object with `"@type": "blob"`.
+    ///
+    /// - Throws: Errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var stub = encoder.container(keyedBy: CodingKeys.self)
         try stub.encode("blob", forKey: .type)

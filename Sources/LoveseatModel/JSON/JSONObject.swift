@@ -135,12 +135,16 @@ extension JSONObject: Codable {
     }
 
     /// Encodes the members with any encoder, as a container with their keys.
+    ///
+    /// - Throws: Errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Name.self)
         for (key, value) in self { try container.encode(value, forKey: Name(key)) }
     }
 
     /// Decodes the members with any decoder, from a container with keys.
+    ///
+    /// - Throws: Errors of the decoder.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Name.self)
         self.init()

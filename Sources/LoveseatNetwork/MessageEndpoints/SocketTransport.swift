@@ -97,11 +97,15 @@ public final class SocketTransport: MessageTransport {
     // MARK: Using it
 
     /// Sends bytes, and returns when the socket can take more.
+    ///
+    /// - Throws: An error if the socket is closed or broken.
     public func send(_ bytes: [UInt8]) async throws {
         do { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get() } catch { throw Gone() }
     }
 
     /// Waits for bytes and returns them, or nil when the other side has closed the connection.
+    ///
+    /// - Throws: An error if the socket is broken.
     public func receive() async throws -> [UInt8]? {
         guard let pieces = try await mailbox.receive() else { return nil }
         return pieces.count == 1 ? pieces[0] : Array(pieces.joined())
