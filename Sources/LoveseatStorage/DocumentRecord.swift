@@ -53,7 +53,7 @@ package struct DocumentRecord: Sendable {
 
     /// The digest by which another Loveseat sees whether it knows the same (docs/extensions.md); nil for a single line.
     package var knowledgeDigest: String? {
-        storedDigest.map(\.hexadecimalText)
+        storedDigest.map { $0.hexadecimalText }
     }
 
     /// The length of the digest after a stored tree of more than one line, in bytes.
@@ -102,7 +102,9 @@ package struct DocumentRecord: Sendable {
     /// The revision that a remote is known to have as its current one.
     package func remoteAncestor(_ remote: Int) throws(LoveseatError) -> RevisionID? {
         if synced == remote { return revision }
-        guard encodedTree != nil else { return nil }
+        guard let encodedTree else { return nil }
+        if case .some(let mark) = RevisionTree.mark(of: remote, inEncoded: encodedTree) { return mark }
+        // The form of an earlier version, or damage.
         return try tree().remotes[remote]
     }
 }

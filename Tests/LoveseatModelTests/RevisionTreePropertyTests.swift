@@ -140,6 +140,22 @@ import Testing
         }
     }
 
+    @Test func `a mark is read from a stored tree without the rest of it`() throws {
+        for seed in UInt64(1)...200 {
+            var generator = SeededGenerator(seed: seed)
+            for var tree in try Self.trees(&generator) where tree.current != nil {
+                for remote in 1...3 {
+                    tree.recordMark(of: remote, at: tree.nodes.keys.sorted()[generator.int(0...tree.nodes.count - 1)])
+                }
+                guard let bytes = tree.encoded else { continue }
+                for remote in 1...4 {
+                    let mark = try #require(RevisionTree.mark(of: remote, inEncoded: bytes))
+                    #expect(mark == tree.remotes[remote])
+                }
+            }
+        }
+    }
+
     @Test func `bytes that are no tree are refused, not trusted`() throws {
         for seed in UInt64(1)...100 {
             var generator = SeededGenerator(seed: seed)
@@ -147,6 +163,7 @@ import Testing
                 guard var bytes = tree.encoded else { continue }
                 for _ in 0..<20 {
                     bytes[generator.int(0...bytes.count - 1)] = UInt8(generator.int(0...255))
+                    _ = RevisionTree.mark(of: 1, inEncoded: bytes)
                     // Whatever it reads is a tree whose walks end.
                     guard let read = RevisionTree(encoded: bytes, currentBody: .emptyObject, closing: { $0 })
                     else { continue }

@@ -3,7 +3,7 @@ extension [UInt8] {
     package func contains(word: StaticString) -> Bool { contains(word, word, word) }
 
     /// Whether any of three short ASCII words occurs in the bytes. Quickest for words that begin with a rare character:
-    /// sixteen bytes are skipped at once where no word's first one is among them.
+    /// thirty-two bytes are skipped at once where no word's first one is among them.
     package func contains(_ first: StaticString, _ second: StaticString, _ third: StaticString) -> Bool {
         func occurs(_ word: StaticString, in text: UnsafeRawBufferPointer, at index: Int) -> Bool {
             let length = word.utf8CodeUnitCount
@@ -12,17 +12,17 @@ extension [UInt8] {
             return true
         }
         let (a, b, c) = (first.utf8Start[0], second.utf8Start[0], third.utf8Start[0])
-        let (allA, allB, allC) = (SIMD16(repeating: a), SIMD16(repeating: b), SIMD16(repeating: c))
+        let (allA, allB, allC) = (SIMD32(repeating: a), SIMD32(repeating: b), SIMD32(repeating: c))
         return withUnsafeBytes { text in
             var index = 0
             while index < text.count {
-                var end = Swift.min(index + 16, text.count)
-                if index + 16 <= text.count {
-                    let bytes = text.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+                var end = Swift.min(index + 32, text.count)
+                if index + 32 <= text.count {
+                    let bytes = text.loadUnaligned(fromByteOffset: index, as: SIMD32<UInt8>.self)
                     let isThere = (bytes .== allA) .| (bytes .== allB) .| (bytes .== allC)
                     // `any` looks at one lane after another.
-                    let lanes = unsafeBitCast(isThere, to: SIMD2<UInt64>.self)
-                    if lanes[0] | lanes[1] == 0 { (index, end) = (end, end) }
+                    let lanes = unsafeBitCast(isThere, to: SIMD4<UInt64>.self)
+                    if lanes[0] | lanes[1] | lanes[2] | lanes[3] == 0 { (index, end) = (end, end) }
                 }
                 while index < end {
                     let byte = text[index]

@@ -121,6 +121,6 @@ extension RevisionID: Comparable {
     public static func < (lhs: Self, rhs: Self) -> Bool {
         if lhs.generation != rhs.generation { return lhs.generation < rhs.generation }
         // Of equal generations the texts differ only in their digests, whose hexadecimal sorts as their bytes do.
-        return lhs.text.utf8.lexicographicallyPrecedes(rhs.text.utf8)
+        return lhs.text < rhs.text
     }
 }

@@ -56,15 +56,8 @@ extension RevisionTree {
     /// - Returns: nil if the remote has a mark there already, or the bytes are of another version.
     package static func encoded(_ bytes: [UInt8], markingCurrentAt remote: Remote) -> [UInt8]? {
         var input = bytes[...]
-        guard input.popFirst() == version, let count = input.popCompact() else { return nil }
-        for _ in 0..<count {
-            // Flags, parent, generation and digest, body.
-            guard input.popFirst() != nil, input.popCompact() != nil, input.popCompact() != nil,
-                let digest = input.popCompact(), digest <= input.count
-            else { return nil }
-            input = input.dropFirst(digest)
-            guard let length = input.popCompact(), length - 1 <= input.count else { return nil }
-            input = input.dropFirst(max(0, length - 1))
+        guard input.popFirst() == version, let count = input.popCompact(), input.skipNodes(count) else {
+            return nil
         }
         let end = input.startIndex
         guard let marks = input.popCompact() else { return nil }
@@ -85,6 +78,27 @@ extension RevisionTree {
         marked.appendCompact(0)
         marked += bytes[place...]
         return marked
+    }
+
+    /// The revision that a remote is marked to have in a stored form, of which no more is read. The outer nil is for bytes
+    /// that are not of this version.
+    package static func mark(of remote: Remote, inEncoded bytes: [UInt8]) -> RevisionID?? {
+        var input = bytes[...]
+        guard input.popFirst() == version, let count = input.popCompact() else { return nil }
+        let nodes = input
+        guard input.skipNodes(count), let marks = input.popCompact() else { return nil }
+        for _ in 0..<marks {
+            guard let other = input.popCompact(), let position = input.popCompact(), position < count else {
+                return nil
+            }
+            guard other == remote else { continue }
+            input = nodes
+            guard input.skipNodes(position), input.popFirst() != nil, input.popCompact() != nil,
+                let id = input.popRevision()
+            else { return nil }
+            return .some(id)
+        }
+        return .some(nil)
     }
 
     /// Reads the stored form; nil if the bytes are not one.
@@ -247,6 +261,19 @@ extension ArraySlice<UInt8> {
             if byte < 0x80 { return Int(value) }
         }
         return nil
+    }
+
+    /// Passes over stored nodes: the flags, parent, generation, digest and body of each.
+    fileprivate mutating func skipNodes(_ count: Int) -> Bool {
+        for _ in 0..<count {
+            guard popFirst() != nil, popCompact() != nil, popCompact() != nil, let digest = popCompact(),
+                digest <= self.count
+            else { return false }
+            self = dropFirst(digest)
+            guard let length = popCompact(), length - 1 <= self.count else { return false }
+            self = dropFirst(Swift.max(0, length - 1))
+        }
+        return true
     }
 
     fileprivate mutating func popRevision() -> RevisionID? {

@@ -47,7 +47,7 @@ package enum TreeMessage {
         }
         writer.write(#""current":"#)
         writer.write(current)
-        let deleted = knowledge.nodes.filter(\.isDeleted).map(\.id).sorted(by: >)
+        let deleted = knowledge.nodes.lazy.filter { $0.isDeleted }.map { $0.id }.sorted(by: >)
         if !deleted.isEmpty { writer.write(#","deleted":"#, deleted) { $0.write($1) } }
         writer.write(#","lines":"#, lines(of: knowledge)) { $0.write("", $1) { $0.write($1) } }
         if !bodies.isEmpty {
@@ -97,7 +97,9 @@ package enum TreeMessage {
         RevisionID, JSONText
     )] {
         var room = bodiesLimit
-        return knowledge.nodes.sorted { $0.id > $1.id }.compactMap { node in
+        let nodes = knowledge.nodes
+        return nodes.indices.sorted { nodes[$0].id > nodes[$1].id }.compactMap { index in
+            let node = nodes[index]
             guard node.id != current, let body = node.body, !node.flags.contains(.hasBlobs),
                 body.bytes.count <= room
             else { return nil }

@@ -52,16 +52,25 @@ extension StoreWriteTransaction {
         arrival.isOutdated = incoming.isOutdated
         arrival.name = { try? Self.revisionID(parent: $0, isDeleted: false, body: $1) }
         let outcome = try tree.insert(arrival)
-        let isAgreed = tree.current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
+        let current = tree.current
+        let isAgreed = current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
         let disagrees = !isAgreed && incoming.sender == .loveseat && !incoming.isOutdated
-        if disagrees, tree.pending.isEmpty, tree.current?.id == record?.revision,
+        if disagrees, tree.pending.isEmpty, current?.id == record?.revision,
             let remote = incoming.remote, let record, !tree.tells(moreThan: before)
         {
             // Knowledge that is old here was new to the sender, or it has forgotten it: it is offered again.
             tree.forgetRemote(remote)
-            try store(verifyingNewBodies(tree, since: before), over: record, in: collection)
+            verifyNewBodies(&tree, besides: current, since: before)
+            try store(tree, current: current, over: record, in: collection)
         } else {
-            try replace(before, with: tree, over: record, id: incoming.documentID, in: collection)
+            try replace(
+                before,
+                with: &tree,
+                current: current,
+                over: record,
+                id: incoming.documentID,
+                in: collection
+            )
         }
         return (outcome, isAgreed ? nil : tree)
     }
@@ -81,49 +90,54 @@ extension StoreWriteTransaction {
         var tree = try tree(of: record)
         let before = tree
         let agrees = try tree.hear(knowledge, current: current, remote: remote)
-        try replace(before, with: tree, over: record, id: id, in: collection)
+        try replace(before, with: &tree, over: record, id: id, in: collection)
         return agrees
     }
 
     /// Stores a changed tree. It gets a new sequence if another revision became current, if more is known than before,
     /// which other databases have to learn, or if the current revision has to be offered to the remote again.
+    ///
+    /// `current`: the tree's current revision, if that is known already.
     private func replace(
         _ before: RevisionTree,
-        with tree: RevisionTree,
+        with tree: inout RevisionTree,
+        current known: RevisionTree.Node? = nil,
         over record: DocumentRecord?,
         id: String,
         in collection: CollectionHandle
     ) throws {
         guard tree != before else { return }
-        let tree = verifyingNewBodies(tree, since: before)
+        let current = known ?? tree.current
+        verifyNewBodies(&tree, besides: current, since: before)
         guard let record else {
-            try store(tree, over: nil, id: id, in: collection)
+            try store(tree, current: current, over: nil, id: id, in: collection)
             return
         }
         let isContradicted = tree.remotes.contains { remote, mark in
             before.remotes[remote] != mark && tree.isContradicted(by: remote)
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
-        if tree.current?.id != record.revision || tree.tells(moreThan: before) || isContradicted || isSettled
-        {
-            try store(tree, over: record, in: collection)
+        if current?.id != record.revision || tree.tells(moreThan: before) || isContradicted || isSettled {
+            try store(tree, current: current, over: record, in: collection)
         } else {
-            try write(tree, over: record, in: collection, sequence: record.sequence)
+            try write(tree, current: current, over: record, in: collection, sequence: record.sequence)
         }
     }
 
     /// Records which arrived bodies, other than the current one, are those of which their revisions were made.
-    private func verifyingNewBodies(_ tree: RevisionTree, since before: RevisionTree) -> RevisionTree {
-        guard !tree.isLine else { return tree }
-        var tree = tree
-        let current = tree.current?.id
-        for node in tree.nodes.values where node.body != nil && node.id != current {
-            guard before.isEmpty || before.node(node.id)?.body == nil, let body = node.body,
-                BodyDigest.matches(node.id, parent: node.parent, isDeleted: node.isDeleted, body: body)
-            else { continue }
-            tree.noteVerified(node.id)
-        }
-        return tree
+    private func verifyNewBodies(
+        _ tree: inout RevisionTree,
+        besides current: RevisionTree.Node?,
+        since before: RevisionTree
+    ) {
+        guard !tree.isLine else { return }
+        let verified = tree.nodes.values.filter { node in
+            guard let body = node.body, node.id != current?.id,
+                before.isEmpty || before.node(node.id)?.body == nil
+            else { return false }
+            return BodyDigest.matches(node.id, parent: node.parent, isDeleted: node.isDeleted, body: body)
+        }.map { $0.id }
+        for id in verified { tree.noteVerified(id) }
     }
 
     /// Records the current revision of a remote. Changes no sequence and reports no commit, unless the remote
@@ -183,7 +197,7 @@ extension StoreWriteTransaction {
         case .client, nil: tree.recordMark(of: remote, at: revision)
         }
         tree.prune(depth: tree.depth)
-        try replace(before, with: tree, over: record, id: id, in: collection)
+        try replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
     /// Records what a hub has, while the current revision is in flight to it.
@@ -236,7 +250,7 @@ extension StoreWriteTransaction {
         var tree = try tree(of: record)
         let before = tree
         tree.adoptCopy(copy, parent: parent, remote: remote)
-        try replace(before, with: tree, over: record, id: id, in: collection)
+        try replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
     // MARK: Conflicts

@@ -298,12 +298,13 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     @discardableResult
     func store(
         _ tree: RevisionTree,
+        current: RevisionTree.Node? = nil,
         over record: DocumentRecord?,
         id: String? = nil,
         in collection: CollectionHandle
     ) throws -> UInt64 {
         guard let record else {
-            guard let id, let current = tree.current else {
+            guard let id, let current = current ?? tree.current else {
                 throw LoveseatError(.assertionFailed, "an empty tree")
             }
             let parts = try RowParts(tree, current: current, over: nil)
@@ -322,22 +323,26 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             return sequence
         }
         let sequence = try nextSequence(collection)
-        try write(tree, over: record, in: collection, sequence: sequence)
+        try write(tree, current: current, over: record, in: collection, sequence: sequence)
         recordChange(of: record.id, in: collection)
         return sequence
     }
 
     /// Replaces a row.
     ///
-    /// `digest`: the digest of the knowledge, if that is unchanged; nil to compute it.
+    /// `current`: the tree's current revision, if that is known already. `digest`: the digest of the knowledge, if that is
+    /// unchanged; nil to compute it.
     func write(
         _ tree: RevisionTree,
+        current known: RevisionTree.Node? = nil,
         over record: DocumentRecord,
         in collection: CollectionHandle,
         sequence: UInt64,
         digest: [UInt8]? = nil
     ) throws {
-        guard let current = tree.current else { throw LoveseatError(.assertionFailed, "an empty tree") }
+        guard let current = known ?? tree.current else {
+            throw LoveseatError(.assertionFailed, "an empty tree")
+        }
         let parts = try RowParts(tree, current: current, over: record, digest: digest)
         let statement = try RawStatement(collection.updateSQL, in: database)
         statement.bind(1, record.row)
