@@ -145,7 +145,10 @@ import Testing
             var generator = SeededGenerator(seed: seed)
             for var tree in try Self.trees(&generator) where tree.current != nil {
                 for remote in 1...3 {
-                    tree.recordMark(of: remote, at: tree.nodes.keys.sorted()[generator.int(0...tree.nodes.count - 1)])
+                    tree.recordMark(
+                        of: remote,
+                        at: tree.nodes.keys.sorted()[generator.int(0...tree.nodes.count - 1)]
+                    )
                 }
                 guard let bytes = tree.encoded else { continue }
                 for remote in 1...4 {
