@@ -96,7 +96,9 @@ package final class ReplicationPeer {
         var frame: [UInt8]?
         let actions = run { session in
             do throws(BLIPError) { frame = try connection.nextFrame() } catch {
-                return session.failed(LoveseatError(.unexpectedError, "a message could not be sent: \(error)"))
+                return session.failed(
+                    LoveseatError(.unexpectedError, "a message could not be sent: \(error)")
+                )
             }
             return []
         }
@@ -214,7 +216,9 @@ package final class ReplicationPeer {
             case .close(let code, let reason): actions.append(.close(code: code, reason: reason))
             }
         } catch {
-            let rest = session.failed(LoveseatError(.unexpectedError, "a message could not be sent: \(error)"))
+            let rest = session.failed(
+                LoveseatError(.unexpectedError, "a message could not be sent: \(error)")
+            )
             for effect in rest { perform(effect) }
         }
     }

@@ -203,7 +203,12 @@ package struct ReplicationSession {
         event { session in
             guard case .blob(let index, let handle) = what else { return }
             do throws(LoveseatError) {
-                try session.collections[index].pull.blobPiece(handle, bytes, isLast: isLast, session.effects.store)
+                try session.collections[index].pull.blobPiece(
+                    handle,
+                    bytes,
+                    isLast: isLast,
+                    session.effects.store
+                )
                 if isLast { session.blobEnded(index, handle, nil) }
             } catch { session.blobEnded(index, handle, error) }
         }

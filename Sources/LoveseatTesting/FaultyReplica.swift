@@ -45,7 +45,10 @@ final class FaultyReplica: ReplicaLayer {
         } else if errs(.renameRevision) {
             return try store(
                 revisions.map { revision in
-                    let renamed = RevisionID(generation: revision.history[0].generation, digest: [0xAB, 0xCD])
+                    let renamed = RevisionID(
+                        generation: revision.history[0].generation,
+                        digest: [0xAB, 0xCD]
+                    )
                     return change(revision, history: [renamed] + revision.history.dropFirst())
                 }
             )

@@ -11,7 +11,8 @@ extension ReplicaLayer {
         try inner.checkpoint(of: collection)
     }
 
-    package func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError) {
+    package func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError)
+    {
         try inner.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
     }
 
@@ -31,11 +32,15 @@ extension ReplicaLayer {
         try inner.peerCheckpoint(id)
     }
 
-    package func savePeerCheckpoint(_ body: JSONText, as id: String, replacing revision: Int) throws(LoveseatError) -> Int? {
+    package func savePeerCheckpoint(_ body: JSONText, as id: String, replacing revision: Int)
+        throws(LoveseatError) -> Int?
+    {
         try inner.savePeerCheckpoint(body, as: id, replacing: revision)
     }
 
-    package func bind(_ names: [CollectionName], checkpoints: [String]) throws(LoveseatError) -> [BoundCollection] {
+    package func bind(_ names: [CollectionName], checkpoints: [String]) throws(LoveseatError)
+        -> [BoundCollection]
+    {
         try inner.bind(names, checkpoints: checkpoints)
     }
 
@@ -47,11 +52,15 @@ extension ReplicaLayer {
         try inner.changes(in: collection, query)
     }
 
-    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int) throws(LoveseatError) -> [ChangeVerdict] {
+    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+        throws(LoveseatError) -> [ChangeVerdict]
+    {
         try inner.judge(changes, from: peer, in: collection)
     }
 
-    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int) throws(LoveseatError) -> [ProposalVerdict] {
+    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+        throws(LoveseatError) -> [ProposalVerdict]
+    {
         try inner.judge(proposals, from: peer, in: collection)
     }
 
@@ -67,7 +76,9 @@ extension ReplicaLayer {
         try inner.forgetGrants(ids, in: collection)
     }
 
-    package func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError) -> [OutgoingRevision] {
+    package func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
+        -> [OutgoingRevision]
+    {
         try inner.revisions(requests, in: collection)
     }
 
@@ -75,11 +86,15 @@ extension ReplicaLayer {
         inner.admits(candidate, in: collection)
     }
 
-    package func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult] {
+    package func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError)
+        -> [InsertResult]
+    {
         try inner.insert(revisions, in: collection)
     }
 
-    package func expand(_ delta: [UInt8], of documentID: String, base: RevisionID, in collection: Int) throws(LoveseatError) -> DeltaExpansion {
+    package func expand(_ delta: [UInt8], of documentID: String, base: RevisionID, in collection: Int)
+        throws(LoveseatError) -> DeltaExpansion
+    {
         try inner.expand(delta, of: documentID, base: base, in: collection)
     }
 
@@ -87,27 +102,49 @@ extension ReplicaLayer {
         try inner.failures(in: collection)
     }
 
-    package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in collection: Int) throws(LoveseatError) {
+    package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in collection: Int)
+        throws(LoveseatError)
+    {
         try inner.noteFailure(failed, error, in: collection)
     }
 
-    package func removeAccess(_ removals: [AccessRemoval], in collection: Int) throws(LoveseatError) -> [RemovalVerdict] {
+    package func removeAccess(_ removals: [AccessRemoval], in collection: Int) throws(LoveseatError)
+        -> [RemovalVerdict]
+    {
         try inner.removeAccess(removals, in: collection)
     }
 
-    package func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError) -> Meeting {
+    package func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError)
+        -> Meeting
+    {
         try inner.meet(change, state, in: collection)
     }
 
-    package func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID, in collection: Int) throws(LoveseatError) {
+    package func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID, in collection: Int)
+        throws(LoveseatError)
+    {
         try inner.adoptCopy(copy, of: documentID, parent: parent, in: collection)
     }
 
-    package func hear(_ knowledge: TreeKnowledge, of documentID: String, current: RevisionID, takesContent: Bool, in collection: Int) throws(LoveseatError) -> Hearing {
-        try inner.hear(knowledge, of: documentID, current: current, takesContent: takesContent, in: collection)
+    package func hear(
+        _ knowledge: TreeKnowledge,
+        of documentID: String,
+        current: RevisionID,
+        takesContent: Bool,
+        in collection: Int
+    ) throws(LoveseatError) -> Hearing {
+        try inner.hear(
+            knowledge,
+            of: documentID,
+            current: current,
+            takesContent: takesContent,
+            in: collection
+        )
     }
 
-    package func holdBlobs(_ digests: [BlobDigest], of documentID: String, in collection: Int) throws(LoveseatError) -> [BlobDigest] {
+    package func holdBlobs(_ digests: [BlobDigest], of documentID: String, in collection: Int)
+        throws(LoveseatError) -> [BlobDigest]
+    {
         try inner.holdBlobs(digests, of: documentID, in: collection)
     }
 
@@ -115,7 +152,9 @@ extension ReplicaLayer {
         inner.releaseBlobs(digests)
     }
 
-    package func beginBlob(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws(LoveseatError) -> BlobStart {
+    package func beginBlob(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws(LoveseatError)
+        -> BlobStart
+    {
         try inner.beginBlob(handle, digest, resumes: resumes)
     }
 
@@ -135,7 +174,9 @@ extension ReplicaLayer {
         inner.suspendBlob(handle)
     }
 
-    package func blobLength(_ digest: BlobDigest, of documentID: String?, in collection: Int) throws(LoveseatError) -> UInt64? {
+    package func blobLength(_ digest: BlobDigest, of documentID: String?, in collection: Int)
+        throws(LoveseatError) -> UInt64?
+    {
         try inner.blobLength(digest, of: documentID, in: collection)
     }
 
@@ -143,7 +184,9 @@ extension ReplicaLayer {
         try inner.readBlob(digest, offset: offset, count: count)
     }
 
-    package func proveBlob(_ digest: BlobDigest, nonce: [UInt8], in collection: Int) throws(LoveseatError) -> BlobDigest? {
+    package func proveBlob(_ digest: BlobDigest, nonce: [UInt8], in collection: Int) throws(LoveseatError)
+        -> BlobDigest?
+    {
         try inner.proveBlob(digest, nonce: nonce, in: collection)
     }
 }

@@ -265,7 +265,10 @@ final class SimulatedConnection {
             if let limit = plan.cutAfter, frames > limit { return cut() }
             let other = end === active ? passive : active
             end.framesOnTheWay += 1
-            end.lastArrival = max(end.lastArrival, clock.now + generator.int(plan.latency) + generator.int(plan.workDelay))
+            end.lastArrival = max(
+                end.lastArrival,
+                clock.now + generator.int(plan.latency) + generator.int(plan.workDelay)
+            )
             trace("\(end.owner.index)>\(other.owner.index) \(frame.count) \(frame.suffix(4))")
             clock.schedule(after: end.lastArrival - clock.now) { [weak self, weak end, weak other] in
                 guard let self, let end, let other, isOpen else { return }

@@ -10,8 +10,8 @@ final class SimulatedReplica: ReplicaLayer {
 
     init(_ inner: any RevisionStore, owner: SimulatedPeer) { (self.inner, self.owner) = (inner, owner) }
 
-    private func tell(_ question: String, _ answer: Any) {
-        detail?("\(owner.index) \(question) -> \(answer)")
+    private func tell(_ question: @autoclosure () -> String, _ answer: Any) {
+        detail?("\(owner.index) \(question()) -> \(answer)")
     }
 
     func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult] {

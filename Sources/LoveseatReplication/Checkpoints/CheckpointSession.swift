@@ -165,7 +165,7 @@ struct CheckpointSession: Sendable {
         do throws(LoveseatError) {
             try effects.store.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
             saved = checkpoint
-        } catch where error.code == .busy {
+        } catch  where error.code == .busy {
             effects.fail(error)
         } catch { giveUp(error, &effects) }
     }

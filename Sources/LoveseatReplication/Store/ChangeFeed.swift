@@ -116,4 +116,3 @@ package enum RemovalVerdict: Hashable, Sendable {
     /// It stays, since the peer has not got the last edit of it.
     case edited
 }
-

@@ -49,4 +49,3 @@ package struct BoundCollection: Hashable, Sendable {
         self.checkpoint = checkpoint
     }
 }
-
