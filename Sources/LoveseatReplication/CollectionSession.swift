@@ -55,18 +55,15 @@ extension ReplicationSession {
         }
 
         /// The peer took a revision, and so will announce it.
-        mutating func pushed(_ key: Int) {
-            if let id = push?.inFlight[key]?.documentID { pull.pushed(id) }
+        mutating func pushed(_ message: Int) {
+            if let id = push?.inFlight[message] { pull.pushed(id) }
         }
-
-        /// Documents fetched by their IDs at once.
-        private static let fetchedAtOnce = 500
 
         /// Documents that the feed of changes has passed: those that keep a push from being taken, and those that could not be
         /// stored. Each once a session.
-        mutating func takeMissed() -> [String] {
-            let parked = push?.parked.keys.filter { push?.fetchable.contains($0) ?? false }.sorted() ?? []
-            let missed = (parked + failedBefore).filter { !fetched.contains($0) }.prefix(Self.fetchedAtOnce)
+        mutating func takeMissed(atMost limit: Int) -> [String] {
+            let parked = push?.fetchable ?? []
+            let missed = (parked + failedBefore).filter { !fetched.contains($0) }.prefix(limit)
             fetching = Set(missed)
             fetched.formUnion(missed)
             return Array(missed)

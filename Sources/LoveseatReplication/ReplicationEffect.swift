@@ -56,7 +56,7 @@ package enum ReplyContinuation: Hashable, Sendable {
     case proposals(collection: Int, list: Int)
     case changes(collection: Int, list: Int)
     case revocations(collection: Int, [String])
-    case revision(collection: Int, key: Int)
+    case revision(collection: Int, number: Int)
     case blob(collection: Int, BlobHandle)
 
     /// Whether the answer's body comes in pieces.

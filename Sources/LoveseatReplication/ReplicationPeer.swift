@@ -29,11 +29,7 @@ package final class ReplicationPeer {
     /// Revisions that came while others wait for their blobs.
     private var heldRevisions = HeldRequests()
 
-    /// Beyond this much unsent output, in bytes, no more requests are looked at: the peer asks faster than it listens. All
-    /// else is, since acknowledgements are what makes room.
-    private static let outputLimit = 16 << 20
-    /// Requests that a peer may have waiting. Real ones have some hundred, and do not leave their answers.
-    private static let requestsHeld = 20_000
+    private var tuning: ReplicationTuning { session.tuning }
 
     /// Requests that wait, in order.
     private struct HeldRequests {
@@ -134,8 +130,8 @@ package final class ReplicationPeer {
     // MARK: Requests that wait
 
     private func received(_ number: UInt64, _ message: Message) -> [ReplicationEffect] {
-        if !heldRequests.isEmpty || connection.queuedBytes > Self.outputLimit {
-            guard heldRequests.queue.count < Self.requestsHeld else {
+        if !heldRequests.isEmpty || connection.queuedBytes > tuning.unsentBytes {
+            guard heldRequests.queue.count < tuning.requestsHeld else {
                 return session.failed(
                     LoveseatError(.remoteError, "the peer asks more and more, and does not read the answers")
                 )
@@ -147,7 +143,7 @@ package final class ReplicationPeer {
 
     /// Hands a request to the session, unless it is a revision and there are too many.
     private func pass(_ number: UInt64, _ message: Message) -> [ReplicationEffect] {
-        if message.profile == "rev", !heldRevisions.isEmpty || session.isFull {
+        if message.kind == .revision, !heldRevisions.isEmpty || session.isFull {
             return hold(number, message, in: &heldRevisions)
         }
         return session.received(message, number: number)
@@ -157,7 +153,7 @@ package final class ReplicationPeer {
         -> [ReplicationEffect]
     {
         var message = message
-        if let spill, held.bytes + message.body.count > Self.heldBytes {
+        if let spill, held.bytes + message.body.count > tuning.heldBytes {
             do { try spill.append(message.body, to: number << 1) } catch {
                 return session.failed(Self.failure(.spill("\(error)")))
             }
@@ -168,9 +164,6 @@ package final class ReplicationPeer {
         return []
     }
 
-    /// Bytes of bodies that wait in memory.
-    private static let heldBytes = 4 << 20
-
     /// What the next request that need not wait any more leads to; nil if there is none.
     private func releaseNext() -> [ReplicationEffect]? {
         guard !session.isOver else { return nil }
@@ -179,7 +172,7 @@ package final class ReplicationPeer {
                 let (number, message) = try release(from: &heldRevisions)
                 return session.received(message, number: number)
             }
-            if !heldRequests.isEmpty, connection.queuedBytes <= Self.outputLimit {
+            if !heldRequests.isEmpty, connection.queuedBytes <= tuning.unsentBytes {
                 let (number, message) = try release(from: &heldRequests)
                 return pass(number, message)
             }
@@ -224,7 +217,7 @@ package final class ReplicationPeer {
     }
 
     private func send(_ message: Message, _ continuation: ReplyContinuation?) throws(BLIPError) {
-        if message.profile == "rev" { revisionsSent += 1 }
+        if message.kind == .revision { revisionsSent += 1 }
         guard let continuation else { return try connection.send(message, tag: nil) }
         nextTag += 1
         continuations[nextTag] = continuation

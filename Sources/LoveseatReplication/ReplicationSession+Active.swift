@@ -34,40 +34,38 @@ extension ReplicationSession {
         }
         phase = .negotiating
         if hasCollections == true {
-            let message = GetCollectionsMessage.request(
+            let request = GetCollectionsMessage(
                 plan.collections.map(\.name),
                 checkpoints: plan.collections.map(\.checkpointID)
             )
-            effects.append(.send(message, then: .getCollections))
+            effects.append(.send(request.message, then: .getCollections))
         } else {
-            let message = Message(["Profile": "getCheckpoint", "client": plan.collections[0].checkpointID])
-            effects.append(.send(message, then: .getCheckpoint(collection: 0)))
+            let request = GetCheckpointMessage(id: plan.collections[0].checkpointID, collection: nil)
+            effects.append(.send(request.message, then: .getCheckpoint(collection: 0)))
         }
     }
 
     mutating func collectionsAnswered(_ answer: Result<Message, ReplyError>) {
         guard phase == .negotiating else { return }
         do throws(ReplyError) {
-            let message = try answer.get()
-            learn(message)
-            let items = try ChangesMessage.list(message.body)
-            guard items.count == collections.count else {
+            let answer = try GetCollectionsMessage.Answer(try answer.get())
+            learn(answer.extensions)
+            guard answer.items.count == collections.count else {
                 throw ReplyError("BLIP", 400, "wrong number of collections")
             }
-            let missing = zip(collections, items).filter { $0.1.isNull }.map { "'\($0.0.name.path)'" }
+            var missing: [String] = []
+            for (index, item) in answer.items.enumerated() {
+                switch item {
+                case .missing: missing.append("'\(collections[index].name.path)'")
+                case .empty: collections[index].checkpoint?.peerAnswered(nil, revision: nil)
+                case .checkpoint(let body, let revision):
+                    collections[index].checkpoint?.peerAnswered(body, revision: revision)
+                }
+            }
             guard missing.isEmpty else {
                 let names = missing.joined(separator: ", ")
                 return fail(
                     LoveseatError(.httpNotFound, "Collection \(names) is not found on the remote server")
-                )
-            }
-            for (index, item) in items.enumerated() {
-                // Couchbase Lite says `rev`, gateways `_rev`; anything but an empty object is a checkpoint
-                // (replication.md §B.2).
-                let hasCheckpoint = item.kind == .object && item.count > 0
-                collections[index].checkpoint?.peerAnswered(
-                    hasCheckpoint ? item : nil,
-                    revision: (item["rev"] ?? item["_rev"])?.string
                 )
             }
             startAll()
@@ -78,8 +76,9 @@ extension ReplicationSession {
         guard phase == .negotiating else { return }
         switch answer {
         case .success(let message):
-            let json = try? JSONElement(parsing: message.body)
-            collections[0].checkpoint?.peerAnswered(json, revision: message.properties["rev"])
+            let answer = GetCheckpointMessage.Answer(message)
+            let json = try? JSONElement(parsing: answer.body)
+            collections[0].checkpoint?.peerAnswered(json, revision: answer.revision)
         case .failure(let error) where error.code == 404 && error.domain != "BLIP":
             collections[0].checkpoint?.peerAnswered(nil, revision: nil)
         case .failure(let error):
@@ -118,20 +117,21 @@ extension ReplicationSession {
             if plan.pulls {
                 collections[index].failedBefore = effects.ask { try $0.failures(in: index) } ?? []
                 let binding = plan.collections[index]
-                let message = Subscription.request(
-                    collection: wireIndex,
-                    since: checkpoint.start.remote,
-                    isContinuous: plan.isContinuous,
-                    batch: tuning.changesAskedFor,
-                    // Other peers leave out deletions that were made while the pull went on.
-                    activeOnly: binding.isEmpty && checkpoint.start.remote == nil
-                        && peer.announcesLateDeletions,
-                    // Over the older protocol revoked documents are announced like any others (gateway.md 32).
-                    wantsRevocations: !isMobile2,
-                    channels: binding.channels,
-                    documentIDs: binding.documentIDs
-                )
-                effects.append(.send(message, then: .subscribe(collection: index)))
+                var request = SubChangesMessage()
+                request.collection = wireIndex
+                request.since = checkpoint.start.remote
+                request.isContinuous = plan.isContinuous
+                request.batch = tuning.changesAskedFor
+                // Other peers leave out deletions that were made while the pull went on.
+                request.activeOnly =
+                    binding.isEmpty && request.since == nil && peer.announcesLateDeletions
+                request.sendsReplacements = true
+                // Over the older protocol revoked documents are announced like any others (gateway.md 32).
+                request.wantsRevocations = !isMobile2
+                request.channels = binding.channels
+                request.documentIDs = binding.documentIDs
+                request.extensions = extensions
+                effects.append(.send(request.message, then: .subscribe(collection: index)))
             }
             if plan.pushes {
                 collections[index].push = PushSession(
@@ -170,14 +170,14 @@ extension ReplicationSession {
             collections[index].push?.revocationsAnswered(&effects)
             guard case .success = answer else { return }
             effects.ask { try $0.forgetGrants(ids, in: index) }
-        case .revision(let index, let key):
+        case .revision(let index, let number):
             if plan != nil, case .success(let message) = answer {
-                collections[index].pushed(key)
-                if message.properties[TreeMessage.property] != nil {
+                collections[index].pushed(number)
+                if case .outranked = RevisionMessage.Answer(message) {
                     collections[index].mayHaveMoreToPush = true
                 }
             }
-            collections[index].push?.revisionAnswered(key, answer, &effects)
+            collections[index].push?.revisionAnswered(number, answer, &effects)
         case .blob(let index, let handle):
             guard case .failure(let error) = answer else { return }
             blobEnded(index, handle, LoveseatError(reply: error, "fetching a blob"))
@@ -193,7 +193,7 @@ extension ReplicationSession {
 
     /// Fetches documents that the feed of changes has passed.
     mutating func fetchMissed(_ index: Int) {
-        let missed = collections[index].takeMissed()
+        let missed = collections[index].takeMissed(atMost: tuning.documentsFetched)
         guard !missed.isEmpty else { return }
         effects.append(.fetch(FetchNotice(collection: index, documentIDs: missed)))
     }

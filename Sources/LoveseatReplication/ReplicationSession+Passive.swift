@@ -3,55 +3,51 @@ import LoveseatModel
 
 /// What the peer asks, which is mostly asked of the passive side.
 extension ReplicationSession {
-    /// In bytes; real ones have some hundred.
-    private static let longestCheckpoint = 64 << 10
-    /// Checkpoints that one connection may save under IDs of their own.
-    private static let checkpointsSaved = 100
-
     mutating func handle(_ message: Message, number: UInt64) {
-        if case .passive(let plan) = role, hasCollections != true, message.profile != "getCollections" {
+        let kind = message.kind
+        if case .passive(let plan) = role, hasCollections != true, kind != .getCollections {
             guard hasCollections == false || bindDefault(plan, message, number: number) else { return }
         }
-        switch message.profile {
-        case "getCollections": getCollections(message, number: number)
-        case "getCheckpoint": getCheckpoint(message, number: number)
-        case "setCheckpoint": setCheckpoint(message, number: number)
-        case "getAttachment": getAttachment(message, number: number)
-        case "proveAttachment": proveAttachment(message, number: number)
-        case "subChanges":
+        switch kind {
+        case .getCollections: getCollections(message, number: number)
+        case .getCheckpoint: getCheckpoint(message, number: number)
+        case .setCheckpoint: setCheckpoint(message, number: number)
+        case .getAttachment: getAttachment(message, number: number)
+        case .proveAttachment: proveAttachment(message, number: number)
+        case .subChanges:
             learn(message)
             withCollection(message, number) { $0.subscribe($1, message, number: number) }
-        case "unsubChanges":
+        case .unsubChanges:
             withCollection(message, number) { session, index in
                 session.unsubscribe(index)
                 session.acknowledge(message, number: number)
             }
-        case "changes":
+        case .changes:
             receiving(message, number) {
                 // What the peer took before it said this must not be held against it.
                 $0.collections[$1].push?.flushMarks(&$0.effects)
                 $0.collections[$1].pull.changes(message, request: number, &$0.effects)
             }
-        case "proposeChanges":
+        case .proposeChanges:
             learn(message)
             receiving(message, number) {
                 $0.collections[$1].pull.proposals(message, request: number, &$0.effects)
             }
-        case "rev":
+        case .revision:
             receiving(message, number) {
                 $0.collections[$1].pull.revision(message, request: number, &$0.effects)
             }
-        case "norev":
+        case .noRevision:
             receiving(message, number) { session, index in
                 session.collections[index].pull.noRevision(message, &session.effects)
                 session.acknowledge(message, number: number)
             }
-        default: refuse(message, number, ReplyError("BLIP", 404, "no handler for message"))
+        case nil: refuse(message, number, ReplyError("BLIP", 404, "no handler for message"))
         }
     }
 
     private mutating func acknowledge(_ message: Message, number: UInt64) {
-        if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: number)) }
+        if !message.noReply { effects.append(.reply(.acknowledgement(of: message), to: number)) }
     }
 
     mutating func refuse(_ message: Message, _ number: UInt64, _ error: ReplyError) {
@@ -96,23 +92,24 @@ extension ReplicationSession {
             )
         }
         do throws(ReplyError) {
-            let (names, checkpoints) = try GetCollectionsMessage.parse(message.body)
-            let known = names.map { name in name.flatMap { plan.collections.contains($0) ? $0 : nil } }
+            let request = try GetCollectionsMessage(message)
+            let known = request.names.map { name in name.flatMap { plan.collections.contains($0) ? $0 : nil }
+            }
             guard known.allSatisfy({ $0 != nil }) else {
                 // A peer that was answered `null` cannot go on.
                 let bound = known.map { BoundCollection(exists: $0 != nil) }
-                return effects.append(
-                    .reply(GetCollectionsMessage.answer(bound, extensions: extensions), to: number)
-                )
+                let answer = GetCollectionsMessage.Answer(bound, extensions: extensions)
+                return effects.append(.reply(answer.message, to: number))
             }
             let served = known.compactMap { $0 }
-            let bound = answering(number) { try $0.bind(served, checkpoints: checkpoints) }
+            let bound = answering(number) { try $0.bind(served, checkpoints: request.checkpoints) }
             guard let bound else { return }
             if bound.allSatisfy(\.exists) {
                 hasCollections = true
                 makeCollections(served)
             }
-            effects.append(.reply(GetCollectionsMessage.answer(bound, extensions: extensions), to: number))
+            let answer = GetCollectionsMessage.Answer(bound, extensions: extensions)
+            effects.append(.reply(answer.message, to: number))
         } catch { refuse(message, number, error) }
     }
 
@@ -149,7 +146,7 @@ extension ReplicationSession {
 
     /// The collection that a message means, or why it means none (replication.md §B.1).
     func collection(of message: Message) throws(ReplyError) -> Int {
-        guard let text = message.properties["collection"] else {
+        guard let text = message.collectionText else {
             guard hasCollections != true else {
                 throw ReplyError("HTTP", 400, "inappropriate use of the collection property.")
             }
@@ -199,12 +196,11 @@ extension ReplicationSession {
             return refuse(message, number, ReplyError("HTTP", 500, "there is a subscription already"))
         }
         do throws(ReplyError) {
-            let subscription = try Subscription(message)
-            var properties: MessageProperties = [:]
-            properties[ProtocolExtensions.property] = extensions
-            effects.append(.reply(Message(properties, isUrgent: message.isUrgent), to: number))
+            let subscription = try SubChangesMessage(message)
+            let answer = SubChangesMessage.Answer(extensions: extensions, isUrgent: message.isUrgent)
+            effects.append(.reply(answer.message, to: number))
             var start = SequenceSet([0...0])
-            start.insert(0...subscription.since)
+            start.insert(0...subscription.position)
             collections[index].push = PushSession(
                 collection: index,
                 wireIndex: hasCollections == true ? index : nil,
@@ -230,7 +226,7 @@ extension ReplicationSession {
         effects.append(
             .cancel(
                 push.lists.keys.map { .changes(collection: index, list: $0) }
-                    + push.inFlight.keys.map { .revision(collection: index, key: $0) }
+                    + push.inFlight.keys.map { .revision(collection: index, number: $0) }
             )
         )
     }
@@ -248,7 +244,7 @@ extension ReplicationSession {
         guard let push = collections[index].push else { return }
         for start in stride(from: 0, to: changes.count, by: tuning.changesPerMessage) {
             let list = Array(changes[start..<min(start + tuning.changesPerMessage, changes.count)])
-            let message = push.listMessage("changes", body: ChangesMessage.revocations(list), isEmpty: false)
+            let message = push.announcement(list.map { AnnouncedChange($0, takesAway: true) }).message
             collections[index].push?.revocationLists += 1
             effects.append(
                 .send(message, then: .revocations(collection: index, list.map(\.documentID)))
@@ -258,49 +254,37 @@ extension ReplicationSession {
 
     // MARK: Checkpoints
 
-    private func checkpointID(_ message: Message) throws(ReplyError) -> String {
-        guard let id = message.properties["client"], !id.isEmpty, id.utf8.count <= 1_024 else {
-            throw ReplyError("BLIP", 400, "missing checkpoint ID")
-        }
-        return id
-    }
-
     private mutating func getCheckpoint(_ message: Message, number: UInt64) {
         do throws(ReplyError) {
             _ = try collection(of: message)
-            let id = try checkpointID(message)
-            guard let found = answering(number, { try $0.peerCheckpoint(id) }) else { return }
+            let request = try GetCheckpointMessage(message)
+            guard let found = answering(number, { try $0.peerCheckpoint(request.id) }) else { return }
             guard let found else {
                 return effects.append(.replyError(ReplyError("HTTP", 404), to: number, isUrgent: false))
             }
-            let properties: MessageProperties = ["rev": CheckpointRevision.text(found.revision)]
-            effects.append(.reply(Message(properties, body: found.body.bytes), to: number))
+            let answer = GetCheckpointMessage.Answer(revision: found.revision, body: found.body)
+            effects.append(.reply(answer.message, to: number))
         } catch { refuse(message, number, error) }
     }
 
     private mutating func setCheckpoint(_ message: Message, number: UInt64) {
         do throws(ReplyError) {
             _ = try collection(of: message)
-            let id = try checkpointID(message)
-            guard message.body.count <= Self.longestCheckpoint else {
-                throw ReplyError("HTTP", 413, "a checkpoint may have \(Self.longestCheckpoint) bytes")
-            }
-            guard let body = try? JSONText(message.body) else {
-                throw ReplyError("BLIP", 400, "invalid checkpoint body")
-            }
-            guard checkpointsSaved.contains(id) || checkpointsSaved.count < Self.checkpointsSaved else {
-                throw ReplyError("HTTP", 403, "a connection may save \(Self.checkpointsSaved) checkpoints")
+            let request = try SetCheckpointMessage(message)
+            let id = request.id
+            guard checkpointsSaved.contains(id) || checkpointsSaved.count < tuning.checkpointsSaved else {
+                throw ReplyError("HTTP", 403, "a connection may save \(tuning.checkpointsSaved) checkpoints")
             }
             checkpointsSaved.insert(id)
-            guard let revision = CheckpointRevision.number(message.properties["rev"]) else {
+            guard let revision = CheckpointRevision.number(request.revision) else {
                 throw ReplyError("HTTP", 409, "revision ID mismatch")
             }
             let saved = answering(number) {
-                try $0.savePeerCheckpoint(body, as: id, replacing: revision)
+                try $0.savePeerCheckpoint(request.body, as: id, replacing: revision)
             }
             guard let saved else { return }
             guard let saved else { throw ReplyError("HTTP", 409, "revision ID mismatch") }
-            effects.append(.reply(Message(["rev": CheckpointRevision.text(saved)]), to: number))
+            effects.append(.reply(SetCheckpointMessage.Answer(revision: saved).message, to: number))
         } catch { refuse(message, number, error) }
     }
 }

@@ -49,11 +49,8 @@ package struct ReplicationSession {
     /// A blob being sent.
     struct BlobRead: Sendable {
         let collection: Int
-        /// Nil if the peer does not say for which document.
-        let documentID: String?
-        let digest: BlobDigest
-        let isCompressed: Bool
-        var offset: UInt64 = 0
+        let request: GetAttachmentMessage
+        var offset: UInt64
         var length: UInt64 = 0
     }
 
@@ -99,7 +96,7 @@ package struct ReplicationSession {
     }
 
     /// Revisions that the peer was asked for, or was told that it may send, and that have not come.
-    package var revisionsExpected: Int { collections.reduce(0) { $0 + $1.pull.outstanding } }
+    package var revisionsExpected: Int { collections.reduce(0) { $0 + $1.pull.expectations.count } }
 
     /// The collections of this session, in its order; none before the peers agreed on them.
     package var collectionNames: [CollectionName] { collections.map(\.name) }
@@ -148,8 +145,8 @@ package struct ReplicationSession {
     /// All bytes of a request were handed to the transport.
     package mutating func sent(_ what: ReplyContinuation) -> [ReplicationEffect] {
         event { session in
-            guard case .revision(let index, let key) = what else { return }
-            session.collections[index].push?.stopTransmitting(key)
+            guard case .revision(let index, let number) = what else { return }
+            session.collections[index].push?.transmitting.remove(number)
         }
     }
 

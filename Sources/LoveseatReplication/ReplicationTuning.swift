@@ -68,5 +68,50 @@ package struct ReplicationTuning: Hashable, Sendable {
     /// How long a stop waits for the peer to take the last checkpoint, in milliseconds.
     package var stopDelay = 2_000
 
+    /// How often two sides may talk past each other about a revision before it is left to the next session.
+    package var disagreements = 3
+    /// Documents fetched by their IDs at once.
+    package var documentsFetched = 500
+    /// Checkpoints that a peer may save over one connection under IDs of its own.
+    package var checkpointsSaved = 100
+    /// Entries of one list. We send 200.
+    package var listEntriesAccepted = 10_000
+    /// Beyond this much unsent output, in bytes, no more requests are looked at: the peer asks faster than it listens. All
+    /// else is, since acknowledgements are what makes room.
+    package var unsentBytes = 16 << 20
+    /// Requests that a peer may have waiting. Real ones have some hundred, and do not leave their answers.
+    package var requestsHeld = 20_000
+    /// Bytes of bodies of waiting requests that are kept in memory; others go to the disk.
+    package var heldBytes = 4 << 20
+
     package init() {}
+}
+
+/// What a single message may be. No good peer comes near these.
+extension ReplicationTuning {
+    /// In bytes. A list of 200 changes, the most that anybody is asked for, has less than 100 kB.
+    static let longestList = 4 << 20
+    /// In bytes; real ones have some hundred.
+    static let longestCheckpoint = 64 << 10
+    /// Larger announced sizes of bodies, in bytes, are taken for this one.
+    static let largestBodyAnnounced = 1 << 40
+    /// More edits than any document has had, and so few that an app's next ones can be counted too.
+    static let highestGenerationReceived: UInt32 = 1 << 31
+    /// Entries of one table of attachments. Looking for each of more would take long.
+    static let attachments = 10_000
+    /// Parts of a path to an attachment that may be read as keys with `/` in them.
+    static let rawPathParts = 32
+    /// Lines of one tree, and
+    static let treeLines = 256
+    /// all revisions in them.
+    static let treeRevisions = 16_384
+    /// Closed revisions of one tree, and copies.
+    static let treeNotes = 4_096
+    /// Bodies of other candidates beyond so many bytes are left out of a tree, as are those with blobs. Whoever lacks a body
+    /// asks for it when it matters.
+    static let treeBodies = 64 << 10
+    /// Bodies shorter than this, in bytes, are not worth a delta (replication.md §16).
+    static let shortestForDelta = 200
+    /// Refused documents of which another revision may come without being asked for.
+    static let refusalsRemembered = 1_000
 }

@@ -125,17 +125,13 @@ struct CheckpointSession: Sendable {
         // What is marked from now on is not covered by it.
         effects.store.beginCheckpoint(of: collection)
         stage = .sent(checkpoint, repairs: repairs)
-        var message = self.message("setCheckpoint")
-        message.properties["rev"] = peerRevision
-        message.body = checkpoint.json(time: time).bytes
-        effects.append(.send(message, then: .setCheckpoint(collection: collection)))
-    }
-
-    private func message(_ profile: String) -> Message {
-        var properties: MessageProperties = ["Profile": profile]
-        properties["collection"] = wireIndex.map(String.init)
-        properties["client"] = id
-        return Message(properties)
+        let request = SetCheckpointMessage(
+            id: id,
+            replacing: peerRevision,
+            body: checkpoint.json(time: time),
+            collection: wireIndex
+        )
+        effects.append(.send(request.message, then: .setCheckpoint(collection: collection)))
     }
 
     mutating func savedRemotely(
@@ -146,14 +142,13 @@ struct CheckpointSession: Sendable {
         guard case .sent(let checkpoint, let repairs) = stage else { return }
         switch answer {
         case .success(let message):
-            peerRevision = message.properties["rev"] ?? ""
+            peerRevision = SetCheckpointMessage.Answer(message).revision
             saveLocally(checkpoint, time: time, &effects)
         // Another revision is stored there, or none any more (gateway.md 18).
         case .failure(let error) where [404, 409].contains(error.code) && repairs > 0:
             stage = .refetching(checkpoint, repairs: repairs - 1)
-            effects.append(
-                .send(message("getCheckpoint"), then: .refetchCheckpoint(collection: collection))
-            )
+            let request = GetCheckpointMessage(id: id, collection: wireIndex)
+            effects.append(.send(request.message, then: .refetchCheckpoint(collection: collection)))
         case .failure(let error): giveUp(LoveseatError(reply: error, "saving the checkpoint"), &effects)
         }
     }
@@ -183,7 +178,7 @@ struct CheckpointSession: Sendable {
     ) {
         guard case .refetching(let checkpoint, let repairs) = stage else { return }
         switch answer {
-        case .success(let message): peerRevision = message.properties["rev"] ?? ""
+        case .success(let message): peerRevision = GetCheckpointMessage.Answer(message).revision ?? ""
         case .failure(let error) where error.code == 404: peerRevision = ""
         case .failure(let error):
             return giveUp(LoveseatError(reply: error, "asking for the checkpoint"), &effects)

@@ -17,10 +17,6 @@ enum Attachments {
     }
 
     private static let name = "_attachments"
-    /// Entries of one table. Looking for each of more would take long.
-    private static let mostEntries = 10_000
-    /// Parts of a path that may be read as keys with `/` in them.
-    private static let mostRawParts = 32
 
     // MARK: Received bodies
 
@@ -38,8 +34,8 @@ enum Attachments {
         }
         let isRemoved = root["_removed"]?.bool == true
         let table = root[name]
-        guard table?.count ?? 0 <= mostEntries else {
-            throw ReplyError("HTTP", 413, "more than \(mostEntries) attachments")
+        guard table?.count ?? 0 <= ReplicationTuning.attachments else {
+            throw ReplyError("HTTP", 413, "more than \(ReplicationTuning.attachments) attachments")
         }
         var edits: [Int: (end: Int, text: [UInt8])] = [:]
         var preferred: Set<String> = []
@@ -109,7 +105,7 @@ enum Attachments {
         let parts = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
         if let found = walk(parts.map(unescaped)[...], from: root, joinsParts: false) { return found }
-        guard parts.count <= mostRawParts else { return nil }
+        guard parts.count <= ReplicationTuning.rawPathParts else { return nil }
         return walk(parts[...], from: root, joinsParts: true)
     }
 

@@ -33,8 +33,8 @@ struct ProtocolExtensions: Hashable {
     }
 
     /// Reads what a peer says; nil if it says nothing.
-    init?(_ message: Message) {
-        guard let names = message.properties[Self.property]?.split(separator: ",") else { return nil }
+    init?(_ text: String?) {
+        guard let names = text?.split(separator: ",") else { return nil }
         self.init(
             knowsTrees: names.contains { $0 == Self.trees },
             resumesBlobs: names.contains { $0 == Self.blobOffsets },
@@ -45,8 +45,10 @@ struct ProtocolExtensions: Hashable {
 
 extension ReplicationSession {
     /// Notes what the peer knows beyond the protocol, if the message says.
-    mutating func learn(_ message: Message) {
-        guard self.extensions != nil, let extensions = ProtocolExtensions(message) else { return }
+    mutating func learn(_ message: Message) { learn(message.properties[ProtocolExtensions.property]) }
+
+    mutating func learn(_ text: String?) {
+        guard self.extensions != nil, let extensions = ProtocolExtensions(text) else { return }
         peer = extensions
         let kind = peerKind
         for index in collections.indices {

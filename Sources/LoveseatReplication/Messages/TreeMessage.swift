@@ -11,14 +11,6 @@ package enum TreeMessage {
     /// Of `rev`: how many bytes at the end of the body are the tree. Of its answer: that the body is a tree.
     static let property = "loveseat_tree"
 
-    // No tree of ours comes near these.
-    private static let mostLines = 256
-    private static let mostRevisions = 16_384
-    private static let mostNoted = 4_096
-    /// Bodies of other candidates beyond so many bytes are left out, as are those with blobs. Whoever lacks a body asks for it
-    /// when it matters.
-    private static let bodiesLimit = 64 << 10
-
     /// `current`: the revision whose body travels by itself, or not at all.
     package static func body(_ knowledge: TreeKnowledge, current: RevisionID, withCurrent: Bool = false)
         -> [UInt8]
@@ -96,7 +88,7 @@ package enum TreeMessage {
     private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID?) -> [(
         RevisionID, JSONText
     )] {
-        var room = bodiesLimit
+        var room = ReplicationTuning.treeBodies
         let nodes = knowledge.nodes
         return nodes.indices.sorted { nodes[$0].id > nodes[$1].id }.compactMap { index in
             let node = nodes[index]
@@ -138,10 +130,12 @@ package enum TreeMessage {
         // Few bodies have blobs or reserved names, and all of them are searched at once.
         let isPlain = !bytes.contains("@", "_", "\\")
         let bodies = try bodies(json["bodies"], arePlain: isPlain)
-        let deleted = Set(try revisions(json["deleted"], atMost: mostRevisions))
+        let deleted = Set(try revisions(json["deleted"], atMost: ReplicationTuning.treeRevisions))
         var knowledge = TreeKnowledge()
-        var room = mostRevisions
-        guard json["lines"]?.count ?? 0 <= mostLines else { throw invalid("too many lines") }
+        var room = ReplicationTuning.treeRevisions
+        guard json["lines"]?.count ?? 0 <= ReplicationTuning.treeLines else {
+            throw invalid("too many lines")
+        }
         for element in json["lines"]?.itemList ?? [] {
             let line = try revisions(element, atMost: room)
             room -= line.count
@@ -156,7 +150,7 @@ package enum TreeMessage {
                 knowledge.nodes.append(RevisionTree.Node(id: id, parent: parent, flags: flags, body: body))
             }
         }
-        knowledge.closed = Set(try revisions(json["closed"], atMost: mostNoted))
+        knowledge.closed = Set(try revisions(json["closed"], atMost: ReplicationTuning.treeNotes))
         knowledge.copies = try copies(json["copies"])
         guard let current = json["current"]?.string.flatMap({ RevisionID(received: $0) }),
             knowledge.nodes.contains(where: { $0.id == current })
@@ -169,7 +163,8 @@ package enum TreeMessage {
     {
         var bodies: [RevisionID: JSONText] = [:]
         for (text, element) in json?.memberList ?? [] {
-            guard let id = RevisionID(received: text), element.kind == .object, bodies.count < mostLines
+            guard let id = RevisionID(received: text), element.kind == .object,
+                bodies.count < ReplicationTuning.treeLines
             else {
                 throw invalid("a body that is none")
             }
@@ -190,7 +185,7 @@ package enum TreeMessage {
         RevisionTree.Source
     >] {
         var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
-        var room = mostNoted
+        var room = ReplicationTuning.treeNotes
         for (text, sources) in json?.memberList ?? [] {
             guard let copy = RevisionID(received: text) else { throw invalid("a copy that is none") }
             for source in sources.items {

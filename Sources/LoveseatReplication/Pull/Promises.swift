@@ -3,9 +3,6 @@
 /// An active side asks for a document and a sequence, and expects exactly that; what a passive side agreed to has only the
 /// document in common with what comes: it may have changed meanwhile.
 struct Promises: Sendable {
-    /// Refused documents that are remembered.
-    private static let mostRefused = 1_000
-
     private var counts: [String: Int] = [:]
     private(set) var total = 0
     private var refused: [String] = []
@@ -31,6 +28,6 @@ struct Promises: Sendable {
     /// What came was refused: a peer may send it once more without being asked (replication.md §9.2).
     mutating func refuse(_ documentID: String) {
         refused.append(documentID)
-        if refused.count > Self.mostRefused { refused.removeFirst() }
+        if refused.count > ReplicationTuning.refusalsRemembered { refused.removeFirst() }
     }
 }

@@ -5,20 +5,14 @@ import LoveseatModel
 /// peer took away removed (replication.md §9.4).
 extension PullSession {
     struct Arrival {
-        let header: RevisionMessage.Header
-        let expected: ExpectedKey?
-        let entry: Expected?
+        let header: RevisionMessage
+        let key: Expectations.Key?
+        let expected: Expectations.Entry?
         let request: UInt64?
         let isUrgent: Bool
         let wireBytes: Int
         /// What the sender knows beside the revision.
         var knowledge: TreeKnowledge?
-
-        func with(_ knowledge: TreeKnowledge?) -> Arrival {
-            var arrival = self
-            arrival.knowledge = knowledge
-            return arrival
-        }
 
         /// The revision with its body; the header must have been checked.
         func revision(_ body: JSONText, from peer: RevisionTree.PeerKind) -> IncomingRevision {
@@ -35,26 +29,26 @@ extension PullSession {
     }
 
     mutating func revision(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
-        let header = RevisionMessage.Header(message)
-        let key = expectedKey(header)
-        let arrival = Arrival(
+        let header = RevisionMessage(message)
+        let key = expectations.key(of: header)
+        var arrival = Arrival(
             header: header,
-            expected: key,
-            entry: key.flatMap { meet($0) },
+            key: key,
+            expected: key.flatMap { expectations.meet($0) },
             request: message.noReply ? nil : request,
             isUrgent: message.isUrgent,
             wireBytes: message.body.count
         )
-        let isAsked = promises.take(header.documentID) || arrival.entry != nil
+        let isAsked = expectations.promises.take(header.documentID) || arrival.expected != nil
         do throws(ReplyError) {
             try header.check(needsSequence: isActive)
             guard isAsked else { return judgeUnasked(arrival, &effects) }
             guard !message.isTooLarge else {
                 throw ReplyError("HTTP", 413, "the document is larger than this side takes")
             }
-            learnSize(message.body.count)
-            let (body, knowledge) = try header.split(message.body, from: peer)
-            let arrival = arrival.with(knowledge)
+            expectations.learnSize(message.body.count)
+            let (body, knowledge) = try header.parts(from: peer)
+            arrival.knowledge = knowledge
             guard let base = header.deltaSource else { return try accept(arrival, body, &effects) }
             guard options.takesDeltas, !header.isDeleted else {
                 return resend(arrival, "deltas were not negotiated", &effects)
@@ -70,27 +64,19 @@ extension PullSession {
         let change = AnnouncedChange(
             sequence: arrival.header.sequence ?? RemoteSequence(0),
             documentID: arrival.header.documentID,
-            revision: revision,
-            flags: 0,
-            bodySize: 0
+            revision: revision
         )
         let teller: RevisionTree.PeerKind = peer == .hub ? .client : peer
         guard let verdicts = effects.ask({ try $0.judge([change], from: teller, in: collection) }) else {
             return
         }
         if verdicts == [.alreadyHere] {
-            effects.append(.reply(Message(["noop": "true"], isUrgent: arrival.isUrgent), to: request))
+            let answer = RevisionMessage.Answer.taken(isNew: false)
+            effects.append(.reply(answer.message(isUrgent: arrival.isUrgent), to: request))
         } else {
             let error = ReplyError("HTTP", 403, "the revision was not asked for")
             effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
         }
-    }
-
-    /// What was announced of the revision that a message brings.
-    private func expectedKey(_ header: RevisionMessage.Header) -> ExpectedKey? {
-        let key = header.sequence.map { ExpectedKey(documentID: header.documentID, sequence: $0) }
-        if let key, expected[key] != nil || !header.isReplacement { return key }
-        return expected.keys.first { $0.documentID == header.documentID } ?? key
     }
 
     // MARK: Deltas
@@ -122,8 +108,8 @@ extension PullSession {
     ) {
         let error = ReplyError("HTTP", 422, reason)
         guard let request = arrival.request else { return refuse(arrival, error, &effects) }
-        if let key = arrival.expected, let entry = arrival.entry { expectAgain(key, entry) }
-        if !isActive { promises.add(arrival.header.documentID) }
+        if let key = arrival.key, let entry = arrival.expected { expectations.expectAgain(key, entry) }
+        if !isActive { expectations.promises.add(arrival.header.documentID) }
         effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
     }
 
@@ -135,23 +121,19 @@ extension PullSession {
         _ effects: inout SessionEffects
     ) throws(ReplyError) {
         let generation = arrival.header.revisionID?.generation
-        let content = try RevisionMessage.content(bytes, generation: generation)
+        let content = try ReceivedBody(bytes, generation: generation)
         guard !content.isRemoved else { return remove(arrival, &effects) }
         guard !revoked.contains(arrival.header.documentID) else { return drop(arrival, &effects) }
         nextKey += 1
-        var entry = Incoming(
+        let entry = Incoming(
             request: arrival.request,
             isUrgent: arrival.isUrgent,
+            expected: arrival.expected,
             revision: arrival.revision(content.body, from: peer),
-            sequenceNumber: arrival.entry?.number,
-            place: arrival.entry?.place,
-            bodySize: arrival.entry?.bodySize ?? 1,
             held: content.blobs.map(\.digest),
-            missing: content.blobs
+            missing: content.blobs,
+            asListed: content.contradictsTable ? try ReceivedBody(bytes, generation: nil) : nil
         )
-        if content.contradictsTable {
-            entry.asListed = try RevisionMessage.content(bytes, generation: nil)
-        }
         bufferedBytes += entry.bytes
         incoming[nextKey] = entry
         let key = nextKey
@@ -185,12 +167,11 @@ extension PullSession {
         let other = Incoming(
             request: entry.request,
             isUrgent: entry.isUrgent,
+            expected: entry.expected,
             revision: entry.revision.with(listed.body),
-            sequenceNumber: entry.sequenceNumber,
-            place: entry.place,
-            bodySize: entry.bodySize,
             held: listed.blobs.map(\.digest),
-            missing: listed.blobs
+            missing: listed.blobs,
+            asListed: nil
         )
         bufferedBytes += other.bytes - entry.bytes
         incoming[key] = other
@@ -209,11 +190,11 @@ extension PullSession {
             LoveseatError(reply: error, "").code,
             "a received revision was refused: \(error.text)"
         )
-        if finishesSequence, arrival.entry != nil, let revision = arrival.header.revisionID {
+        if finishesSequence, arrival.expected != nil, let revision = arrival.header.revisionID {
             noteFailure(arrival.header.documentID, revision, reason, &effects)
         }
         finish(arrival, finishesSequence: finishesSequence, &effects)
-        promises.refuse(arrival.header.documentID)
+        expectations.promises.refuse(arrival.header.documentID)
         if let request = arrival.request {
             effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
         }
@@ -226,8 +207,8 @@ extension PullSession {
         _ effects: inout SessionEffects
     ) {
         settle(arrival.header.documentID)
-        if finishesSequence, let entry = arrival.entry { sequences.finish(entry.number) }
-        progress.finish(arrival.entry?.bodySize ?? 1, isDocument: false)
+        if finishesSequence, let entry = arrival.expected { sequences.finish(entry.number) }
+        progress.finish(arrival.expected?.bodySize ?? 1, isDocument: false)
         progress.total = max(progress.total, progress.completed)
     }
 

@@ -10,14 +10,17 @@ extension PullSession {
             guard fetches.count < tuning.blobsFetching else { return waitingForTurn.append(key) }
             nextKey += 1
             let handle = BlobHandle(collection) << 40 | BlobHandle(nextKey)
-            let resumes = resumesBlobs && !entry.startsOver
+            var resumes = resumesBlobs
+            if case .waiting(startsOver: true) = entry.stage { resumes = false }
             do throws(LoveseatError) {
                 switch try effects.store.beginBlob(handle, blob.digest, resumes: resumes) {
                 case .from(let offset):
                     fetches[handle] = key
                     return ask(for: blob, handle, key, from: offset, &effects)
                 case .underWay: return waitingForBlob[blob.digest, default: []].append(key)
-                case .here: incoming[key]?.missing.removeFirst()
+                case .here:
+                    incoming[key]?.missing.removeFirst()
+                    incoming[key]?.stage = .waiting(startsOver: false)
                 }
             } catch { return giveUpBlob(of: key, error, &effects) }
         }
@@ -30,15 +33,12 @@ extension PullSession {
         from offset: UInt64,
         _ effects: inout SessionEffects
     ) {
-        var properties: MessageProperties = ["Profile": "getAttachment"]
-        properties["collection"] = wireIndex.map(String.init)
-        properties["digest"] = blob.digest.text
-        properties["docID"] = incoming[key]?.revision.documentID
-        if blob.isCompressible { properties["compress"] = "true" }
-        if offset > 0 { properties[ProtocolExtensions.blobOffset] = String(offset) }
-        incoming[key]?.isResumed = offset > 0
-        incoming[key]?.blobBytes = offset
-        effects.append(.send(Message(properties), then: .blob(collection: collection, handle)))
+        incoming[key]?.stage = .fetching(Incoming.Fetch(isResumed: offset > 0, bytes: offset))
+        var request = GetAttachmentMessage(blob.digest, collection: wireIndex)
+        request.documentID = incoming[key]?.revision.documentID
+        request.isCompressed = blob.isCompressible
+        request.offset = offset
+        effects.append(.send(request.message, then: .blob(collection: collection, handle)))
     }
 
     /// Goes on with documents that waited for their turn, as far as there is room.
@@ -68,10 +68,13 @@ extension PullSession {
         isLast: Bool,
         _ store: any RevisionStore
     ) throws(LoveseatError) {
-        guard let key = fetches[handle], let blob = incoming[key]?.missing.first else { return }
-        incoming[key]?.blobBytes += UInt64(bytes.count)
-        if let length = blob.length, let received = incoming[key]?.blobBytes, received > length {
-            incoming[key]?.isResumed = false
+        guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first,
+            case .fetching(var fetch) = entry.stage
+        else { return }
+        fetch.bytes += UInt64(bytes.count)
+        incoming[key]?.stage = .fetching(fetch)
+        if let length = blob.length, fetch.bytes > length {
+            incoming[key]?.stage = .waiting(startsOver: false)
             throw LoveseatError(
                 .corruptData,
                 "blob \(blob.digest) is longer than the \(length) bytes that the document says"
@@ -90,6 +93,7 @@ extension PullSession {
         guard let key = fetches.removeValue(forKey: handle), incoming[key] != nil else { return }
         guard let error else {
             incoming[key]?.missing.removeFirst()
+            incoming[key]?.stage = .waiting(startsOver: false)
             return fetchNext(key, &effects)
         }
         effects.store.cancelBlob(handle)
@@ -101,9 +105,8 @@ extension PullSession {
         _ error: LoveseatError,
         _ effects: inout SessionEffects
     ) {
-        if error.code == .corruptData, incoming[key]?.isResumed == true {
-            incoming[key]?.isResumed = false
-            incoming[key]?.startsOver = true
+        if error.code == .corruptData, case .fetching(let fetch) = incoming[key]?.stage, fetch.isResumed {
+            incoming[key]?.stage = .waiting(startsOver: true)
             return fetchNext(key, &effects)
         }
         let isDenied = [.notFound, .httpNotFound, .httpForbidden].contains(error.code)

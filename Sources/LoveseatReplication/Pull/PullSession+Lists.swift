@@ -5,47 +5,25 @@ import LoveseatModel
 extension PullSession {
     mutating func changes(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         do throws(ReplyError) {
-            var changes = try ChangesMessage.parse(message.body)
-            for (index, digest) in ChangesMessage.knowledge(message, count: changes.count) {
-                changes[index].knowledge = digest
-            }
+            let changes = try ChangesMessage(message).changes
             if !isActive, let defect = changes.lazy.compactMap(\.defect).first {
                 throw ReplyError("BLIP", 400, "invalid entry of changes: \(defect)")
             }
-            if changes.isEmpty {
-                isCaughtUp = true
-                return acknowledge(message, request, &effects)
-            }
-            guard !message.noReply else { return }
-            var list = List(request, isUrgent: message.isUrgent, changes: changes)
-            list.bytes = message.body.count + Self.listOverhead
-            add(list)
+            if changes.isEmpty { isCaughtUp = true }
+            add(message, request, .changes(changes), &effects)
         } catch { refuse(message, request, error, &effects) }
     }
 
     mutating func proposals(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         do throws(ReplyError) {
-            var proposals = try ProposeChangesMessage.parse(message.body)
-            for (index, digest) in ChangesMessage.knowledge(message, count: proposals.count) {
-                proposals[index].knowledge = digest
-            }
-            if proposals.isEmpty { return acknowledge(message, request, &effects) }
-            guard !message.noReply else { return }
-            let namesRevision = message.properties.bool("conflictIncludesRev")
-            var list = List(
+            let list = try ProposeChangesMessage(message)
+            add(
+                message,
                 request,
-                isUrgent: message.isUrgent,
-                proposals: proposals,
-                namesRevision: namesRevision
+                .proposals(list.proposals, namesRevision: list.namesRevision),
+                &effects
             )
-            list.bytes = message.body.count + Self.listOverhead
-            add(list)
         } catch { refuse(message, request, error, &effects) }
-    }
-
-    /// Answers a list with nothing in it.
-    private func acknowledge(_ message: Message, _ request: UInt64, _ effects: inout SessionEffects) {
-        if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: request)) }
     }
 
     private mutating func refuse(
@@ -61,13 +39,19 @@ extension PullSession {
         }
     }
 
-    /// Bytes that a list takes besides its entries.
-    private static let listOverhead = 500
-
-    private mutating func add(_ list: List) {
+    private mutating func add(
+        _ message: Message,
+        _ request: UInt64,
+        _ entries: ReceivedList.Entries,
+        _ effects: inout SessionEffects
+    ) {
+        guard !message.noReply else { return }
+        let list = ReceivedList(message, request, entries)
+        guard list.count > 0 else {
+            return effects.append(.reply(.acknowledgement(of: message), to: request))
+        }
         listBytes += list.bytes
-        guard listBytes <= tuning.listBytesAccepted, list.changes.count + list.proposals.count <= 10_000
-        else {
+        guard listBytes <= tuning.listBytesAccepted, list.count <= tuning.listEntriesAccepted else {
             failure = LoveseatError(.remoteError, "the peer sent more lists of changes than it may")
             return
         }
@@ -88,49 +72,54 @@ extension PullSession {
     /// Says which entries of a list are wanted.
     mutating func judge(_ number: Int, _ effects: inout SessionEffects) {
         guard let list = lists[number] else { return }
-        if list.proposals.isEmpty {
-            let verdicts = effects.ask { try $0.judge(list.changes, from: peer, in: collection) }
+        defer { listBytes -= list.bytes }
+        switch list.entries {
+        case .changes(let changes):
+            let verdicts = effects.ask { try $0.judge(changes, from: peer, in: collection) }
             lists[number] = nil
-            if let verdicts { answer(list, number, verdicts, &effects) }
-        } else {
-            let verdicts = effects.ask { try $0.judge(list.proposals, from: peer, in: collection) }
+            if let verdicts { answer(list, changes, number, verdicts, &effects) }
+        case .proposals(let proposals, let namesRevision):
+            let verdicts = effects.ask { try $0.judge(proposals, from: peer, in: collection) }
             lists[number] = nil
-            if let verdicts { answer(list, verdicts, &effects) }
+            if let verdicts {
+                answer(list, proposals, verdicts, namesRevision: namesRevision, &effects)
+            }
         }
-        listBytes -= list.bytes
     }
 
     /// Whether all that a list may ask for can come now. A peer may send it all at once.
-    private func hasRoom(for list: List) -> Bool {
-        guard outstanding > 0 else { return true }
+    private func hasRoom(for list: ReceivedList) -> Bool {
+        guard !expectations.isEmpty else { return true }
         // Who proposes sends a few at a time (replication.md §9.1).
-        guard list.proposals.isEmpty else { return outstanding < tuning.proposalsAgreed }
-        return outstanding + list.changes.count <= tuning.revisionsRequested
-            && expectedBytes + list.announcedBytes + list.unsized * usualSize <= tuning.requestedBytes
+        guard case .changes = list.entries else { return expectations.count < tuning.proposalsAgreed }
+        let bytes = list.announcedBytes + list.unsized * expectations.usualSize
+        return expectations.count + list.count <= tuning.revisionsRequested
+            && expectations.bytes + bytes <= tuning.requestedBytes
     }
 
     private mutating func answer(
-        _ list: List,
+        _ list: ReceivedList,
+        _ changes: [AnnouncedChange],
         _ number: Int,
         _ verdicts: [ChangeVerdict],
         _ effects: inout SessionEffects
     ) {
-        var said: [ChangeVerdict] = []
+        var said: [ChangesMessage.Answer.Item] = []
         var removals: [AccessRemoval] = []
         // Documents that are announced, and not taken away afterwards.
         var returning: Set<String> = []
-        for (index, (change, verdict)) in zip(list.changes, verdicts).enumerated() {
+        for (index, (change, verdict)) in zip(changes, verdicts).enumerated() {
             let place = Announcement(list: number, index: index)
             if verdict == .alreadyHere, !change.isRemoval { confirmed(change.documentID, at: place) }
             if let defect = change.defect {
-                said.append(.alreadyHere)
+                said.append(.notWanted)
                 sequences.finish(sequences.announce(change.sequence))
                 let error = LoveseatError(.badRevisionID, "an announced document was refused: \(defect)")
                 report(change.documentID, isDeleted: false, error, &effects)
                 continue
             }
             if isActive, change.isRemoval {
-                said.append(.alreadyHere)
+                said.append(.notWanted)
                 returning.remove(change.documentID)
                 removals.append(
                     AccessRemoval(documentID: change.documentID, revision: change.revision)
@@ -139,54 +128,72 @@ extension PullSession {
                 continue
             }
             guard isActive else {
-                said.append(verdict)
-                if case .wanted = verdict { promises.add(change.documentID) }
+                said.append(item(verdict))
+                if case .wanted = verdict { expectations.promises.add(change.documentID) }
                 continue
             }
             let position = sequences.announce(change.sequence)
-            let key = ExpectedKey(documentID: change.documentID, sequence: change.sequence)
+            let key = Expectations.Key(documentID: change.documentID, sequence: change.sequence)
             // A document that is announced twice is asked for once (gateway.md 54).
-            guard verdict != .alreadyHere, expect(key, position, place, bodySize: change.bodySize) else {
-                said.append(.alreadyHere)
+            guard verdict != .alreadyHere,
+                expectations.expect(key, position, place, bodySize: change.bodySize)
+            else {
+                said.append(.notWanted)
                 sequences.finish(position)
                 continue
             }
-            said.append(verdict)
+            said.append(item(verdict))
             returning.insert(change.documentID)
             progress.total += UInt64(max(1, change.bodySize))
         }
         // Whoever takes something away holds it for gone once we answer.
         removeAccess(removals, &effects)
         guard effects.failure == nil else { return }
-        answer(list, ChangesMessage.answer(said, acceptsConflicts: isActive), &effects)
+        reply(ChangesMessage.Answer(said, from: receiver).message, to: list, &effects)
         revoked.subtract(returning)
     }
 
-    private mutating func answer(
-        _ list: List,
-        _ verdicts: [ProposalVerdict],
-        _ effects: inout SessionEffects
-    ) {
-        for (proposal, verdict) in zip(list.proposals, verdicts) where verdict == .wanted {
-            promises.add(proposal.documentID)
+    private func item(_ verdict: ChangeVerdict) -> ChangesMessage.Answer.Item {
+        switch verdict {
+        case .wanted(let ancestors): .wanted(known: ancestors)
+        case .alreadyHere: .notWanted
+        case .conflict: isActive ? .wanted(known: []) : .refused(409)
         }
-        answer(list, ChangesMessage.answer(verdicts, namesRevision: list.namesRevision), &effects)
     }
 
-    private func answer(_ list: List, _ body: [UInt8], _ effects: inout SessionEffects) {
-        var properties: MessageProperties = ["maxHistory": String(tuning.maxHistory), "blobs": "true"]
-        if options.takesDeltas { properties["deltas"] = "true" }
-        if !list.proposals.isEmpty { properties[ProtocolExtensions.property] = options.extensions }
-        effects.append(
-            .reply(
-                Message(
-                    properties,
-                    body: body,
-                    isUrgent: list.isUrgent,
-                    isCompressed: body.count >= tuning.compressionThreshold
-                ),
-                to: list.request
-            )
-        )
+    private mutating func answer(
+        _ list: ReceivedList,
+        _ proposals: [ProposedChange],
+        _ verdicts: [ProposalVerdict],
+        namesRevision: Bool,
+        _ effects: inout SessionEffects
+    ) {
+        let items = zip(proposals, verdicts).map { proposal, verdict -> ProposeChangesMessage.Answer.Item in
+            switch verdict {
+            case .wanted:
+                expectations.promises.add(proposal.documentID)
+                return .wanted
+            case .alreadyHere: return .alreadyThere
+            case .conflict(let current): return .conflict(namesRevision ? .has(current) : .unknown)
+            }
+        }
+        var receiver = receiver
+        receiver.extensions = options.extensions
+        reply(ProposeChangesMessage.Answer(items, from: receiver).message, to: list, &effects)
+    }
+
+    /// What this side says of itself.
+    private var receiver: Receiver {
+        var receiver = Receiver()
+        receiver.maxHistory = tuning.maxHistory
+        receiver.findsBlobs = true
+        receiver.takesDeltas = options.takesDeltas
+        return receiver
+    }
+
+    private func reply(_ message: Message, to list: ReceivedList, _ effects: inout SessionEffects) {
+        var message = message.compressed(from: tuning.compressionThreshold)
+        message.isUrgent = list.isUrgent
+        effects.append(.reply(message, to: list.request))
     }
 }

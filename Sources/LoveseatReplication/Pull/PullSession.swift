@@ -9,49 +9,6 @@ import LoveseatModel
 ///   ≤ 16 MB of lists     ≤ 200 and 16 MB are expected                       ≤ 100, 1 MiB or 20 ms
 /// ```
 struct PullSession: Sendable {
-    struct List {
-        let request: UInt64
-        let isUrgent: Bool
-        let namesRevision: Bool
-        var changes: [AnnouncedChange] = []
-        var proposals: [ProposedChange] = []
-        /// About the memory that it takes.
-        var bytes = 0
-        /// What the peer says that the bodies take, and of how many it does not say.
-        private(set) var (announcedBytes, unsized) = (0, 0)
-
-        init(_ request: UInt64, isUrgent: Bool, changes: [AnnouncedChange]) {
-            (self.request, self.isUrgent, self.changes, namesRevision) = (request, isUrgent, changes, false)
-            for change in changes {
-                if change.bodySize > 1 { announcedBytes += change.bodySize } else { unsized += 1 }
-            }
-        }
-
-        init(_ request: UInt64, isUrgent: Bool, proposals: [ProposedChange], namesRevision: Bool) {
-            (self.request, self.isUrgent, self.proposals) = (request, isUrgent, proposals)
-            self.namesRevision = namesRevision
-        }
-    }
-
-    /// Where something was announced: later lists, and later entries of one list, say what the peer had later.
-    struct Announcement: Hashable, Comparable {
-        let list: Int
-        let index: Int
-
-        static func < (one: Self, other: Self) -> Bool { (one.list, one.index) < (other.list, other.index) }
-    }
-
-    /// An announced revision that was asked for.
-    struct Expected {
-        /// Its place among the peer's sequences.
-        let number: Int
-        let place: Announcement
-        /// In bytes, as announced; 0 if the peer did not say.
-        let bodySize: Int
-        /// In bytes, as announced or as it is likely to be.
-        let likelySize: Int
-    }
-
     struct Options: Hashable {
         /// Documents that the peer takes away are purged.
         var autoPurges = true
@@ -64,33 +21,6 @@ struct PullSession: Sendable {
         var removesByBody = false
     }
 
-    struct ExpectedKey: Hashable {
-        let documentID: String
-        let sequence: RemoteSequence
-    }
-
-    struct Incoming {
-        let request: UInt64?
-        let isUrgent: Bool
-        var revision: IncomingRevision
-        let sequenceNumber: Int?
-        let place: Announcement?
-        let bodySize: Int
-        var held: [BlobDigest]
-        var missing: [BlobReference]
-        /// The blob being fetched began with what another connection had brought.
-        var isResumed = false
-        /// What another connection had brought turned out to be damaged.
-        var startsOver = false
-        /// The bytes of the blob being fetched that have come.
-        var blobBytes: UInt64 = 0
-        /// The body as the peer's table of attachments has it, if the body names content that the table does not list.
-        var asListed: RevisionMessage.Content?
-
-        /// What it takes in memory.
-        var bytes: Int { revision.body.bytes.count + (asListed?.body.bytes.count ?? 0) }
-    }
-
     let collection: Int
     let wireIndex: Int?
     /// An active puller subscribed, keeps track of sequences, and takes conflicts in; a passive one refuses them.
@@ -99,16 +29,11 @@ struct PullSession: Sendable {
     let tuning: ReplicationTuning
 
     var sequences: RemoteSequences
-    var lists: [Int: List] = [:]
+    var lists: [Int: ReceivedList] = [:]
     var waitingLists: [Int] = []
     var nextList = 0
     var listBytes = 0
-    private(set) var expected: [ExpectedKey: Expected] = [:]
-    private(set) var expectedBytes = 0
-    /// How long bodies are that the peer did not announce the size of, in bytes, lately.
-    private(set) var usualSize = 0
-    /// What a passive side has agreed to and not received.
-    var promises = Promises()
+    var expectations = Expectations()
     /// Documents that the peer took away while a revision of theirs was on its way.
     var revoked: Set<String> = []
     var incoming: [Int: Incoming] = [:]
@@ -158,97 +83,61 @@ struct PullSession: Sendable {
 
     /// The peer has taken a revision of this document from here. What it announced before that is what it had before.
     mutating func pushed(_ documentID: String) {
-        let isListed = lists.values.contains { $0.changes.contains { $0.documentID == documentID } }
-        guard isListed || isComing(documentID) else { return }
+        guard isListed(documentID) || isComing(documentID) else { return }
         outdated[documentID] = Announcement(list: nextList, index: .max)
     }
 
     /// The peer announced at this place that it has what is here already. What it announced before that is what it had before.
     mutating func confirmed(_ documentID: String, at place: Announcement) {
-        guard !expected.isEmpty || !incoming.isEmpty, isComing(documentID) else {
-            return
-        }
+        guard isComing(documentID) else { return }
         outdated[documentID] = max(place, outdated[documentID] ?? place)
     }
 
     func isComing(_ documentID: String) -> Bool {
-        expected.keys.contains { $0.documentID == documentID }
+        expectations.contains(documentID)
             || incoming.values.contains { $0.revision.documentID == documentID }
+    }
+
+    private func isListed(_ documentID: String) -> Bool {
+        lists.values.contains { $0.announces(documentID) }
     }
 
     /// Forgets what was noted of a document of which nothing is on its way any more.
     mutating func settle(_ documentID: String) {
-        guard outdated[documentID] != nil, !isComing(documentID),
-            !lists.values.contains(where: { $0.changes.contains { $0.documentID == documentID } })
-        else { return }
+        guard outdated[documentID] != nil, !isComing(documentID), !isListed(documentID) else { return }
         outdated[documentID] = nil
     }
 
-    /// Nothing announced is unanswered, expected or on its way into the database.
-    var isQuiet: Bool { lists.isEmpty && expected.isEmpty && incoming.isEmpty }
-
-    /// Revisions that were asked for, or agreed to, and have not come.
-    var outstanding: Int { expected.count + promises.total }
-
-    // MARK: Expectations
-
-    /// Remembers that a revision was asked for; false if it was asked for before.
-    mutating func expect(_ key: ExpectedKey, _ number: Int, _ place: Announcement, bodySize: Int) -> Bool {
-        guard expected[key] == nil else { return false }
-        let size = likelySize(bodySize)
-        expectAgain(key, Expected(number: number, place: place, bodySize: bodySize, likelySize: size))
-        return true
+    /// Nothing announced is unanswered, expected or on its way into the database. What was agreed to may never come.
+    var isQuiet: Bool {
+        lists.isEmpty && expectations.count == expectations.promises.total && incoming.isEmpty
     }
-
-    /// Expects a revision once more that has come.
-    mutating func expectAgain(_ key: ExpectedKey, _ entry: Expected) {
-        expected[key] = entry
-        expectedBytes += entry.likelySize
-    }
-
-    /// A revision came, or will not.
-    mutating func meet(_ key: ExpectedKey) -> Expected? {
-        guard let entry = expected.removeValue(forKey: key) else { return nil }
-        expectedBytes -= entry.likelySize
-        return entry
-    }
-
-    /// How long a body is likely to be of which the peer announced this size, or nothing.
-    func likelySize(_ announced: Int) -> Int { announced > 1 ? announced : usualSize }
-
-    /// Learns from a body that came.
-    mutating func learnSize(_ bytes: Int) { usualSize = max(bytes, usualSize - usualSize / 8) }
 
     // MARK: Revisions
 
     /// The peer cannot send what it promised (replication.md §9.3).
     mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
-        guard let id = message.properties["id"] else { return }
-        promises.take(id)
+        guard let message = NoRevisionMessage(message) else { return }
+        let id = message.documentID
+        expectations.promises.take(id)
         defer { settle(id) }
-        let sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap {
-            RemoteSequence(json: $0)
-        }
-        let key = sequence.map { ExpectedKey(documentID: id, sequence: $0) }
-        if let entry = key.flatMap({ meet($0) }) {
-            progress.finish(entry.bodySize, isDocument: false)
-            if let status = message.properties.int("error"), status >= 500 {
-                // The peer has the document, and may be able to send it another time.
-                let reason = message.properties["reason"] ?? "error \(status)"
-                let error = LoveseatError(
-                    .init(10_000 + min(status, 599)),
-                    "the peer cannot send it: \(reason)"
-                )
-                report(id, isDeleted: false, error, &effects)
-            } else {
-                sequences.finish(entry.number)
-            }
-        }
+        let key = message.sequence.map { Expectations.Key(documentID: id, sequence: $0) }
+        guard let entry = key.flatMap({ expectations.meet($0) }) else { return }
+        progress.finish(entry.bodySize, isDocument: false)
+        guard message.status >= 500 else { return sequences.finish(entry.number) }
+        // The peer has the document, and may be able to send it another time.
+        let error = LoveseatError(
+            .init(10_000 + min(message.status, 599)),
+            "the peer cannot send it: \(message.reason)"
+        )
+        report(id, isDeleted: false, error, &effects)
     }
 
     // MARK: Storing
 
+    /// Nothing that a revision needs is missing.
     mutating func enqueue(_ key: Int, _ effects: inout SessionEffects) {
+        incoming[key]?.stage = .ready
         if let id = incoming[key]?.revision.documentID, revoked.contains(id) {
             return end(key, nil, reports: false, &effects)
         }
@@ -279,7 +168,7 @@ struct PullSession: Sendable {
     private mutating func storeIfDue(_ effects: inout SessionEffects) {
         while !insertQueue.isEmpty, effects.failure == nil {
             let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
-            guard isTime || isEnough || (expected.isEmpty && promises.total == 0) else {
+            guard isTime || isEnough || expectations.isEmpty else {
                 if !timerIsSet {
                     timerIsSet = true
                     effects.append(
@@ -302,7 +191,7 @@ struct PullSession: Sendable {
         insertQueue.removeFirst(keys.count)
         let revisions = keys.compactMap { key -> IncomingRevision? in
             guard var entry = incoming[key] else { return nil }
-            if let place = entry.place, let last = outdated[entry.revision.documentID] {
+            if let place = entry.expected?.place, let last = outdated[entry.revision.documentID] {
                 entry.revision.isOutdated = place <= last
             }
             return entry.revision
@@ -323,10 +212,12 @@ struct PullSession: Sendable {
         case .inserted, .alreadyHere, .conflict:
             echoes.remember(id, entry.revision.history[0], limit: tuning.echoes)
             moved.append(result == .conflict ? .inConflict(id) : .stored(id))
-            end(key, nil, isNoop: result == .alreadyHere, reports: result != .conflict, &effects)
+            let answer = RevisionMessage.Answer.taken(isNew: result != .alreadyHere)
+            end(key, nil, answer: answer, reports: result != .conflict, &effects)
         case .outranked(let knowledge, let current):
             moved.append(.stored(id))
-            end(key, nil, tree: TreeMessage.answer(knowledge, current: current), &effects)
+            let tree = TreeMessage.answer(knowledge, current: current)
+            end(key, nil, answer: .outranked(tree: tree), &effects)
         case .refusedConflict:
             end(key, LoveseatError(.httpConflict, "document \"\(id)\" would conflict"), &effects)
         case .badHistory:
@@ -342,8 +233,7 @@ struct PullSession: Sendable {
     mutating func end(
         _ key: Int,
         _ error: LoveseatError?,
-        isNoop: Bool = false,
-        tree: [UInt8] = [],
+        answer: RevisionMessage.Answer = .taken(isNew: true),
         reports: Bool = true,
         finishesSequence: Bool = true,
         _ effects: inout SessionEffects
@@ -357,22 +247,15 @@ struct PullSession: Sendable {
         if !entry.held.isEmpty { effects.store.releaseBlobs(entry.held) }
         if let request = entry.request {
             if let error {
-                promises.refuse(entry.revision.documentID)
+                expectations.promises.refuse(entry.revision.documentID)
                 effects.append(.replyError(ReplyError(error), to: request, isUrgent: entry.isUrgent))
             } else {
-                var properties: MessageProperties = isNoop ? ["noop": "true"] : [:]
-                if !tree.isEmpty { properties[TreeMessage.property] = "true" }
-                let reply = Message(
-                    properties,
-                    body: tree,
-                    isUrgent: entry.isUrgent,
-                    isCompressed: tree.count >= tuning.compressionThreshold
-                )
-                effects.append(.reply(reply, to: request))
+                let reply = answer.message(isUrgent: entry.isUrgent)
+                effects.append(.reply(reply.compressed(from: tuning.compressionThreshold), to: request))
             }
         }
-        if finishesSequence, let number = entry.sequenceNumber { sequences.finish(number) }
-        progress.finish(entry.bodySize, isDocument: error == nil)
+        if finishesSequence, let number = entry.expected?.number { sequences.finish(number) }
+        progress.finish(entry.units, isDocument: error == nil)
         progress.total = max(progress.total, progress.completed)
         if reports { report(entry.revision.documentID, isDeleted: entry.revision.isDeleted, error, &effects) }
     }

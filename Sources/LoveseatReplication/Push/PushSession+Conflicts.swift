@@ -3,26 +3,24 @@ import LoveseatModel
 
 /// What becomes of revisions that the peer did not take as its current ones (replication.md §8, docs/decisions/0001).
 extension PushSession {
-    /// Two sides that talk past each other more often than this are left to the next session.
-    private static let mostDisagreements = 3
-
     // MARK: Hubs
 
     /// A hub has something else than the proposal is to go on top of.
-    mutating func meet(_ change: LocalChange, _ state: HubState, _ effects: inout SessionEffects) {
+    mutating func meet(_ id: String, _ state: HubState, _ effects: inout SessionEffects) {
+        guard let change = documents[id]?.change else { return }
         switch effects.ask({ try $0.meet(change, state, in: collection) }) {
-        case .isObsolete, .agrees: finish(change, synced: nil, &effects)
+        case .isObsolete, .agrees: finish(id, synced: nil, &effects)
         case .offer(let ancestor):
             if countDisagreement(change) {
-                var again = change
-                again.remoteAncestor = ancestor
-                waiting.append(again)
+                documents[id]?.change.remoteAncestor = ancestor
+                documents[id]?.stage = .offered
+                waiting.append(id)
             } else {
-                fail(change, conflict(change), &effects)
+                fail(id, conflict(change), &effects)
             }
         case .waits(let isMarked):
-            if !isMarked { fetchable.insert(change.documentID) }
-            wait(change, &effects)
+            if !isMarked { disagreements[id, default: Disagreement()].isFetchable = true }
+            park(id, &effects)
         case nil: break
         }
     }
@@ -31,48 +29,73 @@ extension PushSession {
         let name = "document \"\(change.documentID)\""
         return LoveseatError(
             .httpConflict,
-            unseen.contains(change.documentID)
+            disagreements[change.documentID]?.isUnseen == true
                 ? "\(name) is not taken: the peer has a document of this name that this user may not see"
                     + ", or that the filter leaves out"
                 : "\(name) conflicts with another revision at the peer"
         )
     }
 
+    // MARK: Waiting for the pull
+
+    /// Leaves a document to the pull, if there is one, to bring what the peer has.
+    private mutating func park(_ id: String, _ effects: inout SessionEffects) {
+        guard let change = documents[id]?.change else { return }
+        guard pulls, disagreements[id]?.isUnseen != true else { return fail(id, conflict(change), &effects) }
+        release(id, as: .parked)
+    }
+
+    private func isParked(_ id: String) -> Bool {
+        if case .parked = documents[id]?.stage { true } else { false }
+    }
+
+    /// Documents that the pull will not bring, and that can be fetched by their IDs.
+    var fetchable: [String] {
+        disagreements.filter { $0.value.isFetchable && isParked($0.key) }.keys.sorted()
+    }
+
     /// A document was fetched by its ID. If that explains nothing, nothing will.
     mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout SessionEffects) {
-        guard parked[id] != nil else { return }
-        if isComplete { unseen.insert(id) }
+        guard isParked(id) else { return }
+        if isComplete { disagreements[id, default: Disagreement()].isUnseen = true }
         documentMoved(id, &effects)
     }
 
     /// The pull, or somebody who resolved a conflict, changed a document.
     mutating func documentMoved(_ id: String, _ effects: inout SessionEffects) {
-        guard let change = parked.removeValue(forKey: id) else { return }
-        busy[id] = .some(nil)
-        meet(change, .unknown, &effects)
+        guard isParked(id) else { return }
+        documents[id]?.stage = .offered
+        meet(id, .unknown, &effects)
+    }
+
+    /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
+    mutating func documentRemoved(_ id: String) {
+        if isParked(id) { forget(id) }
     }
 
     /// Documents whose conflict nothing has explained; they stay pending.
     mutating func reportParked(_ effects: inout SessionEffects) {
-        for change in parked.values.sorted(by: { $0.sequence < $1.sequence }) {
+        let parked = documents.values.filter { isParked($0.change.documentID) }.map(\.change)
+        for change in parked.sorted(by: { $0.sequence < $1.sequence }) {
             report(change, conflict(change), &effects)
+            documents[change.documentID] = nil
         }
-        parked = [:]
     }
 
     // MARK: Loveseats
 
     /// The peer took the revision, and knows a reason why another one is current.
     mutating func outranked(
-        _ revision: QueuedRevision,
-        _ answer: Message,
+        _ id: String,
+        _ parcel: Parcel,
+        _ tree: [UInt8],
         _ effects: inout SessionEffects
     ) {
         do throws(ReplyError) {
-            let (knowledge, current) = try TreeMessage.parse(answer.body)
-            hear(knowledge, current, revision, &effects)
+            let (knowledge, current) = try TreeMessage.parse(tree)
+            hear(knowledge, current, id, parcel, &effects)
         } catch {
-            failure = LoveseatError(reply: error, "reading what the peer knows of \"\(revision.documentID)\"")
+            failure = LoveseatError(reply: error, "reading what the peer knows of \"\(id)\"")
         }
     }
 
@@ -80,46 +103,44 @@ extension PushSession {
     private mutating func hear(
         _ knowledge: TreeKnowledge,
         _ current: RevisionID,
-        _ revision: QueuedRevision,
+        _ id: String,
+        _ parcel: Parcel,
         _ effects: inout SessionEffects
     ) {
-        let id = revision.documentID
+        guard let change = documents[id]?.change else { return }
         let hearing = effects.ask {
             try $0.hear(knowledge, of: id, current: current, takesContent: pulls, in: collection)
         }
         switch hearing {
-        case .agrees: disagreements[id] = nil
-        case .disagrees: countDisagreement(revision.change)
+        case .agrees: agreed(id)
+        case .disagrees: countDisagreement(change)
         case .isBehind:
-            report(revision, nil, &effects)
-            return end(revision, synced: true, &effects)
+            report(change, nil, &effects)
+            return finish(id, synced: parcel.revision, isDocument: true, &effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
-            fetchable.insert(id)
-            return wait(revision.change, &effects)
+            disagreements[id, default: Disagreement()].isFetchable = true
+            return park(id, &effects)
         case nil: return
         }
-        report(revision, nil, &effects)
-        end(revision, synced: false, isDocument: true, &effects)
+        report(change, nil, &effects)
+        finish(id, synced: nil, isDocument: true, &effects)
     }
 
-    /// Leaves a document to the pull, if there is one, to bring what the peer has.
-    private mutating func wait(_ change: LocalChange, _ effects: inout SessionEffects) {
-        guard pulls, !unseen.contains(change.documentID) else {
-            return fail(change, conflict(change), &effects)
-        }
-        parked[change.documentID] = change
-        release(change.documentID, succeeded: nil, &effects)
-    }
+    // MARK: Counting
 
-    // MARK: Both
+    mutating func agreed(_ id: String) {
+        disagreements[id]?.count = 0
+        disagreements[id]?.revision = nil
+    }
 
     /// Returns whether another attempt is worth it.
     @discardableResult
     mutating func countDisagreement(_ change: LocalChange) -> Bool {
-        let before = disagreements[change.documentID]
-        let count = before?.revision == change.revision ? before?.count ?? 0 : 0
-        disagreements[change.documentID] = (change.revision, count + 1)
+        var entry = disagreements[change.documentID] ?? Disagreement()
+        entry.count = entry.revision == change.revision ? entry.count + 1 : 1
+        entry.revision = change.revision
+        disagreements[change.documentID] = entry
         return !isGivenUp(change)
     }
 
@@ -128,18 +149,6 @@ extension PushSession {
         guard let entry = disagreements[change.documentID], entry.revision == change.revision else {
             return false
         }
-        return entry.count > Self.mostDisagreements
-    }
-
-    /// Reports a document that could not be pushed. It stays pending.
-    mutating func fail(
-        _ change: LocalChange,
-        _ error: LoveseatError,
-        _ effects: inout SessionEffects
-    ) {
-        report(change, error, &effects)
-        failed[change.documentID] = change.sequence
-        progress.finish(change.bodySize, isDocument: false)
-        release(change.documentID, succeeded: nil, &effects)
+        return entry.count > tuning.disagreements
     }
 }

@@ -4,192 +4,205 @@ import LoveseatModel
 /// Sends the revisions that the peer wants, and hears what became of them (replication.md §9).
 extension PushSession {
     /// A few at a time, since each read is a transaction.
-    private var sendingRoom: Int { min(tuning.revisionsTransmitting - transmitting, queue.count) }
+    private var sendingRoom: Int { min(tuning.revisionsTransmitting - transmitting.count, queue.count) }
 
     var canSend: Bool {
-        sendingRoom > 0 && transmitting * 2 <= tuning.revisionsTransmitting
+        sendingRoom > 0 && transmitting.count * 2 <= tuning.revisionsTransmitting
             && unansweredBytes < tuning.unansweredBytes
     }
 
     mutating func sendMore(_ effects: inout SessionEffects) {
         var bytes = 0
-        var next = Array(
-            queue.prefix(sendingRoom).prefix { revision in
-                defer { bytes += revision.bodySize }
-                return bytes == 0 || bytes + revision.bodySize <= tuning.transmittingBytes
-            }
-        )
-        queue.removeFirst(next.count)
-        transmitting += next.count
-        for index in next.indices {
-            next[index].isTransmitting = true
-            inFlight[next[index].key] = next[index]
+        let next = queue.prefix(sendingRoom).prefix { id in
+            let size = documents[id]?.change.bodySize ?? 0
+            defer { bytes += size }
+            return bytes == 0 || bytes + size <= tuning.transmittingBytes
         }
-        send(next, &effects)
+        let deliveries = next.compactMap { id -> (String, Delivery)? in
+            guard case .wanted(let delivery) = documents[id]?.stage else { return nil }
+            return (id, delivery)
+        }
+        queue.removeFirst(next.count)
+        send(deliveries, &effects)
     }
 
-    private mutating func send(_ revisions: [QueuedRevision], _ effects: inout SessionEffects) {
-        let requests = revisions.map {
+    private mutating func send(_ deliveries: [(id: String, Delivery)], _ effects: inout SessionEffects) {
+        let requests = deliveries.map { id, delivery in
             RevisionRequest(
-                documentID: $0.documentID,
-                revision: $0.sent,
-                known: $0.known,
-                maxHistory: $0.maxHistory,
-                wantsDelta: sendsDeltas && peerTakesDeltas && !$0.refusesDelta,
+                documentID: id,
+                revision: delivery.revision,
+                known: delivery.known,
+                maxHistory: delivery.maxHistory,
+                wantsDelta: sendsDeltas && receiver?.takesDeltas == true && !delivery.refusesDelta,
                 peer: peer,
-                isCopyOnly: $0.isCopyOnly
+                isCopyOnly: delivery.isCopyOnly
             )
         }
         guard let found = effects.ask({ try $0.revisions(requests, in: collection) }) else { return }
-        for (var revision, outgoing) in zip(revisions, found) {
-            let key = revision.key
+        for ((id, delivery), outgoing) in zip(deliveries, found) {
+            guard let change = documents[id]?.change else { continue }
             switch outgoing {
             case .found(let content)
-            where content.copy != nil && content.copy?.original == copied[revision.documentID]:
+            where content.copy != nil && content.copy?.original == disagreements[id]?.copied:
                 // Two that copy over each other would go on for ever. The next session sees what has become of it.
-                sendNothing(revision, 410, "obsolete", &effects)
-                stopTransmitting(key)
-                inFlight[key] = nil
-                fail(revision.change, conflict(revision.change), &effects)
-            case .found(let content):
-                let message = RevisionMessage.message(
-                    revision,
-                    content,
-                    collection: wireIndex,
-                    addsAttachments: !peerFindsBlobs,
-                    compressionThreshold: tuning.compressionThreshold
-                )
-                revision.sent = content.revision
-                revision.copy = content.copy
-                revision.isDistant =
-                    content.copy == nil && !revision.known.isEmpty && content.history.count > 1
-                revision.isDelta = message.properties["deltaSrc"] != nil
-                if revision.isDelta {
-                    progress.deltas.sent += 1
-                    progress.deltas.bytesSaved += UInt64(
-                        max(0, content.body.bytes.count - message.body.count)
-                    )
-                }
-                revision.sentBytes = max(1, message.body.count)
-                unansweredBytes += revision.sentBytes
-                inFlight[key] = revision
-                effects.append(.send(message, then: .revision(collection: collection, key: key)))
+                sendNothing(of: change, 410, "obsolete", &effects)
+                fail(id, conflict(change), &effects)
+            case .found(let content): send(content, of: change, delivery, &effects)
             case .obsolete(let current)
-            where subscription?.sendsReplacements == true && revision.sent == revision.revision:
-                revision.sent = current
-                inFlight[key] = revision
-                send([revision], &effects)
-            case .same:
-                sendNothing(revision, 410, "obsolete", &effects)
-                end(revision, synced: false, &effects)
-            case .missing, .obsolete:
-                let (status, reason) = outgoing == .missing ? (404, "missing") : (410, "obsolete")
-                sendNothing(revision, status, reason, &effects)
-                end(revision, synced: false, &effects)
-            case .damaged: damaged(revision, &effects)
+            where subscription?.sendsReplacements == true && delivery.revision == change.revision:
+                var delivery = delivery
+                delivery.revision = current
+                send([(id, delivery)], &effects)
+            case .same, .obsolete:
+                sendNothing(of: change, 410, "obsolete", &effects)
+                finish(id, synced: nil, &effects)
+            case .missing:
+                sendNothing(of: change, 404, "missing", &effects)
+                finish(id, synced: nil, &effects)
+            case .damaged:
+                // The document stays pending, since it may be repaired.
+                sendNothing(of: change, 500, "the document is damaged", &effects)
+                guard isProposing else {
+                    finish(id, synced: nil, &effects)
+                    continue
+                }
+                let error = LoveseatError(
+                    .corruptRevisionData,
+                    "document \"\(id)\" is damaged here and was not sent: run a check"
+                )
+                fail(id, error, &effects)
             }
         }
     }
 
+    private mutating func send(
+        _ content: SendableRevision,
+        of change: LocalChange,
+        _ delivery: Delivery,
+        _ effects: inout SessionEffects
+    ) {
+        let revision = RevisionMessage(
+            content,
+            of: change,
+            collection: wireIndex,
+            isProposal: isProposing,
+            addsAttachments: receiver?.findsBlobs != true
+        )
+        let message = revision.message.compressed(from: tuning.compressionThreshold)
+        let parcel = Parcel(
+            revision: content.revision,
+            copy: content.copy,
+            bytes: max(1, message.body.count),
+            isDelta: revision.deltaSource != nil,
+            isDistant: content.copy == nil && !delivery.known.isEmpty && content.history.count > 1
+        )
+        if parcel.isDelta {
+            progress.deltas.sent += 1
+            progress.deltas.bytesSaved += UInt64(max(0, content.body.bytes.count - message.body.count))
+        }
+        unansweredBytes += parcel.bytes
+        nextMessage += 1
+        inFlight[nextMessage] = change.documentID
+        transmitting.insert(nextMessage)
+        documents[change.documentID]?.stage = .sent(delivery, parcel)
+        effects.append(.send(message, then: .revision(collection: collection, number: nextMessage)))
+    }
+
     /// Says that a revision which the peer asked for, or agreed to, does not come (replication.md §9.3): it counts what it waits for.
-    func sendNothing(
-        _ revision: QueuedRevision,
+    private func sendNothing(
+        of change: LocalChange,
         _ status: Int,
         _ reason: String,
         _ effects: inout SessionEffects
     ) {
-        var properties: MessageProperties = ["Profile": "norev"]
-        properties["collection"] = wireIndex.map(String.init)
-        properties["id"] = revision.documentID
-        properties["rev"] = revision.revision.text
-        properties["sequence"] = String(revision.sequence)
-        properties["error"] = String(status)
-        properties["reason"] = reason
-        effects.append(.send(Message(properties, noReply: true), then: nil))
-    }
-
-    /// The stored body is not the revision's any more. The document stays pending, since it may be repaired.
-    private mutating func damaged(_ revision: QueuedRevision, _ effects: inout SessionEffects) {
-        sendNothing(revision, 500, "the document is damaged", &effects)
-        guard isProposing else { return end(revision, synced: false, &effects) }
-        stopTransmitting(revision.key)
-        inFlight[revision.key] = nil
-        let error = LoveseatError(
-            .corruptRevisionData,
-            "document \"\(revision.documentID)\" is damaged here and was not sent: run a check"
-        )
-        fail(revision.change, error, &effects)
-    }
-
-    /// The bytes of a revision are with the transport, or will not be.
-    mutating func stopTransmitting(_ key: Int) {
-        guard inFlight[key]?.isTransmitting == true else { return }
-        inFlight[key]?.isTransmitting = false
-        transmitting -= 1
+        let message = NoRevisionMessage(change, status: status, reason: reason, collection: wireIndex)
+        effects.append(.send(message.message, then: nil))
     }
 
     /// The peer stored a revision, or says why not (replication.md §9.2).
     mutating func revisionAnswered(
-        _ key: Int,
+        _ number: Int,
         _ answer: Result<Message, ReplyError>,
         _ effects: inout SessionEffects
     ) {
-        stopTransmitting(key)
-        guard var revision = inFlight[key] else { return }
-        unansweredBytes -= revision.sentBytes
-        revision.sentBytes = 0
+        transmitting.remove(number)
+        guard let id = inFlight.removeValue(forKey: number),
+            case .sent(let delivery, let parcel) = documents[id]?.stage
+        else { return }
+        unansweredBytes -= parcel.bytes
         switch answer {
-        case .success(let message) where message.properties[TreeMessage.property] != nil && peer == .loveseat:
-            inFlight[key] = nil
-            outranked(revision, message, &effects)
-        case .success:
-            disagreements[revision.documentID] = nil
-            report(revision, nil, &effects)
-            if let copy = revision.copy {
-                copied[revision.documentID] = copy.original
-                effects.ask {
-                    try $0.adoptCopy(
-                        revision.sent,
-                        of: revision.documentID,
-                        parent: copy.parent,
-                        in: collection
-                    )
-                }
-            }
-            end(revision, synced: revision.copy == nil, isDocument: true, &effects)
-        case .failure(let reply):
-            let error = LoveseatError(reply: reply, "pushing document \"\(revision.documentID)\"")
-            if reply.domain == "HTTP", reply.code == 403, !revision.wasForbidden, isProposing {
-                // Access may come with a document of this push, so it gets one more try when all others are through.
-                revision.wasForbidden = true
-                // What was sent may be a copy, which is made anew.
-                (revision.sent, revision.copy) = (revision.revision, nil)
-                inFlight[key] = nil
-                forbidden.append(revision)
-            } else if revision.isDelta, Self.asksForWholeBody(reply) {
-                revision.refusesDelta = true
-                inFlight[key] = revision
-                send([revision], &effects)
-            } else if isProposing, revision.isDistant, error.code == .httpConflict {
-                // A gateway whose document was purged may know one of the revisions between as part of a deleted branch, to
-                // which nothing can be added.
-                revision.isCopyOnly = true
-                inFlight[key] = revision
-                send([revision], &effects)
-            } else if isProposing, error.code == .httpConflict || error.code == .conflict {
-                // A real passive peer says LiteCore/8 (replication.md §13.3).
-                inFlight[key] = nil
-                countDisagreement(revision.change)
-                meet(revision.change, .unknown, &effects)
-            } else if isProposing, error.code != .httpForbidden {
-                inFlight[key] = nil
-                fail(revision.change, error, &effects)
-            } else {
-                // Forbidden is forbidden, until the document changes.
-                report(revision, error, &effects)
-                end(revision, synced: false, &effects)
+        case .success(let message): taken(id, parcel, RevisionMessage.Answer(message), &effects)
+        case .failure(let reply): refused(id, delivery, parcel, reply, &effects)
+        }
+    }
+
+    private mutating func taken(
+        _ id: String,
+        _ parcel: Parcel,
+        _ answer: RevisionMessage.Answer,
+        _ effects: inout SessionEffects
+    ) {
+        guard let change = documents[id]?.change else { return }
+        if case .outranked(let tree) = answer, peer == .loveseat {
+            return outranked(id, parcel, tree, &effects)
+        }
+        agreed(id)
+        report(change, nil, &effects)
+        if let copy = parcel.copy {
+            disagreements[id, default: Disagreement()].copied = copy.original
+            effects.ask {
+                try $0.adoptCopy(parcel.revision, of: id, parent: copy.parent, in: collection)
             }
         }
+        finish(id, synced: parcel.copy == nil ? parcel.revision : nil, isDocument: true, &effects)
+    }
+
+    private mutating func refused(
+        _ id: String,
+        _ delivery: Delivery,
+        _ parcel: Parcel,
+        _ reply: ReplyError,
+        _ effects: inout SessionEffects
+    ) {
+        guard let change = documents[id]?.change else { return }
+        var again = delivery
+        let error = LoveseatError(reply: reply, "pushing document \"\(id)\"")
+        if reply.domain == "HTTP", reply.code == 403, !delivery.isLastTry, isProposing {
+            // Access may come with a document of this push. What was sent may be a copy, which is made anew.
+            again.isLastTry = true
+            again.revision = change.revision
+            documents[id]?.stage = .forbidden(again)
+            forbidden.append(id)
+        } else if parcel.isDelta, Self.asksForWholeBody(reply) {
+            again.refusesDelta = true
+            send([(id, again)], &effects)
+        } else if isProposing, parcel.isDistant, error.code == .httpConflict {
+            // A gateway whose document was purged may know one of the revisions between as part of a deleted branch, to
+            // which nothing can be added.
+            again.isCopyOnly = true
+            send([(id, again)], &effects)
+        } else if isProposing, error.code == .httpConflict || error.code == .conflict {
+            // A real passive peer says LiteCore/8 (replication.md §13.3).
+            countDisagreement(change)
+            documents[id]?.change.remoteAncestor = delivery.known.first
+            meet(id, .unknown, &effects)
+        } else if isProposing, error.code != .httpForbidden {
+            fail(id, error, &effects)
+        } else {
+            // Forbidden is forbidden, until the document changes.
+            report(change, error, &effects)
+            finish(id, synced: nil, &effects)
+        }
+    }
+
+    /// Everything else is through.
+    mutating func tryForbiddenAgain() {
+        for id in forbidden {
+            guard case .forbidden(let delivery) = documents[id]?.stage else { continue }
+            documents[id]?.stage = .wanted(delivery)
+            queue.append(id)
+        }
+        forbidden = []
     }
 
     /// Whether a peer says that it cannot use a delta (replication.md §10.3).
@@ -199,98 +212,5 @@ extension PushSession {
         case "LiteCore": reply.code == 31 || reply.code == 32
         default: false
         }
-    }
-
-    mutating func end(
-        _ revision: QueuedRevision,
-        synced: Bool,
-        isDocument: Bool = false,
-        _ effects: inout SessionEffects
-    ) {
-        stopTransmitting(revision.key)
-        inFlight[revision.key] = nil
-        completed.insert(revision.sequence)
-        progress.finish(revision.bodySize, isDocument: synced || isDocument)
-        if synced { mark(revision.documentID, revision.sent, &effects) }
-        release(revision.documentID, succeeded: synced ? revision.sent : nil, &effects)
-    }
-
-    mutating func finish(
-        _ change: LocalChange,
-        synced: RevisionID?,
-        _ effects: inout SessionEffects
-    ) {
-        complete(change)
-        if let synced { mark(change.documentID, synced, &effects) }
-        release(change.documentID, succeeded: synced, &effects)
-    }
-
-    /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
-    mutating func documentRemoved(_ id: String) {
-        if let change = parked.removeValue(forKey: id) { complete(change) }
-    }
-
-    mutating func complete(_ change: LocalChange) {
-        completed.insert(change.sequence)
-        progress.finish(change.bodySize, isDocument: false)
-    }
-
-    /// A document is no longer under way: offers the newer revision that waited for it.
-    mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout SessionEffects) {
-        guard let entry = busy.removeValue(forKey: id), var next = entry else { return }
-        if let older = parked.removeValue(forKey: id) { complete(older) }
-        if isProposing, let succeeded { next.remoteAncestor = succeeded }
-        busy[id] = .some(nil)
-        waiting.append(next)
-    }
-
-    // MARK: Marks and reports
-
-    mutating func mark(_ id: String, _ revision: RevisionID, _ effects: inout SessionEffects) {
-        guard isProposing else { return }
-        unflushedMarks.append(DocumentRevision(documentID: id, revision: revision))
-        if unflushedMarks.count >= tuning.insertBatch { flushMarks(&effects) }
-    }
-
-    /// Writes down what the peer is now known to have.
-    mutating func flushMarks(_ effects: inout SessionEffects) {
-        guard !unflushedMarks.isEmpty else { return }
-        let marks = unflushedMarks
-        unflushedMarks = []
-        effects.ask { try $0.markSynced(marks, in: collection) }
-    }
-
-    func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
-        report(change.documentID, isDeleted: change.isDeleted, error, &effects)
-    }
-
-    func report(
-        _ revision: QueuedRevision,
-        _ error: LoveseatError?,
-        _ effects: inout SessionEffects
-    ) {
-        report(revision.documentID, isDeleted: revision.isDeleted, error, &effects)
-    }
-
-    func report(
-        _ id: String,
-        isDeleted: Bool,
-        _ error: LoveseatError?,
-        _ effects: inout SessionEffects
-    ) {
-        guard isProposing else { return }
-        effects.append(
-            .report(
-                .document(
-                    DocumentEvent(
-                        collection: collection,
-                        documentID: id,
-                        isPush: true,
-                        isDeleted: isDeleted,
-                        error: error
-                    )
-                )
-            )
-        )
     }
 }

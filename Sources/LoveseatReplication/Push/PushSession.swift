@@ -13,7 +13,14 @@ struct PushSession: Sendable {
         /// With `proposeChanges` (replication.md §8). Without pull a conflict is final.
         case proposing(pulls: Bool)
         /// With `changes`, for a peer that subscribed (replication.md §7).
-        case announcing(Subscription)
+        case announcing(SubChangesMessage)
+    }
+
+    /// How far the feed is.
+    enum Backlog: Hashable {
+        case isRead(toItsEnd: Bool)
+        /// The peer was told that what comes now is new.
+        case isAnnounced
     }
 
     let collection: Int
@@ -24,49 +31,43 @@ struct PushSession: Sendable {
     let sendsDeltas: Bool
     let tuning: ReplicationTuning
 
-    let initiallyCompleted: SequenceSet
-    var lastRead: UInt64
+    private let initiallyCompleted: SequenceSet
+    /// Only these documents; nil for all.
+    private let documentIDs: Set<String>?
+    private var lastRead: UInt64
     var hasMore = true
-    /// The feed has come to its end once.
-    var backlogIsRead = false
-    var saidCaughtUp = false
+    private(set) var backlog = Backlog.isRead(toItsEnd: false)
     /// Lists of revoked documents that are not answered.
     var revocationLists = 0
     /// Up to this sequence the peer wants to hear of no tombstones.
     var tombstonesSkipped: UInt64 = 0
-    var lists: [Int: [LocalChange]] = [:]
-    var nextList = 0
-    /// Changes to be offered once more, or for which an older revision of their document had to be through first.
-    var waiting: [LocalChange] = []
-    var queue: [QueuedRevision] = []
-    var inFlight: [Int: QueuedRevision] = [:]
-    /// Revisions that the peer forbade once, until everything else is through.
-    var forbidden: [QueuedRevision] = []
-    var nextKey = 0
+
+    /// Documents on their way, and those that could not be pushed.
+    var documents: [String: Outgoing] = [:]
+    /// Those to be offered, in order.
+    var waiting: [String] = []
+    /// Those of every list that is not answered.
+    var lists: [Int: [String]] = [:]
+    private var nextList = 0
+    /// Those that the peer wants, in order.
+    var queue: [String] = []
+    /// Those that were sent, by the number of the message.
+    var inFlight: [Int: String] = [:]
+    var nextMessage = 0
+    /// The messages of which the transport has not got all bytes.
+    var transmitting: Set<Int> = []
     var unansweredBytes = 0
-    /// Documents between the feed and their answer, and the newer change that waits for it.
-    var busy: [String: LocalChange?] = [:]
-    /// Proposals refused as conflicts, until the pull brings the reason.
-    var parked: [String: LocalChange] = [:]
-    /// Documents of which the peer is not known to have had any revision, though it has one.
-    var fetchable: Set<String> = []
-    /// Documents that the peer has and does not show: they were fetched by their IDs, and did not come.
-    var unseen: Set<String> = []
-    /// How often the peer did not agree to a document's revision.
-    var disagreements: [String: (revision: RevisionID, count: Int)] = [:]
-    /// Of which revision a hub has taken a copy, by document. One copy of a revision is made in a session.
-    var copied: [String: RevisionID] = [:]
-    /// The sequences of documents that could not be pushed; they stay pending.
-    var failed: [String: UInt64] = [:]
+    /// Those that the peer forbade once, in order.
+    var forbidden: [String] = []
+    /// Documents on which the two sides did not agree in this session.
+    var disagreements: [String: Disagreement] = [:]
+
     var peer: RevisionTree.PeerKind
+    /// What the peer said of itself; nil before it has answered a list.
+    var receiver: Receiver?
     /// The local sequences that are done with.
     var completed: SequenceSet
-    /// Revisions whose bytes are being read or handed to the transport.
-    var transmitting = 0
     var unflushedMarks: [DocumentRevision] = []
-    var peerHistory: Int
-    var peerFindsBlobs = false
-    var peerTakesDeltas = false
     var progress = DirectionProgress()
     /// The peer's reason to refuse the whole push.
     var failure: LoveseatError?
@@ -88,22 +89,22 @@ struct PushSession: Sendable {
         self.mode = mode
         self.isContinuous = isContinuous
         self.tuning = tuning
+        documentIDs =
+            if case .announcing(let subscription) = mode { subscription.documentIDs.map { Set($0) } } else {
+                nil
+            }
         initiallyCompleted = start
         lastRead = start.completeUpTo ?? 0
         completed = start
         completed.insert(0...lastRead)
-        peerHistory = tuning.maxHistory
     }
-
-    /// Whether the peer answered a list, and so said what it is.
-    private var hasAnswered = false
 
     /// Whether what the peer has comes here too.
     var pulls: Bool { if case .proposing(let pulls) = mode { pulls } else { false } }
 
     var isProposing: Bool { if case .proposing = mode { true } else { false } }
 
-    var subscription: Subscription? {
+    var subscription: SubChangesMessage? {
         if case .announcing(let subscription) = mode { subscription } else { nil }
     }
 
@@ -127,7 +128,7 @@ struct PushSession: Sendable {
             } else if canRead {
                 read(isEcho, &effects)
             } else if !forbidden.isEmpty, isThrough {
-                (queue, forbidden) = (forbidden, [])
+                tryForbiddenAgain()
             } else if canSend {
                 sendMore(&effects)
             } else {
@@ -136,13 +137,14 @@ struct PushSession: Sendable {
         }
     }
 
-    private var listLimit: Int { saidCaughtUp ? 1 : tuning.listsInFlight }
+    private var listLimit: Int { backlog == .isAnnounced ? 1 : tuning.listsInFlight }
 
     private var canOffer: Bool { !waiting.isEmpty && lists.count < listLimit }
 
     private var canRead: Bool {
         hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
-            && waiting.count < tuning.revisionsQueued && (isProposing || saidCaughtUp == backlogIsRead)
+            && waiting.count < tuning.revisionsQueued
+            && (isProposing || backlog != .isRead(toItsEnd: true))
     }
 
     /// Offers what waits, in lists as full as they get and no more of them at once than of any others.
@@ -155,56 +157,53 @@ struct PushSession: Sendable {
     private mutating func read(_ isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
         flushMarks(&effects)
         var query = ChangeQuery(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
-        if let subscription {
-            query.tombstonesSkipped = tombstonesSkipped
-            query.documentIDs = subscription.documentIDs
-        } else {
-            query.isForPush = true
-        }
+        query.documentIDs = documentIDs
+        query.tombstonesSkipped = tombstonesSkipped
+        query.isForPush = isProposing
         // Until it has answered once, the peer may be a Loveseat. Others ignore what they are told.
-        query.tellsTrees = peer == .loveseat || (isProposing && !hasAnswered)
+        query.tellsTrees = peer == .loveseat || (isProposing && receiver == nil)
         guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
         hasMore = page.hasMore
         if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
         lastRead = max(lastRead, page.through)
-        var list: [LocalChange] = []
+        let isLive = backlog == .isAnnounced && !isProposing
+        var list: [String] = []
         for change in page.changes where !initiallyCompleted.contains(change.sequence) {
             // The active side knows by its marks what the peer has; a passive one only remembers.
-            if saidCaughtUp, !isProposing, change.knowledge == nil, isEcho(change) { continue }
-            if take(change, &effects) { list.append(change) }
+            if isLive, change.knowledge == nil, isEcho(change) { continue }
+            if take(change, &effects) { list.append(change.documentID) }
         }
         if !list.isEmpty { offer(list, &effects) }
-        backlogIsRead = backlogIsRead || !hasMore
+        if backlog != .isAnnounced, !hasMore { backlog = .isRead(toItsEnd: true) }
         sayCaughtUp(&effects)
     }
 
     /// Takes a change from the feed; returns whether it is to be offered now.
     private mutating func take(_ change: LocalChange, _ effects: inout SessionEffects) -> Bool {
         let id = change.documentID
-        if let older = parked.removeValue(forKey: id) { complete(older) }
-        if let older = failed.removeValue(forKey: id) { completed.insert(older) }
         completed.remove(change.sequence)
         progress.total += UInt64(max(1, change.bodySize))
-        if isGivenUp(change), busy[id] == nil {
-            fail(change, conflict(change), &effects)
+        if let older = documents[id], !older.isDone {
+            if let next = older.next { complete(next) }
+            documents[id]?.next = change
             return false
         }
-        if let waiting = busy[id] {
-            if let waiting { complete(waiting) }
-            busy[id] = .some(change)
+        forget(id)
+        documents[id] = Outgoing(change: change)
+        guard !isGivenUp(change) else {
+            fail(id, conflict(change), &effects)
             return false
         }
-        busy[id] = .some(nil)
         return true
     }
 
     /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
     private mutating func sayCaughtUp(_ effects: inout SessionEffects) {
-        guard backlogIsRead, !saidCaughtUp else { return }
+        guard backlog == .isRead(toItsEnd: true) else { return }
         guard isProposing || (lists.isEmpty && revocationLists == 0) else { return }
-        saidCaughtUp = true
+        backlog = .isAnnounced
         guard !isProposing else { return }
-        effects.append(.send(listMessage("changes", body: Array("[]".utf8), isEmpty: true), then: nil))
+        effects.append(.send(announcement([]).message, then: nil))
     }
 
     /// The peer was told of revoked documents.
@@ -213,30 +212,26 @@ struct PushSession: Sendable {
         sayCaughtUp(&effects)
     }
 
-    func listMessage(_ profile: String, body: [UInt8], isEmpty: Bool) -> Message {
-        var properties: MessageProperties = ["Profile": profile]
-        properties["collection"] = wireIndex.map(String.init)
-        if subscription?.isGateway == true { properties["ignoreNoConflicts"] = "true" }
-        if isProposing {
-            properties["conflictIncludesRev"] = "true"
-            properties[ProtocolExtensions.property] = ProtocolExtensions.all
-        }
-        return Message(properties, body: body, isUrgent: true, isCompressed: !isEmpty, noReply: isEmpty)
+    /// A list for a peer that subscribed.
+    func announcement(_ changes: [AnnouncedChange]) -> ChangesMessage {
+        ChangesMessage(changes, collection: wireIndex, isForGateway: subscription?.isGateway == true)
     }
 
-    private mutating func offer(_ list: [LocalChange], _ effects: inout SessionEffects) {
+    private mutating func offer(_ ids: [String], _ effects: inout SessionEffects) {
         nextList += 1
-        lists[nextList] = list
-        let (profile, body, answer): (String, [UInt8], ReplyContinuation) =
-            isProposing
-            ? (
-                "proposeChanges", ProposeChangesMessage.body(list),
-                .proposals(collection: collection, list: nextList)
+        lists[nextList] = ids
+        let changes = ids.compactMap { documents[$0]?.change }
+        if isProposing {
+            let message = ProposeChangesMessage(
+                changes.map { ProposedChange($0) },
+                collection: wireIndex,
+                extensions: ProtocolExtensions.all
             )
-            : ("changes", ChangesMessage.body(list), .changes(collection: collection, list: nextList))
-        var message = listMessage(profile, body: body, isEmpty: false)
-        message.properties[ChangesMessage.knowledgeProperty] = ChangesMessage.knowledge(list)
-        effects.append(.send(message, then: answer))
+            effects.append(.send(message.message, then: .proposals(collection: collection, list: nextList)))
+        } else {
+            let message = announcement(changes.map { AnnouncedChange($0) }).message
+            effects.append(.send(message, then: .changes(collection: collection, list: nextList)))
+        }
     }
 
     // MARK: Answers to lists
@@ -247,30 +242,19 @@ struct PushSession: Sendable {
         _ effects: inout SessionEffects
     ) {
         guard let list = lists.removeValue(forKey: number) else { return }
-        hasAnswered = true
-        do {
+        do throws(ReplyError) {
             let message = try answer.get()
-            peerHistory = min(
-                max(1, message.properties.int("maxHistory") ?? tuning.maxHistory),
-                tuning.maxHistory
-            )
-            peerFindsBlobs = message.properties.bool("blobs")
-            peerTakesDeltas = peerTakesDeltas || message.properties.bool("deltas")
             if isProposing {
-                for (change, answer) in zip(
-                    list,
-                    try ProposeChangesMessage.parseAnswer(message.body, count: list.count)
-                ) {
-                    proposalAnswered(change, answer, &effects)
-                }
+                let answer = try ProposeChangesMessage.Answer(message, count: list.count)
+                heard(answer.receiver)
+                for (id, item) in zip(list, answer.items) { proposalAnswered(id, item, &effects) }
             } else {
-                for (change, answer) in zip(
-                    list,
-                    try ChangesMessage.parseAnswer(message.body, count: list.count)
-                ) {
-                    switch answer {
-                    case .send(let known): enqueue(change, known: known)
-                    case .notWanted, .refused: finish(change, synced: nil, &effects)
+                let answer = try ChangesMessage.Answer(message, count: list.count)
+                heard(answer.receiver)
+                for (id, item) in zip(list, answer.items) {
+                    switch item {
+                    case .wanted(let known): want(id, known: known)
+                    case .notWanted, .refused: finish(id, synced: nil, &effects)
                     }
                 }
             }
@@ -280,46 +264,42 @@ struct PushSession: Sendable {
         sayCaughtUp(&effects)
     }
 
-    mutating func proposalAnswered(
-        _ change: LocalChange,
-        _ answer: ProposeChangesMessage.Answer,
+    /// A peer that took deltas once takes them for the rest of the session.
+    private mutating func heard(_ receiver: Receiver) {
+        let tookDeltas = self.receiver?.takesDeltas == true
+        self.receiver = receiver
+        if tookDeltas { self.receiver?.takesDeltas = true }
+    }
+
+    private mutating func proposalAnswered(
+        _ id: String,
+        _ answer: ProposeChangesMessage.Answer.Item,
         _ effects: inout SessionEffects
     ) {
+        guard let change = documents[id]?.change else { return }
         switch answer {
-        case .send:
+        case .wanted:
             // Of the same revision the peer wants what is known beside it.
             let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
-            enqueue(change, known: ancestor.map { [$0] } ?? [])
-        case .alreadyThere: finish(change, synced: change.revision, &effects)
-        case .conflict(let state): meet(change, state, &effects)
+            want(id, known: ancestor.map { [$0] } ?? [])
+        case .alreadyThere: finish(id, synced: change.revision, &effects)
+        case .conflict(let state): meet(id, state, &effects)
         case .refused(let status):
-            let error = LoveseatError(
-                .init(10_000 + status),
-                "the peer refused document \"\(change.documentID)\""
-            )
+            let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(id)\"")
             guard status != 403 else {
                 report(change, error, &effects)
-                return finish(change, synced: nil, &effects)
+                return finish(id, synced: nil, &effects)
             }
-            fail(change, error, &effects)
+            fail(id, error, &effects)
         }
     }
 
-    mutating func enqueue(_ change: LocalChange, known: [RevisionID]) {
-        nextKey += 1
-        queue.append(
-            QueuedRevision(
-                key: nextKey,
-                sequence: change.sequence,
-                documentID: change.documentID,
-                revision: change.revision,
-                isDeleted: change.isDeleted,
-                bodySize: change.bodySize,
-                isProposal: isProposing,
-                known: known,
-                maxHistory: peerHistory,
-                sent: change.revision
-            )
+    private mutating func want(_ id: String, known: [RevisionID]) {
+        guard let change = documents[id]?.change else { return }
+        let history = min(max(1, receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
+        documents[id]?.stage = .wanted(
+            Delivery(revision: change.revision, known: known, maxHistory: history)
         )
+        queue.append(id)
     }
 }

@@ -1,0 +1,29 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// What a received body comes to (replication.md §9.4, steps 6 to 9).
+struct ReceivedBody: Sendable {
+    let body: JSONText
+    /// Blobs that the body refers to.
+    let blobs: [BlobReference]
+    /// The document left every channel that this peer may see.
+    let isRemoved: Bool
+    /// The body names content of blobs that the peer's table of attachments does not list.
+    let contradictsTable: Bool
+
+    /// `generation`: of the revision; nil to take the word of the table of attachments in every case.
+    ///
+    /// - Throws: ``ReplyError`` for bytes that are no JSON object, or name a blob that the table does not.
+    init(_ bytes: [UInt8], generation: UInt32?) throws(ReplyError) {
+        let stored = try Attachments.stored(bytes, generation: generation)
+        blobs = BlobReference.all(in: stored.body)
+        if let listed = stored.listed?.union(stored.preferred),
+            let missing = blobs.first(where: { !listed.contains($0.digest.text) })
+        {
+            throw ReplyError("LiteCore", 7, "blob \(missing.digest) is not among the attachments")
+        }
+        body = stored.body
+        isRemoved = stored.isRemoved
+        contradictsTable = !stored.preferred.isEmpty
+    }
+}

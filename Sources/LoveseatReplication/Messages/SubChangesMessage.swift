@@ -1,0 +1,90 @@
+import LoveseatBLIP
+import LoveseatModel
+
+/// `subChanges` (replication.md §6).
+struct SubChangesMessage: Hashable, Sendable {
+    private static let gatewayChannels = "sync_gateway/bychannel"
+    private static let versioning = "rev-trees"
+
+    var collection: Int?
+    /// The last sequence that the subscriber has; nil for none.
+    var since: RemoteSequence?
+    var isContinuous = false
+    /// The most changes in one list.
+    var batch = 200
+    /// No tombstones that were there before.
+    var activeOnly = false
+    /// A newer revision may come in place of an announced one.
+    var sendsReplacements = false
+    /// Whether the peer wants to hear of documents that it may not have any more.
+    var wantsRevocations = false
+    /// Of a gateway, to pull from; none for all.
+    var channels: [String] = []
+    /// Only these documents; nil for all.
+    var documentIDs: [String]?
+    /// The peer is a gateway that replicates from here, and refuses lists that do not say so (gateway.md 49).
+    private(set) var isGateway = false
+    /// What the subscriber says beyond the protocol.
+    var extensions: String?
+
+    init() {}
+
+    /// - Throws: ``ReplyError`` for what this side does not do, or a body that is no JSON.
+    init(_ message: Message) throws(ReplyError) {
+        let properties = message.properties
+        guard (properties["versioning"] ?? Self.versioning) == Self.versioning else {
+            throw ReplyError("LiteCore", 501, "Incompatible document versioning.")
+        }
+        guard properties["filter"] == nil else {
+            throw ReplyError("LiteCore", 19, "Filtering not supported")
+        }
+        since = properties["since"].flatMap { RemoteSequence(json: $0) }
+        isContinuous = properties["continuous"].map { $0.lowercased() != "false" } ?? false
+        batch = min(max(properties.int("batch") ?? 200, 10), 1_000)
+        activeOnly = properties.bool("activeOnly")
+        sendsReplacements = properties.bool("sendReplacementRevs")
+        wantsRevocations = properties.bool("revocations")
+        isGateway = properties.bool("client_sgr2")
+        extensions = properties[ProtocolExtensions.property]
+        guard !message.body.isEmpty else { return }
+        guard let body = try? JSONElement(parsing: message.body) else {
+            throw ReplyError("HTTP", 400, "Invalid JSON body")
+        }
+        documentIDs = body["docIDs"].map { $0.items.compactMap(\.string) }
+    }
+
+    /// Where in our own feed the subscriber is. What is higher than any sequence can be is the end.
+    var position: UInt64 { min(since.flatMap { UInt64($0.text) } ?? 0, UInt64(Int64.max) - 1) }
+
+    var message: Message {
+        var message = Message(.subChanges, collection: collection)
+        message.properties["since"] = since?.text
+        if isContinuous { message.properties["continuous"] = "true" }
+        message.properties["batch"] = String(batch)
+        if sendsReplacements { message.properties["sendReplacementRevs"] = "true" }
+        message.properties["versioning"] = Self.versioning
+        if activeOnly { message.properties["activeOnly"] = "true" }
+        if wantsRevocations { message.properties["revocations"] = "true" }
+        message.properties[ProtocolExtensions.property] = extensions
+        if !channels.isEmpty {
+            message.properties["filter"] = Self.gatewayChannels
+            message.properties["channels"] = channels.joined(separator: ",")
+        }
+        if let documentIDs {
+            message.body = JSONText(canonical: ["docIDs": .array(documentIDs.map { .string($0) })]).bytes
+        }
+        return message
+    }
+
+    /// The answer, which says no more than what the peer knows beyond the protocol.
+    struct Answer: Hashable {
+        let extensions: String?
+        let isUrgent: Bool
+
+        var message: Message {
+            var message = Message(isUrgent: isUrgent)
+            message.properties[ProtocolExtensions.property] = extensions
+            return message
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import LoveseatModel
+
+/// The revisions that were asked for, or agreed to, and have not come.
+struct Expectations: Sendable {
+    struct Key: Hashable, Sendable {
+        let documentID: String
+        let sequence: RemoteSequence
+    }
+
+    /// An announced revision that was asked for.
+    struct Entry: Sendable {
+        /// Its place among the peer's sequences.
+        let number: Int
+        let place: Announcement
+        /// In bytes, as announced; 0 if the peer did not say.
+        let bodySize: Int
+        /// In bytes, as announced or as it is likely to be.
+        let likelySize: Int
+    }
+
+    private var entries: [Key: Entry] = [:]
+    /// What a passive side has agreed to.
+    var promises = Promises()
+    /// Bytes that are likely to come.
+    private(set) var bytes = 0
+    /// How long bodies are that the peer did not announce the size of, in bytes, lately.
+    private(set) var usualSize = 0
+
+    var count: Int { entries.count + promises.total }
+    var isEmpty: Bool { count == 0 }
+
+    func contains(_ documentID: String) -> Bool { entries.keys.contains { $0.documentID == documentID } }
+
+    /// Remembers that a revision was asked for; false if it was asked for before.
+    mutating func expect(_ key: Key, _ number: Int, _ place: Announcement, bodySize: Int) -> Bool {
+        guard entries[key] == nil else { return false }
+        let size = likelySize(bodySize)
+        expectAgain(key, Entry(number: number, place: place, bodySize: bodySize, likelySize: size))
+        return true
+    }
+
+    /// Expects a revision once more that has come.
+    mutating func expectAgain(_ key: Key, _ entry: Entry) {
+        entries[key] = entry
+        bytes += entry.likelySize
+    }
+
+    /// A revision came, or will not.
+    mutating func meet(_ key: Key) -> Entry? {
+        guard let entry = entries.removeValue(forKey: key) else { return nil }
+        bytes -= entry.likelySize
+        return entry
+    }
+
+    /// What was announced of the revision that a message brings.
+    func key(of message: RevisionMessage) -> Key? {
+        let id = message.documentID
+        let key = message.sequence.map { Key(documentID: id, sequence: $0) }
+        if let key, entries[key] != nil || !message.isReplacement { return key }
+        return entries.keys.first { $0.documentID == id } ?? key
+    }
+
+    /// How long a body is likely to be of which the peer announced this size, or nothing.
+    private func likelySize(_ announced: Int) -> Int { announced > 1 ? announced : usualSize }
+
+    /// Learns from a body that came.
+    mutating func learnSize(_ bytes: Int) { usualSize = max(bytes, usualSize - usualSize / 8) }
+}
+
+/// Where something was announced: later lists, and later entries of one list, say what the peer had later.
+struct Announcement: Hashable, Comparable, Sendable {
+    let list: Int
+    let index: Int
+
+    static func < (one: Self, other: Self) -> Bool { (one.list, one.index) < (other.list, other.index) }
+}
