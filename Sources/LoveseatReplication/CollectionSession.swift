@@ -2,7 +2,7 @@ import LoveseatModel
 
 extension ReplicationSession {
     /// One collection's parts.
-    struct CollectionSession: Sendable {
+    struct CollectionSession {
         let name: CollectionName
         var checkpoint: CheckpointSession?
         var push: PushSession?
@@ -56,7 +56,7 @@ extension ReplicationSession {
 
         /// The peer took a revision, and so will announce it.
         mutating func pushed(_ message: Int) {
-            if let id = push?.inFlight[message] { pull.pushed(id) }
+            if let id = push?.inFlight[message]?.id { pull.pushed(id) }
         }
 
         /// Documents that the feed of changes has passed: those that keep a push from being taken, and those that could not be

@@ -143,7 +143,7 @@ package final class ReplicationPeer {
 
     /// Hands a request to the session, unless it is a revision and there are too many.
     private func pass(_ number: UInt64, _ message: Message) -> [ReplicationEffect] {
-        if message.kind == .revision, !heldRevisions.isEmpty || session.isFull {
+        if !heldRevisions.isEmpty || session.isFull, message.kind == .revision {
             return hold(number, message, in: &heldRevisions)
         }
         return session.received(message, number: number)
@@ -217,7 +217,7 @@ package final class ReplicationPeer {
     }
 
     private func send(_ message: Message, _ continuation: ReplyContinuation?) throws(BLIPError) {
-        if message.kind == .revision { revisionsSent += 1 }
+        if case .revision = continuation { revisionsSent += 1 }
         guard let continuation else { return try connection.send(message, tag: nil) }
         nextTag += 1
         continuations[nextTag] = continuation

@@ -16,7 +16,10 @@ package struct RemoteSequence: Hashable, Sendable, CustomStringConvertible {
     package var description: String { text }
 
     /// The value, for the body of a message.
-    package var json: JSONValue { (try? JSONValue(parsing: text)) ?? .null }
+    package var json: JSONValue {
+        if let integer = UInt64(text) { return JSONValue(integer) }
+        return (try? JSONValue(parsing: text)) ?? .null
+    }
 
     /// The forms a Sync Gateway gives its sequences.
     private struct Parts {

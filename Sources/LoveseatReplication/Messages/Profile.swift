@@ -19,7 +19,11 @@ extension Message {
     private static let collectionProperty = "collection"
 
     /// Which request it is; nil for one that this build does not know.
-    package var kind: Profile? { Profile(rawValue: profile) }
+    package var kind: Profile? {
+        let name = profile
+        // Most messages are of this kind, and comparing with all names takes its time.
+        return name == Profile.revision.rawValue ? .revision : Profile(rawValue: name)
+    }
 
     /// A request about a collection, which is named by its position in `getCollections`; nil for the only one of `CBMobile_2`.
     init(

@@ -11,7 +11,8 @@ package struct RevisionMessage: Sendable {
     /// A newer revision comes in place of the announced one, under a sequence of its own perhaps.
     let isReplacement: Bool
     private let properties: MessageProperties
-    private let revisions: Result<[RevisionID], ReplyError>
+    /// Of a received message.
+    private let received: Result<[RevisionID], ReplyError>?
     /// The document or a delta, and the tree if there is one.
     private let body: [UInt8]
 
@@ -25,8 +26,10 @@ package struct RevisionMessage: Sendable {
         isDeleted = deleted != "0" && deleted.lowercased() != "false"
         deltaSource = properties["deltaSrc"].flatMap { RevisionID(received: $0) }
         isReplacement = properties["replacedRev"] != nil
-        revisions = Self.revisions(properties)
+        received = Self.revisions(properties)
     }
+
+    private var revisions: Result<[RevisionID], ReplyError> { received ?? Self.revisions(properties) }
 
     /// Newest first, the revision itself included; empty for a message that does not pass its check.
     var history: [RevisionID] { (try? revisions.get()) ?? [] }
@@ -98,7 +101,8 @@ package struct RevisionMessage: Sendable {
         properties["rev"] = content.revision.text
         isReplacement = content.revision != change.revision && !isProposal
         if isReplacement { properties["replacedRev"] = change.revision.text }
-        properties["sequence"] = String(change.sequence)
+        sequence = RemoteSequence(change.sequence)
+        properties["sequence"] = sequence?.text
         if isProposal { properties["noconflicts"] = "true" }
         if content.isDeleted { properties["deleted"] = "1" }
         if !content.history.isEmpty {
@@ -121,9 +125,8 @@ package struct RevisionMessage: Sendable {
             body += tree
         }
         documentID = change.documentID
-        sequence = RemoteSequence(change.sequence)
         isDeleted = content.isDeleted
-        revisions = .success([content.revision] + content.history)
+        received = nil
         (self.properties, self.body) = (properties, body)
     }
 

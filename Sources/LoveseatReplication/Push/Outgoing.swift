@@ -1,8 +1,8 @@
 import LoveseatModel
 
-/// A document of which a revision is on its way from the feed to the peer's answer.
-struct Outgoing: Sendable {
-    enum Stage: Sendable {
+/// A document of which a revision is on its way from the feed to the peer's answer. Lists and queues share it.
+final class Outgoing {
+    enum Stage {
         /// Named in a list, or about to be.
         case offered
         /// The peer wants it.
@@ -23,17 +23,18 @@ struct Outgoing: Sendable {
     /// A newer change, which waits until this one is done.
     var next: LocalChange?
 
+    init(_ change: LocalChange) { self.change = change }
+
+    var id: String { change.documentID }
+
+    var isParked: Bool { if case .parked = stage { true } else { false } }
+
     /// Nothing goes on with this change by itself.
-    var isDone: Bool {
-        switch stage {
-        case .parked, .failed: true
-        case .offered, .wanted, .sent, .forbidden: false
-        }
-    }
+    var isDone: Bool { if case .failed = stage { true } else { isParked } }
 }
 
 /// What the peer is to get of a change.
-struct Delivery: Hashable, Sendable {
+struct Delivery {
     /// Usually the change's own revision; a newer one where that is gone.
     var revision: RevisionID
     /// Revisions that the peer has. The first one is what a proposal is to go on top of.
@@ -48,7 +49,7 @@ struct Delivery: Hashable, Sendable {
 }
 
 /// What was sent of a revision, while its answer is awaited.
-struct Parcel: Hashable, Sendable {
+struct Parcel {
     /// The revision sent, which for a hub may be a copy.
     let revision: RevisionID
     /// That it was made for the hub.
@@ -60,7 +61,7 @@ struct Parcel: Hashable, Sendable {
 }
 
 /// What a session remembers of a document on which the two sides did not agree.
-struct Disagreement: Sendable {
+struct Disagreement {
     /// How often the peer did not agree to this revision.
     var count = 0
     var revision: RevisionID?

@@ -6,21 +6,21 @@ extension PushSession {
     // MARK: Hubs
 
     /// A hub has something else than the proposal is to go on top of.
-    mutating func meet(_ id: String, _ state: HubState, _ effects: inout SessionEffects) {
-        guard let change = documents[id]?.change else { return }
+    mutating func meet(_ document: Outgoing, _ state: HubState, _ effects: inout SessionEffects) {
+        let change = document.change
         switch effects.ask({ try $0.meet(change, state, in: collection) }) {
-        case .isObsolete, .agrees: finish(id, synced: nil, &effects)
+        case .isObsolete, .agrees: finish(document, synced: nil, &effects)
         case .offer(let ancestor):
             if countDisagreement(change) {
-                documents[id]?.change.remoteAncestor = ancestor
-                documents[id]?.stage = .offered
-                waiting.append(id)
+                document.change.remoteAncestor = ancestor
+                document.stage = .offered
+                waiting.append(document)
             } else {
-                fail(id, conflict(change), &effects)
+                fail(document, conflict(change), &effects)
             }
         case .waits(let isMarked):
-            if !isMarked { disagreements[id, default: Disagreement()].isFetchable = true }
-            park(id, &effects)
+            if !isMarked { disagreements[document.id, default: Disagreement()].isFetchable = true }
+            park(document, &effects)
         case nil: break
         }
     }
@@ -39,43 +39,44 @@ extension PushSession {
     // MARK: Waiting for the pull
 
     /// Leaves a document to the pull, if there is one, to bring what the peer has.
-    private mutating func park(_ id: String, _ effects: inout SessionEffects) {
-        guard let change = documents[id]?.change else { return }
-        guard pulls, disagreements[id]?.isUnseen != true else { return fail(id, conflict(change), &effects) }
-        release(id, as: .parked)
+    private mutating func park(_ document: Outgoing, _ effects: inout SessionEffects) {
+        guard pulls, disagreements[document.id]?.isUnseen != true else {
+            return fail(document, conflict(document.change), &effects)
+        }
+        leave(document, as: .parked)
     }
 
-    private func isParked(_ id: String) -> Bool {
-        if case .parked = documents[id]?.stage { true } else { false }
-    }
+    private func parked(_ id: String) -> Outgoing? { documents[id].flatMap { $0.isParked ? $0 : nil } }
 
     /// Documents that the pull will not bring, and that can be fetched by their IDs.
     var fetchable: [String] {
-        disagreements.filter { $0.value.isFetchable && isParked($0.key) }.keys.sorted()
+        disagreements.filter { $0.value.isFetchable && parked($0.key) != nil }.keys.sorted()
     }
 
     /// A document was fetched by its ID. If that explains nothing, nothing will.
     mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout SessionEffects) {
-        guard isParked(id) else { return }
+        guard parked(id) != nil else { return }
         if isComplete { disagreements[id, default: Disagreement()].isUnseen = true }
         documentMoved(id, &effects)
     }
 
     /// The pull, or somebody who resolved a conflict, changed a document.
     mutating func documentMoved(_ id: String, _ effects: inout SessionEffects) {
-        guard isParked(id) else { return }
-        documents[id]?.stage = .offered
-        meet(id, .unknown, &effects)
+        guard let document = parked(id) else { return }
+        document.stage = .offered
+        meet(document, .unknown, &effects)
     }
 
     /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
     mutating func documentRemoved(_ id: String) {
-        if isParked(id) { forget(id) }
+        guard let document = parked(id) else { return }
+        documents[id] = nil
+        complete(document.change)
     }
 
     /// Documents whose conflict nothing has explained; they stay pending.
     mutating func reportParked(_ effects: inout SessionEffects) {
-        let parked = documents.values.filter { isParked($0.change.documentID) }.map(\.change)
+        let parked = documents.values.filter(\.isParked).map(\.change)
         for change in parked.sorted(by: { $0.sequence < $1.sequence }) {
             report(change, conflict(change), &effects)
             documents[change.documentID] = nil
@@ -86,16 +87,16 @@ extension PushSession {
 
     /// The peer took the revision, and knows a reason why another one is current.
     mutating func outranked(
-        _ id: String,
+        _ document: Outgoing,
         _ parcel: Parcel,
         _ tree: [UInt8],
         _ effects: inout SessionEffects
     ) {
         do throws(ReplyError) {
             let (knowledge, current) = try TreeMessage.parse(tree)
-            hear(knowledge, current, id, parcel, &effects)
+            hear(knowledge, current, document, parcel, &effects)
         } catch {
-            failure = LoveseatError(reply: error, "reading what the peer knows of \"\(id)\"")
+            failure = LoveseatError(reply: error, "reading what the peer knows of \"\(document.id)\"")
         }
     }
 
@@ -103,11 +104,11 @@ extension PushSession {
     private mutating func hear(
         _ knowledge: TreeKnowledge,
         _ current: RevisionID,
-        _ id: String,
+        _ document: Outgoing,
         _ parcel: Parcel,
         _ effects: inout SessionEffects
     ) {
-        guard let change = documents[id]?.change else { return }
+        let (id, change) = (document.id, document.change)
         let hearing = effects.ask {
             try $0.hear(knowledge, of: id, current: current, takesContent: pulls, in: collection)
         }
@@ -116,20 +117,21 @@ extension PushSession {
         case .disagrees: countDisagreement(change)
         case .isBehind:
             report(change, nil, &effects)
-            return finish(id, synced: parcel.revision, isDocument: true, &effects)
+            return finish(document, synced: parcel.revision, isDocument: true, &effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
             disagreements[id, default: Disagreement()].isFetchable = true
-            return park(id, &effects)
+            return park(document, &effects)
         case nil: return
         }
         report(change, nil, &effects)
-        finish(id, synced: nil, isDocument: true, &effects)
+        finish(document, synced: nil, isDocument: true, &effects)
     }
 
     // MARK: Counting
 
     mutating func agreed(_ id: String) {
+        guard !disagreements.isEmpty else { return }
         disagreements[id]?.count = 0
         disagreements[id]?.revision = nil
     }

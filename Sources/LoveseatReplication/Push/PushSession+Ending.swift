@@ -4,53 +4,50 @@ import LoveseatModel
 extension PushSession {
     /// `synced`: the revision that the peer is known to have by that.
     mutating func finish(
-        _ id: String,
+        _ document: Outgoing,
         synced: RevisionID?,
         isDocument: Bool = false,
         _ effects: inout SessionEffects
     ) {
-        guard let change = documents[id]?.change else { return }
-        completed.insert(change.sequence)
-        progress.finish(change.bodySize, isDocument: isDocument)
-        if let synced { mark(id, synced, &effects) }
-        release(id, as: nil, synced: synced)
+        completed.insert(document.change.sequence)
+        progress.finish(document.change.bodySize, isDocument: isDocument)
+        if let synced { mark(document.id, synced, &effects) }
+        documents[document.id] = nil
+        offerNext(of: document, synced: synced)
     }
 
     /// Reports a document that could not be pushed. It stays pending.
-    mutating func fail(_ id: String, _ error: LoveseatError, _ effects: inout SessionEffects) {
-        guard let change = documents[id]?.change else { return }
-        report(change, error, &effects)
-        progress.finish(change.bodySize, isDocument: false)
-        release(id, as: .failed)
+    mutating func fail(_ document: Outgoing, _ error: LoveseatError, _ effects: inout SessionEffects) {
+        report(document.change, error, &effects)
+        progress.finish(document.change.bodySize, isDocument: false)
+        leave(document, as: .failed)
     }
 
-    /// Is done with a change that a newer one replaced before it was on its way.
+    /// Leaves a document in this stage, unless a newer change of it waits.
+    mutating func leave(_ document: Outgoing, as stage: Outgoing.Stage) {
+        document.stage = stage
+        guard document.next != nil else { return }
+        replace(document)
+        offerNext(of: document, synced: nil)
+    }
+
+    private mutating func offerNext(of document: Outgoing, synced: RevisionID?) {
+        guard var next = document.next else { return }
+        if isProposing, let synced { next.remoteAncestor = synced }
+        let newer = Outgoing(next)
+        documents[document.id] = newer
+        waiting.append(newer)
+    }
+
+    /// A newer change takes the place of one with which nothing goes on.
+    mutating func replace(_ document: Outgoing) {
+        if document.isParked { complete(document.change) } else { completed.insert(document.change.sequence) }
+    }
+
+    /// Is done with a change that is not on its way.
     mutating func complete(_ change: LocalChange) {
         completed.insert(change.sequence)
         progress.finish(change.bodySize, isDocument: false)
-    }
-
-    /// Leaves a document in this stage, or forgets it; unless a newer change waits, which is offered then.
-    mutating func release(_ id: String, as stage: Outgoing.Stage?, synced: RevisionID? = nil) {
-        guard var next = documents[id]?.next else {
-            if let stage { documents[id]?.stage = stage } else { documents[id] = nil }
-            return
-        }
-        if let stage { documents[id]?.stage = stage }
-        forget(id)
-        if isProposing, let synced { next.remoteAncestor = synced }
-        documents[id] = Outgoing(change: next)
-        waiting.append(id)
-    }
-
-    /// A newer change took the place of one that is not on its way.
-    mutating func forget(_ id: String) {
-        guard let document = documents.removeValue(forKey: id) else { return }
-        switch document.stage {
-        case .parked: complete(document.change)
-        case .failed: completed.insert(document.change.sequence)
-        default: break
-        }
     }
 
     // MARK: Marks and reports

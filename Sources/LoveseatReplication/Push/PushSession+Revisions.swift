@@ -13,23 +13,23 @@ extension PushSession {
 
     mutating func sendMore(_ effects: inout SessionEffects) {
         var bytes = 0
-        let next = queue.prefix(sendingRoom).prefix { id in
-            let size = documents[id]?.change.bodySize ?? 0
+        let next = queue.prefix(sendingRoom).prefix { document in
+            let size = document.change.bodySize
             defer { bytes += size }
             return bytes == 0 || bytes + size <= tuning.transmittingBytes
         }
-        let deliveries = next.compactMap { id -> (String, Delivery)? in
-            guard case .wanted(let delivery) = documents[id]?.stage else { return nil }
-            return (id, delivery)
+        let deliveries = next.compactMap { document -> (Outgoing, Delivery)? in
+            guard case .wanted(let delivery) = document.stage else { return nil }
+            return (document, delivery)
         }
         queue.removeFirst(next.count)
         send(deliveries, &effects)
     }
 
-    private mutating func send(_ deliveries: [(id: String, Delivery)], _ effects: inout SessionEffects) {
-        let requests = deliveries.map { id, delivery in
+    private mutating func send(_ deliveries: [(Outgoing, Delivery)], _ effects: inout SessionEffects) {
+        let requests = deliveries.map { document, delivery in
             RevisionRequest(
-                documentID: id,
+                documentID: document.id,
                 revision: delivery.revision,
                 known: delivery.known,
                 maxHistory: delivery.maxHistory,
@@ -39,51 +39,51 @@ extension PushSession {
             )
         }
         guard let found = effects.ask({ try $0.revisions(requests, in: collection) }) else { return }
-        for ((id, delivery), outgoing) in zip(deliveries, found) {
-            guard let change = documents[id]?.change else { continue }
+        for ((document, delivery), outgoing) in zip(deliveries, found) {
+            let change = document.change
             switch outgoing {
             case .found(let content)
-            where content.copy != nil && content.copy?.original == disagreements[id]?.copied:
+            where content.copy != nil && content.copy?.original == disagreements[document.id]?.copied:
                 // Two that copy over each other would go on for ever. The next session sees what has become of it.
                 sendNothing(of: change, 410, "obsolete", &effects)
-                fail(id, conflict(change), &effects)
-            case .found(let content): send(content, of: change, delivery, &effects)
+                fail(document, conflict(change), &effects)
+            case .found(let content): send(content, of: document, delivery, &effects)
             case .obsolete(let current)
             where subscription?.sendsReplacements == true && delivery.revision == change.revision:
                 var delivery = delivery
                 delivery.revision = current
-                send([(id, delivery)], &effects)
+                send([(document, delivery)], &effects)
             case .same, .obsolete:
                 sendNothing(of: change, 410, "obsolete", &effects)
-                finish(id, synced: nil, &effects)
+                finish(document, synced: nil, &effects)
             case .missing:
                 sendNothing(of: change, 404, "missing", &effects)
-                finish(id, synced: nil, &effects)
+                finish(document, synced: nil, &effects)
             case .damaged:
                 // The document stays pending, since it may be repaired.
                 sendNothing(of: change, 500, "the document is damaged", &effects)
                 guard isProposing else {
-                    finish(id, synced: nil, &effects)
+                    finish(document, synced: nil, &effects)
                     continue
                 }
                 let error = LoveseatError(
                     .corruptRevisionData,
-                    "document \"\(id)\" is damaged here and was not sent: run a check"
+                    "document \"\(document.id)\" is damaged here and was not sent: run a check"
                 )
-                fail(id, error, &effects)
+                fail(document, error, &effects)
             }
         }
     }
 
     private mutating func send(
         _ content: SendableRevision,
-        of change: LocalChange,
+        of document: Outgoing,
         _ delivery: Delivery,
         _ effects: inout SessionEffects
     ) {
         let revision = RevisionMessage(
             content,
-            of: change,
+            of: document.change,
             collection: wireIndex,
             isProposal: isProposing,
             addsAttachments: receiver?.findsBlobs != true
@@ -102,9 +102,9 @@ extension PushSession {
         }
         unansweredBytes += parcel.bytes
         nextMessage += 1
-        inFlight[nextMessage] = change.documentID
+        inFlight[nextMessage] = document
         transmitting.insert(nextMessage)
-        documents[change.documentID]?.stage = .sent(delivery, parcel)
+        document.stage = .sent(delivery, parcel)
         effects.append(.send(message, then: .revision(collection: collection, number: nextMessage)))
     }
 
@@ -126,81 +126,80 @@ extension PushSession {
         _ effects: inout SessionEffects
     ) {
         transmitting.remove(number)
-        guard let id = inFlight.removeValue(forKey: number),
-            case .sent(let delivery, let parcel) = documents[id]?.stage
+        guard let document = inFlight.removeValue(forKey: number),
+            case .sent(let delivery, let parcel) = document.stage
         else { return }
         unansweredBytes -= parcel.bytes
         switch answer {
-        case .success(let message): taken(id, parcel, RevisionMessage.Answer(message), &effects)
-        case .failure(let reply): refused(id, delivery, parcel, reply, &effects)
+        case .success(let message): taken(document, parcel, RevisionMessage.Answer(message), &effects)
+        case .failure(let reply): refused(document, delivery, parcel, reply, &effects)
         }
     }
 
     private mutating func taken(
-        _ id: String,
+        _ document: Outgoing,
         _ parcel: Parcel,
         _ answer: RevisionMessage.Answer,
         _ effects: inout SessionEffects
     ) {
-        guard let change = documents[id]?.change else { return }
         if case .outranked(let tree) = answer, peer == .loveseat {
-            return outranked(id, parcel, tree, &effects)
+            return outranked(document, parcel, tree, &effects)
         }
-        agreed(id)
-        report(change, nil, &effects)
+        agreed(document.id)
+        report(document.change, nil, &effects)
         if let copy = parcel.copy {
-            disagreements[id, default: Disagreement()].copied = copy.original
+            disagreements[document.id, default: Disagreement()].copied = copy.original
             effects.ask {
-                try $0.adoptCopy(parcel.revision, of: id, parent: copy.parent, in: collection)
+                try $0.adoptCopy(parcel.revision, of: document.id, parent: copy.parent, in: collection)
             }
         }
-        finish(id, synced: parcel.copy == nil ? parcel.revision : nil, isDocument: true, &effects)
+        finish(document, synced: parcel.copy == nil ? parcel.revision : nil, isDocument: true, &effects)
     }
 
     private mutating func refused(
-        _ id: String,
+        _ document: Outgoing,
         _ delivery: Delivery,
         _ parcel: Parcel,
         _ reply: ReplyError,
         _ effects: inout SessionEffects
     ) {
-        guard let change = documents[id]?.change else { return }
+        let change = document.change
         var again = delivery
-        let error = LoveseatError(reply: reply, "pushing document \"\(id)\"")
+        let error = LoveseatError(reply: reply, "pushing document \"\(document.id)\"")
         if reply.domain == "HTTP", reply.code == 403, !delivery.isLastTry, isProposing {
             // Access may come with a document of this push. What was sent may be a copy, which is made anew.
             again.isLastTry = true
             again.revision = change.revision
-            documents[id]?.stage = .forbidden(again)
-            forbidden.append(id)
+            document.stage = .forbidden(again)
+            forbidden.append(document)
         } else if parcel.isDelta, Self.asksForWholeBody(reply) {
             again.refusesDelta = true
-            send([(id, again)], &effects)
+            send([(document, again)], &effects)
         } else if isProposing, parcel.isDistant, error.code == .httpConflict {
             // A gateway whose document was purged may know one of the revisions between as part of a deleted branch, to
             // which nothing can be added.
             again.isCopyOnly = true
-            send([(id, again)], &effects)
+            send([(document, again)], &effects)
         } else if isProposing, error.code == .httpConflict || error.code == .conflict {
             // A real passive peer says LiteCore/8 (replication.md §13.3).
             countDisagreement(change)
-            documents[id]?.change.remoteAncestor = delivery.known.first
-            meet(id, .unknown, &effects)
+            document.change.remoteAncestor = delivery.known.first
+            meet(document, .unknown, &effects)
         } else if isProposing, error.code != .httpForbidden {
-            fail(id, error, &effects)
+            fail(document, error, &effects)
         } else {
             // Forbidden is forbidden, until the document changes.
             report(change, error, &effects)
-            finish(id, synced: nil, &effects)
+            finish(document, synced: nil, &effects)
         }
     }
 
     /// Everything else is through.
     mutating func tryForbiddenAgain() {
-        for id in forbidden {
-            guard case .forbidden(let delivery) = documents[id]?.stage else { continue }
-            documents[id]?.stage = .wanted(delivery)
-            queue.append(id)
+        for document in forbidden {
+            guard case .forbidden(let delivery) = document.stage else { continue }
+            document.stage = .wanted(delivery)
+            queue.append(document)
         }
         forbidden = []
     }

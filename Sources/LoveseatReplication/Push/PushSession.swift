@@ -8,7 +8,7 @@ import LoveseatModel
 ///    ▲             ≤ 5 lists                  ≤ 600                 ≤ 10             ≤ 2 MiB          │
 ///    └────────────── a newer revision of a document waits until its older one is done ◀──────────────┘
 /// ```
-struct PushSession: Sendable {
+struct PushSession {
     enum Mode: Hashable {
         /// With `proposeChanges` (replication.md §8). Without pull a conflict is final.
         case proposing(pulls: Bool)
@@ -45,20 +45,20 @@ struct PushSession: Sendable {
     /// Documents on their way, and those that could not be pushed.
     var documents: [String: Outgoing] = [:]
     /// Those to be offered, in order.
-    var waiting: [String] = []
+    var waiting: [Outgoing] = []
     /// Those of every list that is not answered.
-    var lists: [Int: [String]] = [:]
+    var lists: [Int: [Outgoing]] = [:]
     private var nextList = 0
     /// Those that the peer wants, in order.
-    var queue: [String] = []
+    var queue: [Outgoing] = []
     /// Those that were sent, by the number of the message.
-    var inFlight: [Int: String] = [:]
+    var inFlight: [Int: Outgoing] = [:]
     var nextMessage = 0
     /// The messages of which the transport has not got all bytes.
     var transmitting: Set<Int> = []
     var unansweredBytes = 0
     /// Those that the peer forbade once, in order.
-    var forbidden: [String] = []
+    var forbidden: [Outgoing] = []
     /// Documents on which the two sides did not agree in this session.
     var disagreements: [String: Disagreement] = [:]
 
@@ -167,34 +167,36 @@ struct PushSession: Sendable {
         if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
         lastRead = max(lastRead, page.through)
         let isLive = backlog == .isAnnounced && !isProposing
-        var list: [String] = []
+        var list: [Outgoing] = []
         for change in page.changes where !initiallyCompleted.contains(change.sequence) {
             // The active side knows by its marks what the peer has; a passive one only remembers.
             if isLive, change.knowledge == nil, isEcho(change) { continue }
-            if take(change, &effects) { list.append(change.documentID) }
+            if let document = take(change, &effects) { list.append(document) }
         }
         if !list.isEmpty { offer(list, &effects) }
         if backlog != .isAnnounced, !hasMore { backlog = .isRead(toItsEnd: true) }
         sayCaughtUp(&effects)
     }
 
-    /// Takes a change from the feed; returns whether it is to be offered now.
-    private mutating func take(_ change: LocalChange, _ effects: inout SessionEffects) -> Bool {
-        let id = change.documentID
+    /// Takes a change from the feed; returns its document if it is to be offered now.
+    private mutating func take(_ change: LocalChange, _ effects: inout SessionEffects) -> Outgoing? {
         completed.remove(change.sequence)
         progress.total += UInt64(max(1, change.bodySize))
-        if let older = documents[id], !older.isDone {
-            if let next = older.next { complete(next) }
-            documents[id]?.next = change
-            return false
+        let document = Outgoing(change)
+        if let older = documents.updateValue(document, forKey: change.documentID) {
+            guard older.isDone else {
+                documents[change.documentID] = older
+                if let next = older.next { complete(next) }
+                older.next = change
+                return nil
+            }
+            replace(older)
         }
-        forget(id)
-        documents[id] = Outgoing(change: change)
         guard !isGivenUp(change) else {
-            fail(id, conflict(change), &effects)
-            return false
+            fail(document, conflict(change), &effects)
+            return nil
         }
-        return true
+        return document
     }
 
     /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
@@ -217,19 +219,18 @@ struct PushSession: Sendable {
         ChangesMessage(changes, collection: wireIndex, isForGateway: subscription?.isGateway == true)
     }
 
-    private mutating func offer(_ ids: [String], _ effects: inout SessionEffects) {
+    private mutating func offer(_ list: [Outgoing], _ effects: inout SessionEffects) {
         nextList += 1
-        lists[nextList] = ids
-        let changes = ids.compactMap { documents[$0]?.change }
+        lists[nextList] = list
         if isProposing {
             let message = ProposeChangesMessage(
-                changes.map { ProposedChange($0) },
+                list.map { ProposedChange($0.change) },
                 collection: wireIndex,
                 extensions: ProtocolExtensions.all
             )
             effects.append(.send(message.message, then: .proposals(collection: collection, list: nextList)))
         } else {
-            let message = announcement(changes.map { AnnouncedChange($0) }).message
+            let message = announcement(list.map { AnnouncedChange($0.change) }).message
             effects.append(.send(message, then: .changes(collection: collection, list: nextList)))
         }
     }
@@ -247,14 +248,14 @@ struct PushSession: Sendable {
             if isProposing {
                 let answer = try ProposeChangesMessage.Answer(message, count: list.count)
                 heard(answer.receiver)
-                for (id, item) in zip(list, answer.items) { proposalAnswered(id, item, &effects) }
+                for (document, item) in zip(list, answer.items) { proposalAnswered(document, item, &effects) }
             } else {
                 let answer = try ChangesMessage.Answer(message, count: list.count)
                 heard(answer.receiver)
-                for (id, item) in zip(list, answer.items) {
+                for (document, item) in zip(list, answer.items) {
                     switch item {
-                    case .wanted(let known): want(id, known: known)
-                    case .notWanted, .refused: finish(id, synced: nil, &effects)
+                    case .wanted(let known): want(document, known: known)
+                    case .notWanted, .refused: finish(document, synced: nil, &effects)
                     }
                 }
             }
@@ -272,34 +273,33 @@ struct PushSession: Sendable {
     }
 
     private mutating func proposalAnswered(
-        _ id: String,
+        _ document: Outgoing,
         _ answer: ProposeChangesMessage.Answer.Item,
         _ effects: inout SessionEffects
     ) {
-        guard let change = documents[id]?.change else { return }
+        let change = document.change
         switch answer {
         case .wanted:
             // Of the same revision the peer wants what is known beside it.
             let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
-            want(id, known: ancestor.map { [$0] } ?? [])
-        case .alreadyThere: finish(id, synced: change.revision, &effects)
-        case .conflict(let state): meet(id, state, &effects)
+            want(document, known: ancestor.map { [$0] } ?? [])
+        case .alreadyThere: finish(document, synced: change.revision, &effects)
+        case .conflict(let state): meet(document, state, &effects)
         case .refused(let status):
-            let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(id)\"")
+            let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(document.id)\"")
             guard status != 403 else {
                 report(change, error, &effects)
-                return finish(id, synced: nil, &effects)
+                return finish(document, synced: nil, &effects)
             }
-            fail(id, error, &effects)
+            fail(document, error, &effects)
         }
     }
 
-    private mutating func want(_ id: String, known: [RevisionID]) {
-        guard let change = documents[id]?.change else { return }
+    private mutating func want(_ document: Outgoing, known: [RevisionID]) {
         let history = min(max(1, receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
-        documents[id]?.stage = .wanted(
-            Delivery(revision: change.revision, known: known, maxHistory: history)
+        document.stage = .wanted(
+            Delivery(revision: document.change.revision, known: known, maxHistory: history)
         )
-        queue.append(id)
+        queue.append(document)
     }
 }
