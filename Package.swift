@@ -36,9 +36,10 @@ let package = Package(
         .target(name: "LoveseatModel", swiftSettings: strict),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "LoveseatBLIP", dependencies: ["CZlib"], swiftSettings: strict),
+        .target(name: "LoveseatReplication", dependencies: ["LoveseatModel"], swiftSettings: strict),
         .target(
-            name: "LoveseatReplication",
-            dependencies: ["LoveseatModel", "LoveseatBLIP"],
+            name: "LoveseatBLIPReplication",
+            dependencies: ["LoveseatModel", "LoveseatBLIP", "LoveseatReplication"],
             swiftSettings: strict
         ),
 
@@ -61,7 +62,8 @@ let package = Package(
         .target(
             name: "LoveseatCore",
             dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication",
+                "LoveseatBLIPReplication", "LoveseatStorage",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -83,7 +85,8 @@ let package = Package(
         .target(
             name: "LoveseatNetwork",
             dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatCore",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatBLIPReplication",
+                "LoveseatCore",
                 "LoveseatIdentity",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
@@ -109,7 +112,8 @@ let package = Package(
         .target(
             name: "LoveseatTesting",
             dependencies: [
-                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
+                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
+                "LoveseatStorage", "LoveseatCore",
                 "LoveseatIdentity", "LoveseatNetwork",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -154,7 +158,8 @@ let package = Package(
         .testTarget(
             name: "ReplayTests",
             dependencies: [
-                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
+                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
+                "LoveseatStorage", "LoveseatCore",
                 "LoveseatTesting",
             ],
             swiftSettings: strict
@@ -167,7 +172,8 @@ let package = Package(
         .testTarget(
             name: "LoveseatCoreTests",
             dependencies: [
-                "LoveseatModel", "LoveseatStorage", "LoveseatReplication", "LoveseatCore", "LoveseatTesting",
+                "LoveseatModel", "LoveseatStorage", "LoveseatReplication", "LoveseatBLIPReplication",
+                "LoveseatCore", "LoveseatTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict
@@ -180,7 +186,8 @@ let package = Package(
         .testTarget(
             name: "LoveseatNetworkTests",
             dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatCore",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatBLIPReplication",
+                "LoveseatCore",
                 "LoveseatIdentity", "LoveseatNetwork",
                 "LoveseatTesting",
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -220,7 +227,8 @@ let package = Package(
         .executableTarget(
             name: "WebSocketEcho",
             dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatCore", "LoveseatNetwork",
+                "LoveseatModel", "LoveseatReplication", "LoveseatBLIPReplication", "LoveseatCore",
+                "LoveseatNetwork",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
 import LoveseatNetwork

@@ -1,7 +1,8 @@
 package import LoveseatBLIP
+package import LoveseatBLIPReplication
 package import LoveseatCore
 package import LoveseatModel
-package import LoveseatReplication
+import LoveseatReplication
 import Synchronization
 
 /// A passive peer that says what a test has it say, in the words of a gateway (replication.md Parts A and B).

@@ -1,4 +1,5 @@
 private import Foundation
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage

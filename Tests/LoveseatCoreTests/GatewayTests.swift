@@ -1,5 +1,6 @@
 import Foundation
 import LoveseatBLIP
+import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication

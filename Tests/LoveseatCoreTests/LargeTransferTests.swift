@@ -1,5 +1,6 @@
 import Foundation
 import LoveseatBLIP
+import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
@@ -112,7 +113,7 @@ import Testing
     }
 
     /// Takes nothing from its peer, and gives it some frames.
-    private final class DeafChannel: LoveseatReplication.MessageChannel {
+    private final class DeafChannel: LoveseatBLIPReplication.MessageChannel {
         private struct State {
             var frames: [[UInt8]]
             var isClosed = false

@@ -1,4 +1,5 @@
 import LoveseatBLIP
+import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication

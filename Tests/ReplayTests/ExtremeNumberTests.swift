@@ -1,4 +1,5 @@
 import LoveseatBLIP
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage

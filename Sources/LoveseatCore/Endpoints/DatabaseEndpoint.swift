@@ -1,3 +1,4 @@
+import LoveseatBLIPReplication
 package import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage

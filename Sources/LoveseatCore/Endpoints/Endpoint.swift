@@ -1,5 +1,6 @@
+package import LoveseatBLIPReplication
 package import LoveseatModel
-package import LoveseatReplication
+import LoveseatReplication
 import LoveseatStorage
 
 /// Where a replicator finds its peer: a `URLEndpoint`, ``DatabaseEndpoint`` or `MessageEndpoint`.

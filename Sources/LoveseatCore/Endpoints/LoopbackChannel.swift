@@ -1,3 +1,4 @@
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 private import Synchronization

@@ -1,3 +1,4 @@
+import LoveseatBLIPReplication
 package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage

@@ -1,4 +1,5 @@
 import Logging
+import LoveseatBLIPReplication
 package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage

@@ -1,5 +1,6 @@
 private import Foundation
 private import Logging
+package import LoveseatBLIPReplication
 package import LoveseatReplication
 package import LoveseatStorage
 private import Synchronization

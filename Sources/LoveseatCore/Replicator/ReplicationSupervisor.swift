@@ -1,3 +1,4 @@
+package import LoveseatBLIPReplication
 package import LoveseatModel
 package import LoveseatReplication
 private import Synchronization

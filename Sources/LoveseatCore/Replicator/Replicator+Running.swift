@@ -1,4 +1,5 @@
 import Logging
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -94,7 +95,7 @@ extension Replicator {
         return options
     }
 
-    private func makeDriver(_ channel: any LoveseatReplication.MessageChannel, _ reset: ActivePlan.Reset)
+    private func makeDriver(_ channel: any LoveseatBLIPReplication.MessageChannel, _ reset: ActivePlan.Reset)
         throws(LoveseatError) -> ReplicationDriver
     {
         let setup = try ReplicationSetup(config)

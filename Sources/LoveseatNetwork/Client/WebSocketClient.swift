@@ -1,5 +1,6 @@
 private import Foundation
 import Logging
+import LoveseatBLIPReplication
 package import LoveseatCore
 import LoveseatModel
 import LoveseatReplication

@@ -1,4 +1,5 @@
 import Logging
+import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication

@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 import NIOHTTP1

@@ -1,3 +1,4 @@
+import LoveseatBLIPReplication
 public import LoveseatCore
 package import LoveseatModel
 import LoveseatReplication

@@ -1,3 +1,4 @@
+import LoveseatBLIPReplication
 public import LoveseatCore
 import LoveseatModel
 import LoveseatReplication

@@ -1,4 +1,5 @@
 public import Foundation
+import LoveseatBLIPReplication
 public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel

@@ -1,4 +1,5 @@
 import Crypto
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 import NIOHTTP1

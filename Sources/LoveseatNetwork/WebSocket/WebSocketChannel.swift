@@ -1,3 +1,4 @@
+import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication

@@ -45,7 +45,7 @@ package struct IncomingRevision: Hashable, Sendable {
     }
 
     /// The same with another body.
-    func with(_ body: JSONText) -> IncomingRevision {
+    package func with(_ body: JSONText) -> IncomingRevision {
         var revision = self
         revision.body = body
         return revision

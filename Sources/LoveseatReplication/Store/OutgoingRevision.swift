@@ -1,5 +1,6 @@
 package import LoveseatModel
 
+/// A revision that a peer is to get.
 package struct RevisionRequest: Hashable, Sendable {
     package let documentID: String
     package let revision: RevisionID
@@ -44,6 +45,7 @@ package enum OutgoingRevision: Hashable, Sendable {
     case damaged
 }
 
+/// A revision as it is sent.
 package struct SendableRevision: Hashable, Sendable {
     package let revision: RevisionID
     /// Its ancestors, newest first.

@@ -1,4 +1,5 @@
 package import LoveseatBLIP
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 

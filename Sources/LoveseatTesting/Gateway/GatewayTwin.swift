@@ -1,6 +1,7 @@
 import LoveseatBLIP
+package import LoveseatBLIPReplication
 import LoveseatModel
-package import LoveseatReplication
+import LoveseatReplication
 
 /// A Sync Gateway made of what was observed of one (gateway.md), without a clock, a disk or a network.
 ///

@@ -1,5 +1,6 @@
 private import Foundation
 import LoveseatBLIP
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 

@@ -1,0 +1,189 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// Decides where one collection of an active peer starts, and when its checkpoint is saved (replication.md §5).
+///
+/// Saving goes to the peer first, then to the database: a cut in between can only repeat work.
+struct CheckpointSession: Sendable {
+    private enum Stage: Hashable {
+        case idle
+        /// The peer was sent it. `repairs`: how often it may still be tried under another revision of the peer's.
+        case sent(Checkpoint, repairs: Int)
+        /// The peer is asked under which revision it keeps its copy.
+        case refetching(Checkpoint, repairs: Int)
+    }
+
+    let collection: Int
+    let id: String
+    /// The position to send in the `collection` property; nil in the form of `CBMobile_2`.
+    var wireIndex: Int?
+    private(set) var start = Checkpoint()
+    /// Which marks of what the peer has count in this session.
+    private(set) var trust = MarkTrust()
+    private var hasLocal = false
+    private var marks = MarkState.unknown
+    private var wasTakenFrom = false
+    /// What the peer was marked to have before is either known to be there, or offered again by this session.
+    private var coversMarks: Bool { pushes || trust.leavesOutMarked || (marks == .unknown && !hasLocal) }
+    private var peerRevision = ""
+    private var saved: Checkpoint?
+    private var stage = Stage.idle
+    private var timerIsSet = false
+    /// No checkpoint is kept, or the peer refused the last save; trying again at every opportunity would never end.
+    private var gaveUp: Bool
+
+    private let repairs: Int
+    private let pushes: Bool
+    private let reset: ActivePlan.Reset
+
+    /// `repairs`: see ``ReplicationTuning/checkpointRepairs``.
+    init(collection: Int, id: String, repairs: Int, _ plan: ActivePlan) {
+        self.collection = collection
+        self.id = id
+        self.repairs = repairs
+        pushes = plan.pushes
+        reset = plan.reset
+        gaveUp = plan.isFetch
+    }
+
+    var isSaving: Bool { stage != .idle }
+
+    mutating func loaded(_ stored: StoredCheckpoint) {
+        (marks, wasTakenFrom) = (stored.marks, stored.wasTakenFrom)
+        guard let local = stored.body else { return }
+        hasLocal = true
+        start = Checkpoint(JSONElement(local))
+    }
+
+    /// The peer's copy, or that it has none.
+    mutating func peerAnswered(_ json: JSONElement?, revision: String?) {
+        peerRevision = revision ?? ""
+        let peer = json.map { Checkpoint($0) } ?? Checkpoint()
+        // Where nothing was done yet, a peer that has lost its checkpoint would agree all the same.
+        let agrees = hasLocal && start.intersect(peer, wasTakenFrom: wasTakenFrom) && json != nil
+        saved = agrees ? start : nil
+        trust = markTrust(agreesWithPeer: agrees)
+        guard reset != .none else { return }
+        (start, saved) = (Checkpoint(), nil)
+    }
+
+    /// A peer that loses power loses its last commits, and with them what it is marked here to have. What a checkpoint that
+    /// both sides still have covers is there for certain (docs/decisions/0006-lost-commits.md).
+    private func markTrust(agreesWithPeer agrees: Bool) -> MarkTrust {
+        var trust = MarkTrust()
+        trust.leavesOutMarked = agrees && marks == .ours(isCovered: true) && reset != .checkpointAndMarks
+        let isCertain =
+            switch marks {
+            case .unknown, .ours(isCovered: true): true
+            // What a session that only pulls is marked to have came from the peer, which may well take it back.
+            case .ours(isCovered: false): !pushes
+            case .others(let isCovered): isCovered && !hasLocal
+            }
+        if !isCertain || (hasLocal && !agrees) { trust.followed = start.completed }
+        return trust
+    }
+
+    /// Notes progress: saves later, or now.
+    mutating func progressed(
+        to checkpoint: Checkpoint,
+        now: Bool,
+        time: Int64,
+        tuning: ReplicationTuning,
+        _ effects: inout SessionEffects
+    ) {
+        guard !gaveUp, stage == .idle, now || !timerIsSet, checkpoint != saved else { return }
+        if now {
+            save(checkpoint, time: time, &effects)
+        } else if !timerIsSet {
+            timerIsSet = true
+            effects.append(
+                .setTimer(.checkpoint(collection: collection), milliseconds: tuning.checkpointDelay)
+            )
+        }
+    }
+
+    mutating func timerFired(_ checkpoint: Checkpoint, time: Int64, _ effects: inout SessionEffects) {
+        timerIsSet = false
+        if checkpoint != saved, !gaveUp, stage == .idle { save(checkpoint, time: time, &effects) }
+    }
+
+    /// Whether something would be lost, that is done again next time, if the connection ended now.
+    func needsSave(_ checkpoint: Checkpoint) -> Bool { checkpoint != saved && !gaveUp }
+
+    private mutating func save(_ checkpoint: Checkpoint, time: Int64, _ effects: inout SessionEffects) {
+        if timerIsSet { effects.append(.cancelTimer(.checkpoint(collection: collection))) }
+        timerIsSet = false
+        send(checkpoint, repairs: repairs, time: time, &effects)
+    }
+
+    private mutating func send(
+        _ checkpoint: Checkpoint,
+        repairs: Int,
+        time: Int64,
+        _ effects: inout SessionEffects
+    ) {
+        // What is marked from now on is not covered by it.
+        effects.store.beginCheckpoint(of: collection)
+        stage = .sent(checkpoint, repairs: repairs)
+        let request = SetCheckpointMessage(
+            id: id,
+            replacing: peerRevision,
+            body: checkpoint.json(time: time),
+            collection: wireIndex
+        )
+        effects.append(.send(request.message, then: .setCheckpoint(collection: collection)))
+    }
+
+    mutating func savedRemotely(
+        _ answer: Result<Message, ReplyError>,
+        time: Int64,
+        _ effects: inout SessionEffects
+    ) {
+        guard case .sent(let checkpoint, let repairs) = stage else { return }
+        switch answer {
+        case .success(let message):
+            peerRevision = SetCheckpointMessage.Answer(message).revision
+            saveLocally(checkpoint, time: time, &effects)
+        // Another revision is stored there, or none any more (gateway.md 18).
+        case .failure(let error) where [404, 409].contains(error.code) && repairs > 0:
+            stage = .refetching(checkpoint, repairs: repairs - 1)
+            let request = GetCheckpointMessage(id: id, collection: wireIndex)
+            effects.append(.send(request.message, then: .refetchCheckpoint(collection: collection)))
+        case .failure(let error): giveUp(LoveseatError(reply: error, "saving the checkpoint"), &effects)
+        }
+    }
+
+    private mutating func saveLocally(_ checkpoint: Checkpoint, time: Int64, _ effects: inout SessionEffects)
+    {
+        stage = .idle
+        let body = checkpoint.json(time: time)
+        do throws(LoveseatError) {
+            try effects.store.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
+            saved = checkpoint
+        } catch  where error.code == .busy {
+            effects.fail(error)
+        } catch { giveUp(error, &effects) }
+    }
+
+    private mutating func giveUp(_ error: LoveseatError, _ effects: inout SessionEffects) {
+        stage = .idle
+        gaveUp = true
+        effects.append(.report(.checkpointNotSaved(error)))
+    }
+
+    mutating func refetched(
+        _ answer: Result<Message, ReplyError>,
+        time: Int64,
+        _ effects: inout SessionEffects
+    ) {
+        guard case .refetching(let checkpoint, let repairs) = stage else { return }
+        switch answer {
+        case .success(let message): peerRevision = GetCheckpointMessage.Answer(message).revision ?? ""
+        case .failure(let error) where error.code == 404: peerRevision = ""
+        case .failure(let error):
+            return giveUp(LoveseatError(reply: error, "asking for the checkpoint"), &effects)
+        }
+        send(checkpoint, repairs: repairs, time: time, &effects)
+    }
+}

@@ -1,0 +1,73 @@
+import LoveseatModel
+import LoveseatReplication
+
+extension ReplicationSession {
+    /// One collection's parts.
+    struct CollectionSession {
+        let name: CollectionName
+        var checkpoint: CheckpointSession?
+        var push: PushSession?
+        var pull: PullSession
+        var resolving: Set<String> = []
+        /// After which sequence there are conflicts that are not being resolved yet; nil if there are none.
+        var unlistedConflicts: UInt64?
+        /// The pull may have changed something that a push of one pass has already gone by.
+        var mayHaveMoreToPush = false
+        /// Documents that could not be stored when they were pulled before.
+        var failedBefore: [String] = []
+        /// Documents that are being fetched by their IDs, and those that were.
+        var fetching: Set<String> = []
+        var fetched: Set<String> = []
+
+        /// Goes on as far as it gets without the peer.
+        mutating func goOn(isActive: Bool, _ effects: inout SessionEffects) {
+            pull.goOn(&effects)
+            while let list = pull.takeList() {
+                // What the peer has got of a document decides whether it may take the document away.
+                push?.flushMarks(&effects)
+                pull.judge(list, &effects)
+                if isActive { mayHaveMoreToPush = true }
+            }
+            pumpPush(&effects)
+        }
+
+        mutating func pumpPush(_ effects: inout SessionEffects) {
+            guard push != nil else { return }
+            let echoes = pull.echoes
+            push?.pump(isEcho: echoes.contains, &effects)
+        }
+
+        // These run after every event. A method looks at a collection where it is; anything else copies all of it.
+
+        /// How far both directions are.
+        func progress(pulls: Bool) -> Checkpoint {
+            let start = checkpoint?.start ?? Checkpoint()
+            return Checkpoint(
+                completed: push?.completed ?? start.completed,
+                remote: pulls ? pull.remoteSequence : start.remote
+            )
+        }
+
+        func add(to progress: inout ReplicationProgress) {
+            progress.add(pull.progress)
+            guard let pushed = push?.progress else { return }
+            progress.documentsPushed += pushed.documents
+            progress.add(pushed)
+        }
+
+        /// The peer took a revision, and so will announce it.
+        mutating func pushed(_ message: Int) {
+            if let id = push?.inFlight[message]?.id { pull.pushed(id) }
+        }
+
+        /// Documents that the feed of changes has passed: those that keep a push from being taken, and those that could not be
+        /// stored. Each once a session.
+        mutating func takeMissed(atMost limit: Int) -> [String] {
+            let parked = push?.fetchable ?? []
+            let missed = (parked + failedBefore).filter { !fetched.contains($0) }.prefix(limit)
+            fetching = Set(missed)
+            fetched.formUnion(missed)
+            return Array(missed)
+        }
+    }
+}

@@ -1,0 +1,231 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// One entry of a `changes` message (replication.md §7.1): `[sequence, docID, revID, flags?, bodySize?]`.
+extension AnnouncedChange {
+    init(_ change: LocalChange, takesAway: Bool = false) {
+        self.init(
+            sequence: RemoteSequence(change.sequence),
+            documentID: change.documentID,
+            revision: change.revision,
+            flags: takesAway ? .accessLost : change.isDeleted ? .deleted : [],
+            bodySize: takesAway ? 0 : max(1, change.bodySize)
+        )
+        knowledge = change.knowledge
+    }
+
+    /// Reads an entry. One that names no valid document or revision has a ``defect``.
+    ///
+    /// - Throws: ``ReplyError`` for what is no entry at all.
+    init(_ entry: JSONElement) throws(ReplyError) {
+        guard let sequence = entry[0], let id = entry[1]?.string, let text = entry[2]?.string else {
+            throw ReplyError("BLIP", 400, "invalid entry of changes")
+        }
+        let revision = RevisionID(received: text)
+        // Older peers write a boolean.
+        let flags = entry[3].map { $0.int ?? ($0.bool == true ? 1 : 0) } ?? 0
+        self.init(
+            sequence: RemoteSequence(sequence),
+            documentID: id,
+            revision: revision ?? RevisionID(generation: 1, digest: []),
+            flags: Flags(rawValue: flags),
+            bodySize: min(max(0, entry[4]?.int ?? 0), ReplicationTuning.largestBodyAnnounced)
+        )
+        if !DocumentID.isValidOnWire(id) {
+            defect = "its ID is not valid"
+        } else if revision == nil {
+            defect = "its revision ID is not valid"
+        }
+    }
+
+    var json: JSONValue {
+        var items: [JSONValue] = [
+            sequence.json, .string(documentID), .string(revision.text), JSONValue(flags.rawValue),
+        ]
+        if bodySize > 0 { items.append(JSONValue(bodySize)) }
+        return .array(items)
+    }
+}
+
+/// `changes` (replication.md §7).
+struct ChangesMessage: Hashable {
+    var collection: Int?
+    var changes: [AnnouncedChange]
+    /// The receiver is a gateway that replicates from here, and refuses lists that do not say so (gateway.md 49).
+    var isForGateway = false
+
+    init(_ changes: [AnnouncedChange], collection: Int?, isForGateway: Bool) {
+        (self.changes, self.collection, self.isForGateway) = (changes, collection, isForGateway)
+    }
+
+    /// - Throws: ``ReplyError`` for a body that is no list of changes.
+    init(_ message: Message) throws(ReplyError) {
+        changes = try JSONElement.list(message.body).map { (entry) throws(ReplyError) in
+            try AnnouncedChange(entry)
+        }
+        for (index, digest) in message.knowledge(of: changes.count) { changes[index].knowledge = digest }
+    }
+
+    /// An empty list says that all has been announced, and wants no answer.
+    var message: Message {
+        var message = Message(
+            .changes,
+            collection: collection,
+            body: JSONText(canonical: .array(changes.map(\.json))).bytes,
+            isUrgent: true,
+            noReply: changes.isEmpty
+        )
+        message.isCompressed = !changes.isEmpty
+        if isForGateway { message.properties["ignoreNoConflicts"] = "true" }
+        message.tellKnowledge(changes.map(\.knowledge))
+        return message
+    }
+
+    /// What is wanted of a list.
+    struct Answer: Hashable {
+        enum Item: Hashable {
+            case notWanted
+            /// With the revisions that are there and may be ancestors.
+            case wanted(known: [RevisionID])
+            case refused(Int)
+        }
+
+        var receiver = Receiver()
+        var items: [Item]
+
+        init(_ items: [Item], from receiver: Receiver) { (self.items, self.receiver) = (items, receiver) }
+
+        /// `count`: how many entries the list had.
+        init(_ message: Message, count: Int) throws(ReplyError) {
+            receiver = Receiver(message)
+            let answers = try message.answers(atMost: count)
+            items = (0..<count).map { index in
+                guard index < answers.count else { return .notWanted }
+                let answer = answers[index]
+                if answer.kind == .array {
+                    return .wanted(known: answer.items.compactMap { $0.string.flatMap { RevisionID($0) } })
+                }
+                return answer.status == 0 ? .notWanted : .refused(answer.status)
+            }
+        }
+
+        var message: Message {
+            let items: [JSONValue] = items.map { item in
+                switch item {
+                case .notWanted: 0
+                case .wanted(let known): .array(known.map { .string($0.text) })
+                case .refused(let status): JSONValue(status)
+                }
+            }
+            return Message(answers: items, from: receiver)
+        }
+    }
+}
+
+/// What a side says of itself when it answers a list.
+struct Receiver: Hashable, Sendable {
+    /// How much history it wants; nil if it does not say.
+    var maxHistory: Int?
+    /// It looks for blobs in bodies, and needs no table of attachments.
+    var findsBlobs = false
+    var takesDeltas = false
+    /// What it says beyond the protocol.
+    var extensions: String?
+
+    init() {}
+
+    init(_ message: Message) {
+        maxHistory = message.properties.int("maxHistory")
+        findsBlobs = message.properties.bool("blobs")
+        takesDeltas = message.properties.bool("deltas")
+        extensions = message.properties[ProtocolExtensions.property]
+    }
+
+    fileprivate var properties: MessageProperties {
+        var properties = MessageProperties()
+        properties["maxHistory"] = maxHistory.map(String.init)
+        if findsBlobs { properties["blobs"] = "true" }
+        if takesDeltas { properties["deltas"] = "true" }
+        properties[ProtocolExtensions.property] = extensions
+        return properties
+    }
+}
+
+// MARK: Lists and their answers
+
+extension JSONElement {
+    /// The items of a JSON array; `null` counts as an empty one.
+    static func list(_ body: [UInt8]) throws(ReplyError) -> [JSONElement] {
+        let limit = ReplicationTuning.longestList
+        guard body.count <= limit else {
+            throw ReplyError("BLIP", 413, "a list of more than \(limit >> 20) MB")
+        }
+        guard let element = try? JSONElement(parsing: body), element.kind == .array || element.isNull else {
+            throw ReplyError("BLIP", 400, "Invalid JSON body")
+        }
+        return Array(element.items)
+    }
+
+    /// A status in an answer; 500 for a number that is none, 0 for anything else.
+    var status: Int {
+        guard let status = int else { return 0 }
+        return (0...999).contains(status) ? status : 500
+    }
+}
+
+extension Message {
+    /// With which a list tells Loveseats what is known beside the lines of its entries (docs/extensions.md): an object of
+    /// digests by position.
+    private static let knowledgeProperty = "loveseat_known"
+
+    mutating func tellKnowledge(_ digests: [String?]) {
+        var known = JSONObject()
+        for (index, digest) in digests.enumerated() {
+            if let digest { known[String(index)] = .string(digest) }
+        }
+        guard !known.isEmpty else { return }
+        properties[Self.knowledgeProperty] =
+            String(decoding: JSONText(canonical: .object(known)).bytes, as: UTF8.self)
+    }
+
+    /// What the property says of a list of so many entries; what is none of it says nothing.
+    func knowledge(of count: Int) -> [Int: String] {
+        guard let text = properties[Self.knowledgeProperty],
+            text.utf8.count <= ReplicationTuning.longestList,
+            let json = try? JSONElement(parsing: Array(text.utf8)), json.kind == .object
+        else { return [:] }
+        var digests: [Int: String] = [:]
+        for (key, value) in json.members {
+            guard let index = Int(key), (0..<count).contains(index), let digest = value.string else {
+                continue
+            }
+            digests[index] = digest
+        }
+        return digests
+    }
+
+    /// An answer to a list, without the zeros at its end.
+    init(answers: [JSONValue], from receiver: Receiver) {
+        let zero: JSONValue = 0
+        let trailing = answers.reversed().prefix { $0 == zero }.count
+        self.init(
+            receiver.properties,
+            body: JSONText(canonical: .array(answers.dropLast(trailing))).bytes
+        )
+    }
+
+    func answers(atMost count: Int) throws(ReplyError) -> [JSONElement] {
+        let answers = body.isEmpty ? [] : try JSONElement.list(body)
+        guard answers.count <= count else { throw ReplyError("BLIP", 400, "more answers than changes") }
+        return answers
+    }
+}
+
+extension RevisionID {
+    /// Reads a revision ID that a peer made up; nil for what is none, or too high to go on from.
+    init?(received text: some StringProtocol) {
+        self.init(text)
+        guard generation <= ReplicationTuning.highestGenerationReceived else { return nil }
+    }
+}

@@ -1,0 +1,129 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// One entry of `proposeChanges` (replication.md §8): `[docID, revID, serverRevID?, bodySize?]`.
+extension ProposedChange {
+    init(_ change: LocalChange) {
+        self.init(
+            documentID: change.documentID,
+            revision: change.revision,
+            serverRevision: change.remoteAncestor,
+            bodySize: max(1, change.bodySize)
+        )
+        knowledge = change.knowledge
+    }
+
+    /// - Throws: ``ReplyError`` for what is no entry, or names no valid document or revision.
+    init(_ entry: JSONElement) throws(ReplyError) {
+        guard let id = entry[0]?.string, DocumentID.isValidOnWire(id),
+            let revision = entry[1]?.string.flatMap({ RevisionID(received: $0) })
+        else { throw ReplyError("BLIP", 400, "invalid entry of proposeChanges") }
+        let server = entry[2]?.string ?? ""
+        guard server.isEmpty || RevisionID(server) != nil else {
+            throw ReplyError("BLIP", 400, "invalid server revision in proposeChanges")
+        }
+        self.init(
+            documentID: id,
+            revision: revision,
+            serverRevision: RevisionID(server),
+            bodySize: min(max(0, entry[3]?.int ?? 0), ReplicationTuning.largestBodyAnnounced)
+        )
+    }
+
+    var json: JSONValue {
+        .array([
+            .string(documentID), .string(revision.text), .string(serverRevision?.text ?? ""),
+            JSONValue(bodySize),
+        ])
+    }
+}
+
+/// `proposeChanges` (replication.md §8).
+struct ProposeChangesMessage: Hashable {
+    var collection: Int?
+    var proposals: [ProposedChange]
+    /// A conflict shall be answered with the revision that is current there.
+    var namesRevision = true
+    /// What the sender says beyond the protocol.
+    var extensions: String?
+
+    init(_ proposals: [ProposedChange], collection: Int?, extensions: String?) {
+        (self.proposals, self.collection, self.extensions) = (proposals, collection, extensions)
+    }
+
+    /// - Throws: ``ReplyError`` for a body that is no list of proposals.
+    init(_ message: Message) throws(ReplyError) {
+        proposals = try JSONElement.list(message.body).map { (entry) throws(ReplyError) in
+            try ProposedChange(entry)
+        }
+        for (index, digest) in message.knowledge(of: proposals.count) { proposals[index].knowledge = digest }
+        namesRevision = message.properties.bool("conflictIncludesRev")
+        extensions = message.properties[ProtocolExtensions.property]
+    }
+
+    var message: Message {
+        var message = Message(
+            .proposeChanges,
+            collection: collection,
+            body: JSONText(canonical: .array(proposals.map(\.json))).bytes,
+            isUrgent: true,
+            noReply: proposals.isEmpty
+        )
+        message.isCompressed = !proposals.isEmpty
+        if namesRevision { message.properties["conflictIncludesRev"] = "true" }
+        message.properties[ProtocolExtensions.property] = extensions
+        message.tellKnowledge(proposals.map(\.knowledge))
+        return message
+    }
+
+    /// What becomes of each proposal.
+    struct Answer: Hashable {
+        enum Item: Hashable {
+            case wanted
+            case alreadyThere
+            case conflict(HubState)
+            case refused(Int)
+        }
+
+        var receiver = Receiver()
+        var items: [Item]
+
+        init(_ items: [Item], from receiver: Receiver) { (self.items, self.receiver) = (items, receiver) }
+
+        /// `count`: how many proposals the list had.
+        init(_ message: Message, count: Int) throws(ReplyError) {
+            receiver = Receiver(message)
+            let answers = try message.answers(atMost: count)
+            items = (0..<count).map { index in
+                guard index < answers.count else { return .wanted }
+                let answer = answers[index]
+                let status = answer.kind == .object ? answer["status"]?.status ?? 0 : answer.status
+                switch status {
+                case 0: return .wanted
+                case 304: return .alreadyThere
+                case 409:
+                    guard let text = answer["rev"]?.string else { return .conflict(.unknown) }
+                    return .conflict(
+                        text.isEmpty ? .hasNone : RevisionID(text).map { .has($0) } ?? .unknown
+                    )
+                default: return .refused(status)
+                }
+            }
+        }
+
+        var message: Message {
+            let items: [JSONValue] = items.map { item in
+                switch item {
+                case .wanted: 0
+                case .alreadyThere: 304
+                case .conflict(.unknown): 409
+                case .conflict(.hasNone): ["status": 409, "rev": ""]
+                case .conflict(.has(let revision)): ["status": 409, "rev": .string(revision.text)]
+                case .refused(let status): JSONValue(status)
+                }
+            }
+            return Message(answers: items, from: receiver)
+        }
+    }
+}

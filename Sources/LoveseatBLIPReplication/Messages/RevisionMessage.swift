@@ -1,0 +1,189 @@
+import LoveseatBLIP
+package import LoveseatModel
+package import LoveseatReplication
+
+/// `rev` (replication.md §9).
+package struct RevisionMessage: Sendable {
+    let documentID: String
+    let sequence: RemoteSequence?
+    let isDeleted: Bool
+    /// The revision that the body is a delta to; nil for a whole body.
+    let deltaSource: RevisionID?
+    /// A newer revision comes in place of the announced one, under a sequence of its own perhaps.
+    let isReplacement: Bool
+    private let properties: MessageProperties
+    /// Of a received message.
+    private let received: Result<[RevisionID], ReplyError>?
+    /// The document or a delta, and the tree if there is one.
+    private let body: [UInt8]
+
+    // MARK: Received
+
+    init(_ message: Message) {
+        (properties, body) = (message.properties, message.body)
+        documentID = properties["id"] ?? ""
+        sequence = properties["sequence"].flatMap { RemoteSequence(json: $0) }
+        let deleted = properties["deleted"] ?? "0"
+        isDeleted = deleted != "0" && deleted.lowercased() != "false"
+        deltaSource = properties["deltaSrc"].flatMap { RevisionID(received: $0) }
+        isReplacement = properties["replacedRev"] != nil
+        received = Self.revisions(properties)
+    }
+
+    private var revisions: Result<[RevisionID], ReplyError> { received ?? Self.revisions(properties) }
+
+    /// Newest first, the revision itself included; empty for a message that does not pass its check.
+    var history: [RevisionID] { (try? revisions.get()) ?? [] }
+
+    /// The revision itself; nil if it is not valid.
+    var revisionID: RevisionID? { history.first }
+
+    /// The first revision of the line, where the history does not reach it.
+    var origin: RevisionID? { properties[ProtocolExtensions.origin].flatMap { RevisionID(received: $0) } }
+
+    private static func revisions(_ properties: MessageProperties) -> Result<[RevisionID], ReplyError> {
+        guard let revision = properties["rev"].flatMap({ RevisionID(received: $0) }) else {
+            return .failure(ReplyError("HTTP", 400, "received invalid version ID"))
+        }
+        var revisions = [revision]
+        for part in (properties["history"] ?? "").split(separator: ",") {
+            guard let ancestor = RevisionID(received: part.drop { $0 == " " }) else {
+                return .failure(ReplyError("LiteCore", 4, "received invalid history"))
+            }
+            revisions.append(ancestor)
+        }
+        return .success(revisions)
+    }
+
+    /// Throws what is wrong (replication.md §9.4, steps 1 to 4).
+    func check(needsSequence: Bool) throws(ReplyError) {
+        guard properties["error"] == nil else {
+            throw ReplyError("HTTP", 502, "Peer failed to send revision")
+        }
+        guard DocumentID.isValidOnWire(documentID) else {
+            throw ReplyError("HTTP", 400, "received invalid docID '\(documentID)'")
+        }
+        _ = try revisions.get()
+        guard sequence != nil || !needsSequence else {
+            throw ReplyError("HTTP", 400, "received 'rev' message with missing 'sequence'")
+        }
+        guard deltaSource != nil || properties["deltaSrc"] == nil else {
+            throw ReplyError("HTTP", 400, "received invalid deltaSrc")
+        }
+    }
+
+    /// The body, without the tree that the message may bring at its end (docs/extensions.md).
+    func parts(from peer: RevisionTree.PeerKind) throws(ReplyError) -> (
+        body: [UInt8], knowledge: TreeKnowledge?
+    ) {
+        guard let text = properties[TreeMessage.property] else { return (body, nil) }
+        guard peer == .loveseat, let count = Int(text), count > 0, count <= body.count else {
+            throw ReplyError(
+                "HTTP",
+                400,
+                "invalid tree: nobody announced it, or it is longer than the body"
+            )
+        }
+        return (Array(body.dropLast(count)), try TreeMessage.parse(body.suffix(count)).knowledge)
+    }
+
+    // MARK: Sent
+
+    /// `addsAttachments`: for a peer that does not look for blobs in bodies.
+    init(
+        _ content: SendableRevision,
+        of change: LocalChange,
+        collection: Int?,
+        isProposal: Bool,
+        addsAttachments: Bool
+    ) {
+        var properties = Message(.revision, collection: collection).properties
+        properties["id"] = change.documentID
+        properties["rev"] = content.revision.text
+        isReplacement = content.revision != change.revision && !isProposal
+        if isReplacement { properties["replacedRev"] = change.revision.text }
+        sequence = RemoteSequence(change.sequence)
+        properties["sequence"] = sequence?.text
+        if isProposal { properties["noconflicts"] = "true" }
+        if content.isDeleted { properties["deleted"] = "1" }
+        if !content.history.isEmpty {
+            properties["history"] = content.history.map(\.text).joined(separator: ",")
+        }
+        properties[ProtocolExtensions.origin] = content.origin?.text
+        var body =
+            addsAttachments
+            ? Attachments.adding(to: content.body, generation: content.revision.generation).bytes
+            : content.body.bytes
+        let delta = content.deltaBase.flatMap { Self.delta($0, body, addsAttachments: addsAttachments) }
+        deltaSource = delta == nil ? nil : content.deltaBase?.revision
+        if let delta {
+            properties["deltaSrc"] = deltaSource?.text
+            body = delta
+        }
+        if let knowledge = content.knowledge {
+            let tree = TreeMessage.body(knowledge, current: content.revision)
+            properties[TreeMessage.property] = String(tree.count)
+            body += tree
+        }
+        documentID = change.documentID
+        isDeleted = content.isDeleted
+        received = nil
+        (self.properties, self.body) = (properties, body)
+    }
+
+    var message: Message { Message(properties, body: body) }
+
+    /// The difference from what the peer has; nil if it is no shorter than the body.
+    private static func delta(
+        _ base: SendableRevision.DeltaBase,
+        _ body: [UInt8],
+        addsAttachments: Bool
+    ) -> [UInt8]? {
+        guard body.count >= ReplicationTuning.shortestForDelta, base.body != .emptyObject else { return nil }
+        // Both in the form that the peer sees.
+        let old =
+            addsAttachments
+            ? Attachments.adding(to: base.body, generation: base.revision.generation) : base.body
+        let delta = JSONDelta.create(
+            from: JSONElement(old).value,
+            to: JSONElement(JSONText(trusted: body)).value
+        )
+        let bytes = JSONText(canonical: delta).bytes
+        return bytes.count < body.count ? bytes : nil
+    }
+
+    /// The body that a received delta makes.
+    package static func expand(_ delta: [UInt8], base: JSONText) -> DeltaExpansion {
+        guard let delta = try? JSONElement(parsing: delta) else { return .corrupt }
+        // A delta that speaks of attachments was made against a body that had them (replication.md §11.5).
+        let old = delta["_attachments"] == nil ? base : Attachments.adding(to: base, generation: 1)
+        do throws(JSONDelta.Failure) {
+            let body = try JSONDelta.apply(delta.value, to: JSONElement(old).value)
+            guard case .object = body else { return .corrupt }
+            return .body(JSONText(canonical: body).bytes)
+        } catch { return .corrupt }
+    }
+
+    /// What the peer says of a revision that it took.
+    enum Answer {
+        /// `isNew`: it was not there before.
+        case taken(isNew: Bool)
+        /// It knows a reason why another one is current (docs/extensions.md).
+        case outranked(tree: [UInt8])
+
+        init(_ message: Message) {
+            self =
+                message.properties[TreeMessage.property] == nil
+                ? .taken(isNew: message.properties["noop"] == nil) : .outranked(tree: message.body)
+        }
+
+        func message(isUrgent: Bool) -> Message {
+            switch self {
+            case .taken(isNew: true): Message(isUrgent: isUrgent)
+            case .taken(isNew: false): Message(["noop": "true"], isUrgent: isUrgent)
+            case .outranked(let tree):
+                Message([TreeMessage.property: "true"], body: tree, isUrgent: isUrgent)
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import LoveseatModel
+import LoveseatReplication
+
+/// A received revision on its way into the database.
+struct Incoming: Sendable {
+    enum Stage: Sendable {
+        /// Blobs of it are missing, and none of them is being fetched for it. `startsOver`: what another connection had brought
+        /// of the next one turned out to be damaged.
+        case waiting(startsOver: Bool)
+        /// The first missing blob is being fetched.
+        case fetching(Fetch)
+        /// All its blobs are here.
+        case ready
+    }
+
+    /// A blob being fetched.
+    struct Fetch: Sendable {
+        /// It began with what another connection had brought.
+        let isResumed: Bool
+        /// The bytes of the blob that are here.
+        var bytes: UInt64
+    }
+
+    /// Whom to answer; nil for a peer that wants no answer.
+    let request: UInt64?
+    let isUrgent: Bool
+    /// What was announced of it; nil if it was not.
+    let expected: Expectations.Entry?
+    var revision: IncomingRevision
+    /// Blobs that are kept from being collected for it.
+    var held: [BlobDigest]
+    var missing: [BlobReference]
+    /// The body as the peer's table of attachments has it, if the body names content that the table does not list.
+    let asListed: ReceivedBody?
+    var stage = Stage.waiting(startsOver: false)
+
+    /// What it takes in memory.
+    var bytes: Int { revision.body.bytes.count + (asListed?.body.bytes.count ?? 0) }
+
+    /// What it counts for in the progress.
+    var units: Int { expected?.bodySize ?? 1 }
+}

@@ -1,0 +1,296 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// What becomes of a received revision before it is stored: a delta is expanded, the app's filter asked, and what the
+/// peer took away removed (replication.md §9.4).
+extension PullSession {
+    struct Arrival {
+        let header: RevisionMessage
+        let key: Expectations.Key?
+        let expected: Expectations.Entry?
+        let request: UInt64?
+        let isUrgent: Bool
+        let wireBytes: Int
+        /// What the sender knows beside the revision.
+        var knowledge: TreeKnowledge?
+
+        /// The revision with its body; the header must have been checked.
+        func revision(_ body: JSONText, from peer: RevisionTree.PeerKind) -> IncomingRevision {
+            var revision = IncomingRevision(
+                documentID: header.documentID,
+                history: header.history,
+                isDeleted: header.isDeleted,
+                body: body,
+                sender: peer
+            )
+            (revision.origin, revision.knowledge) = (header.origin, knowledge)
+            return revision
+        }
+    }
+
+    mutating func revision(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
+        let header = RevisionMessage(message)
+        let key = expectations.key(of: header)
+        var arrival = Arrival(
+            header: header,
+            key: key,
+            expected: key.flatMap { expectations.meet($0) },
+            request: message.noReply ? nil : request,
+            isUrgent: message.isUrgent,
+            wireBytes: message.body.count
+        )
+        let isAsked = expectations.promises.take(header.documentID) || arrival.expected != nil
+        do throws(ReplyError) {
+            try header.check(needsSequence: isActive)
+            guard isAsked else { return judgeUnasked(arrival, &effects) }
+            guard !message.isTooLarge else {
+                throw ReplyError("HTTP", 413, "the document is larger than this side takes")
+            }
+            expectations.learnSize(message.body.count)
+            let (body, knowledge) = try header.parts(from: peer)
+            arrival.knowledge = knowledge
+            guard let base = header.deltaSource else { return try accept(arrival, body, &effects) }
+            guard options.takesDeltas, !header.isDeleted else {
+                return resend(arrival, "deltas were not negotiated", &effects)
+            }
+            try expand(body, base, arrival, &effects)
+        } catch { refuse(arrival, error, &effects) }
+    }
+
+    /// What was not asked for is not stored: it could get past filters and the judgement of lists. But honest peers send some
+    /// revisions twice (gateway.md 54), so that nothing ends by it.
+    private func judgeUnasked(_ arrival: Arrival, _ effects: inout SessionEffects) {
+        guard let request = arrival.request, let revision = arrival.header.revisionID else { return }
+        let change = AnnouncedChange(
+            sequence: arrival.header.sequence ?? RemoteSequence(0),
+            documentID: arrival.header.documentID,
+            revision: revision
+        )
+        let teller: RevisionTree.PeerKind = peer == .hub ? .client : peer
+        guard let verdicts = effects.ask({ try $0.judge([change], from: teller, in: collection) }) else {
+            return
+        }
+        if verdicts == [.alreadyHere] {
+            let answer = RevisionMessage.Answer.taken(isNew: false)
+            effects.append(.reply(answer.message(isUrgent: arrival.isUrgent), to: request))
+        } else {
+            let error = ReplyError("HTTP", 403, "the revision was not asked for")
+            effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
+        }
+    }
+
+    // MARK: Deltas
+
+    private mutating func expand(
+        _ delta: [UInt8],
+        _ base: RevisionID,
+        _ arrival: Arrival,
+        _ effects: inout SessionEffects
+    ) throws(ReplyError) {
+        let id = arrival.header.documentID
+        let expansion = effects.ask { try $0.expand(delta, of: id, base: base, in: collection) }
+        switch expansion {
+        case .body(let bytes):
+            progress.deltas.received += 1
+            progress.deltas.bytesSaved += UInt64(max(0, bytes.count - arrival.wireBytes))
+            try accept(arrival, bytes, &effects)
+        case .unknownBase: resend(arrival, "the delta's base is not here", &effects)
+        case .corrupt: resend(arrival, "the delta cannot be applied", &effects)
+        case nil: break
+        }
+    }
+
+    /// Asks for the whole body; the same revision comes once more (replication.md §10.3).
+    private mutating func resend(
+        _ arrival: Arrival,
+        _ reason: String,
+        _ effects: inout SessionEffects
+    ) {
+        let error = ReplyError("HTTP", 422, reason)
+        guard let request = arrival.request else { return refuse(arrival, error, &effects) }
+        if let key = arrival.key, let entry = arrival.expected { expectations.expectAgain(key, entry) }
+        if !isActive { expectations.promises.add(arrival.header.documentID) }
+        effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
+    }
+
+    // MARK: Bodies
+
+    private mutating func accept(
+        _ arrival: Arrival,
+        _ bytes: [UInt8],
+        _ effects: inout SessionEffects
+    ) throws(ReplyError) {
+        let generation = arrival.header.revisionID?.generation
+        let content = try ReceivedBody(bytes, generation: generation)
+        guard !content.isRemoved else { return remove(arrival, &effects) }
+        guard !revoked.contains(arrival.header.documentID) else { return drop(arrival, &effects) }
+        nextKey += 1
+        let entry = Incoming(
+            request: arrival.request,
+            isUrgent: arrival.isUrgent,
+            expected: arrival.expected,
+            revision: arrival.revision(content.body, from: peer),
+            held: content.blobs.map(\.digest),
+            missing: content.blobs,
+            asListed: content.contradictsTable ? try ReceivedBody(bytes, generation: nil) : nil
+        )
+        bufferedBytes += entry.bytes
+        incoming[nextKey] = entry
+        let key = nextKey
+        guard options.isFiltered else { return hold(key, &effects) }
+        let candidate = FilterCandidate(
+            documentID: entry.revision.documentID,
+            revision: entry.revision.history[0],
+            isDeleted: entry.revision.isDeleted,
+            body: entry.revision.body
+        )
+        guard !effects.store.admits(candidate, in: collection) else { return hold(key, &effects) }
+        incoming[key]?.held = []
+        end(key, LoveseatError.rejectedByPullFilter, &effects)
+    }
+
+    /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
+    private mutating func hold(_ key: Int, _ effects: inout SessionEffects) {
+        guard let entry = incoming[key], !entry.held.isEmpty else { return enqueue(key, &effects) }
+        let id = entry.revision.documentID
+        let missing = effects.ask { try $0.holdBlobs(entry.held, of: id, in: collection) }
+        guard let missing else { return }
+        let wanted = Set(missing)
+        incoming[key]?.missing.removeAll { !wanted.contains($0.digest) }
+        fetchNext(key, &effects)
+    }
+
+    /// The peer does not have the content that the body names: what its table of attachments lists counts, if that differs.
+    mutating func takeAsListed(_ key: Int, _ effects: inout SessionEffects) -> Bool {
+        guard let entry = incoming[key], let listed = entry.asListed else { return false }
+        effects.store.releaseBlobs(entry.held)
+        let other = Incoming(
+            request: entry.request,
+            isUrgent: entry.isUrgent,
+            expected: entry.expected,
+            revision: entry.revision.with(listed.body),
+            held: listed.blobs.map(\.digest),
+            missing: listed.blobs,
+            asListed: nil
+        )
+        bufferedBytes += other.bytes - entry.bytes
+        incoming[key] = other
+        hold(key, &effects)
+        return true
+    }
+
+    /// What cannot be read does not keep the checkpoint back: it is asked for by its ID next time.
+    private mutating func refuse(
+        _ arrival: Arrival,
+        _ error: ReplyError,
+        finishesSequence: Bool = true,
+        _ effects: inout SessionEffects
+    ) {
+        let reason = LoveseatError(
+            LoveseatError(reply: error, "").code,
+            "a received revision was refused: \(error.text)"
+        )
+        if finishesSequence, arrival.expected != nil, let revision = arrival.header.revisionID {
+            noteFailure(arrival.header.documentID, revision, reason, &effects)
+        }
+        finish(arrival, finishesSequence: finishesSequence, &effects)
+        expectations.promises.refuse(arrival.header.documentID)
+        if let request = arrival.request {
+            effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
+        }
+        report(arrival.header.documentID, isDeleted: false, reason, &effects)
+    }
+
+    private mutating func finish(
+        _ arrival: Arrival,
+        finishesSequence: Bool = true,
+        _ effects: inout SessionEffects
+    ) {
+        settle(arrival.header.documentID)
+        if finishesSequence, let entry = arrival.expected { sequences.finish(entry.number) }
+        progress.finish(arrival.expected?.bodySize ?? 1, isDocument: false)
+        progress.total = max(progress.total, progress.completed)
+    }
+
+    // MARK: Access
+
+    /// The document left every channel that this peer may see.
+    private mutating func remove(_ arrival: Arrival, _ effects: inout SessionEffects) {
+        guard !isActive || options.removesByBody else {
+            // Its announcement said otherwise: nothing is purged, and the checkpoint stays before it (replication.md §14).
+            let error = ReplyError(
+                "HTTP",
+                404,
+                "the peer announced the document and sent that it was removed"
+            )
+            return refuse(arrival, error, finishesSequence: false, &effects)
+        }
+        drop(arrival, &effects)
+        guard isActive else { return }
+        let removal = AccessRemoval(
+            documentID: arrival.header.documentID,
+            revision: arrival.header.revisionID
+        )
+        removeAccess([removal], &effects)
+    }
+
+    /// Is done with a revision that is not stored.
+    private mutating func drop(_ arrival: Arrival, _ effects: inout SessionEffects) {
+        finish(arrival, &effects)
+        if let request = arrival.request {
+            effects.append(.reply(Message(isUrgent: arrival.isUrgent), to: request))
+        }
+    }
+
+    /// Gives up what is on its way of a document that was taken away, so that it does not come back by that.
+    private mutating func revoke(_ id: String, _ effects: inout SessionEffects) {
+        let waiting = insertQueue.filter { incoming[$0]?.revision.documentID == id }
+        for key in waiting {
+            insertQueue.removeAll { $0 == key }
+            insertBytes -= incoming[key]?.revision.body.bytes.count ?? 0
+            end(key, nil, reports: false, &effects)
+        }
+        // What is still to come, or waits for a blob.
+        if isComing(id) { revoked.insert(id) }
+    }
+
+    /// Documents that the peer takes away: purged, if the app wants that (replication.md §14).
+    mutating func removeAccess(_ removals: [AccessRemoval], _ effects: inout SessionEffects) {
+        guard !removals.isEmpty else { return }
+        guard options.autoPurges else {
+            for removal in removals {
+                report(removal.documentID, isDeleted: false, isAccessRemoved: true, nil, &effects)
+            }
+            return
+        }
+        for removal in removals { revoke(removal.documentID, &effects) }
+        guard let verdicts = effects.ask({ try $0.removeAccess(removals, in: collection) }) else { return }
+        for (removal, verdict) in zip(removals, verdicts) {
+            let id = removal.documentID
+            if verdict == .removed { noteTakenAway(id) }
+            let error = LoveseatError(keeping: id, verdict)
+            report(id, isDeleted: false, isAccessRemoved: true, error, &effects)
+        }
+    }
+}
+
+extension LoveseatError {
+    /// Why a document stays that the peer takes away; nil if it does not.
+    fileprivate init?(keeping id: String, _ verdict: RemovalVerdict) {
+        switch verdict {
+        case .removed, .removedWithEdit: return nil
+        case .filtered: self = .rejectedByPullFilter
+        case .neverThere:
+            self.init(
+                .remoteError,
+                "the peer takes \"\(id)\" away, which it is not known to have had: it is kept"
+            )
+        case .edited:
+            self.init(
+                .conflict,
+                "the peer takes \"\(id)\" away, which was edited here since: it is kept; push the edit, purge the document, or let replicators purge unpushed edits"
+            )
+        }
+    }
+}

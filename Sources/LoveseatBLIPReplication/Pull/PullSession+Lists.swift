@@ -1,0 +1,200 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// What is said to lists of changes: which of the announced or proposed revisions are wanted (replication.md §7, §8).
+extension PullSession {
+    mutating func changes(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
+        do throws(ReplyError) {
+            let changes = try ChangesMessage(message).changes
+            if !isActive, let defect = changes.lazy.compactMap(\.defect).first {
+                throw ReplyError("BLIP", 400, "invalid entry of changes: \(defect)")
+            }
+            if changes.isEmpty { isCaughtUp = true }
+            add(message, request, .changes(changes), &effects)
+        } catch { refuse(message, request, error, &effects) }
+    }
+
+    mutating func proposals(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
+        do throws(ReplyError) {
+            let list = try ProposeChangesMessage(message)
+            add(
+                message,
+                request,
+                .proposals(list.proposals, namesRevision: list.namesRevision),
+                &effects
+            )
+        } catch { refuse(message, request, error, &effects) }
+    }
+
+    private mutating func refuse(
+        _ message: Message,
+        _ request: UInt64,
+        _ error: ReplyError,
+        _ effects: inout SessionEffects
+    ) {
+        // Nobody says so much by mistake.
+        if error.code == 413 { failure = LoveseatError(.remoteError, "from the peer: \(error.text)") }
+        if !message.noReply {
+            effects.append(.replyError(error, to: request, isUrgent: message.isUrgent))
+        }
+    }
+
+    private mutating func add(
+        _ message: Message,
+        _ request: UInt64,
+        _ entries: ReceivedList.Entries,
+        _ effects: inout SessionEffects
+    ) {
+        guard !message.noReply else { return }
+        let list = ReceivedList(message, request, entries)
+        guard list.count > 0 else {
+            return effects.append(.reply(.acknowledgement(of: message), to: request))
+        }
+        listBytes += list.bytes
+        guard listBytes <= tuning.listBytesAccepted, list.count <= tuning.listEntriesAccepted else {
+            failure = LoveseatError(.remoteError, "the peer sent more lists of changes than it may")
+            return
+        }
+        nextList += 1
+        lists[nextList] = list
+        waitingLists.append(nextList)
+    }
+
+    /// The next list, if there is room for what it may ask for.
+    mutating func takeList() -> Int? {
+        guard let number = waitingLists.first, incoming.count < tuning.revisionsHandled,
+            let list = lists[number], hasRoom(for: list)
+        else { return nil }
+        waitingLists.removeFirst()
+        return number
+    }
+
+    /// Says which entries of a list are wanted.
+    mutating func judge(_ number: Int, _ effects: inout SessionEffects) {
+        guard let list = lists[number] else { return }
+        defer { listBytes -= list.bytes }
+        switch list.entries {
+        case .changes(let changes):
+            let verdicts = effects.ask { try $0.judge(changes, from: peer, in: collection) }
+            lists[number] = nil
+            if let verdicts { answer(list, changes, number, verdicts, &effects) }
+        case .proposals(let proposals, let namesRevision):
+            let verdicts = effects.ask { try $0.judge(proposals, from: peer, in: collection) }
+            lists[number] = nil
+            if let verdicts {
+                answer(list, proposals, verdicts, namesRevision: namesRevision, &effects)
+            }
+        }
+    }
+
+    /// Whether all that a list may ask for can come now. A peer may send it all at once.
+    private func hasRoom(for list: ReceivedList) -> Bool {
+        guard !expectations.isEmpty else { return true }
+        // Who proposes sends a few at a time (replication.md §9.1).
+        guard case .changes = list.entries else { return expectations.count < tuning.proposalsAgreed }
+        let bytes = list.announcedBytes + list.unsized * expectations.usualSize
+        return expectations.count + list.count <= tuning.revisionsRequested
+            && expectations.bytes + bytes <= tuning.requestedBytes
+    }
+
+    private mutating func answer(
+        _ list: ReceivedList,
+        _ changes: [AnnouncedChange],
+        _ number: Int,
+        _ verdicts: [ChangeVerdict],
+        _ effects: inout SessionEffects
+    ) {
+        var said: [ChangesMessage.Answer.Item] = []
+        var removals: [AccessRemoval] = []
+        // Documents that are announced, and not taken away afterwards.
+        var returning: Set<String> = []
+        for (index, (change, verdict)) in zip(changes, verdicts).enumerated() {
+            let place = Announcement(list: number, index: index)
+            if verdict == .alreadyHere, !change.isRemoval { confirmed(change.documentID, at: place) }
+            if let defect = change.defect {
+                said.append(.notWanted)
+                sequences.finish(sequences.announce(change.sequence))
+                let error = LoveseatError(.badRevisionID, "an announced document was refused: \(defect)")
+                report(change.documentID, isDeleted: false, error, &effects)
+                continue
+            }
+            if isActive, change.isRemoval {
+                said.append(.notWanted)
+                returning.remove(change.documentID)
+                removals.append(
+                    AccessRemoval(documentID: change.documentID, revision: change.revision)
+                )
+                sequences.finish(sequences.announce(change.sequence))
+                continue
+            }
+            guard isActive else {
+                said.append(item(verdict))
+                if case .wanted = verdict { expectations.promises.add(change.documentID) }
+                continue
+            }
+            let position = sequences.announce(change.sequence)
+            let key = Expectations.Key(documentID: change.documentID, sequence: change.sequence)
+            // A document that is announced twice is asked for once (gateway.md 54).
+            guard verdict != .alreadyHere,
+                expectations.expect(key, position, place, bodySize: change.bodySize)
+            else {
+                said.append(.notWanted)
+                sequences.finish(position)
+                continue
+            }
+            said.append(item(verdict))
+            returning.insert(change.documentID)
+            progress.total += UInt64(max(1, change.bodySize))
+        }
+        // Whoever takes something away holds it for gone once we answer.
+        removeAccess(removals, &effects)
+        guard effects.failure == nil else { return }
+        reply(ChangesMessage.Answer(said, from: receiver).message, to: list, &effects)
+        revoked.subtract(returning)
+    }
+
+    private func item(_ verdict: ChangeVerdict) -> ChangesMessage.Answer.Item {
+        switch verdict {
+        case .wanted(let ancestors): .wanted(known: ancestors)
+        case .alreadyHere: .notWanted
+        case .conflict: isActive ? .wanted(known: []) : .refused(409)
+        }
+    }
+
+    private mutating func answer(
+        _ list: ReceivedList,
+        _ proposals: [ProposedChange],
+        _ verdicts: [ProposalVerdict],
+        namesRevision: Bool,
+        _ effects: inout SessionEffects
+    ) {
+        let items = zip(proposals, verdicts).map { proposal, verdict -> ProposeChangesMessage.Answer.Item in
+            switch verdict {
+            case .wanted:
+                expectations.promises.add(proposal.documentID)
+                return .wanted
+            case .alreadyHere: return .alreadyThere
+            case .conflict(let current): return .conflict(namesRevision ? .has(current) : .unknown)
+            }
+        }
+        var receiver = receiver
+        receiver.extensions = options.extensions
+        reply(ProposeChangesMessage.Answer(items, from: receiver).message, to: list, &effects)
+    }
+
+    /// What this side says of itself.
+    private var receiver: Receiver {
+        var receiver = Receiver()
+        receiver.maxHistory = tuning.maxHistory
+        receiver.findsBlobs = true
+        receiver.takesDeltas = options.takesDeltas
+        return receiver
+    }
+
+    private func reply(_ message: Message, to list: ReceivedList, _ effects: inout SessionEffects) {
+        var message = message.compressed(from: tuning.compressionThreshold)
+        message.isUrgent = list.isUrgent
+        effects.append(.reply(message, to: list.request))
+    }
+}

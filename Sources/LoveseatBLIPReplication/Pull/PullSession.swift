@@ -1,0 +1,325 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// Decides what the receiving side of one collection does: which announced revisions it wants, when received ones are
+/// stored, and what is said about them.
+///
+/// ```
+///  changes ──▶ judged ──▶ answered ──▶ expected ──rev──▶ blobs fetched ──▶ insert queue ──▶ stored ──▶ answered
+///   ≤ 16 MB of lists     ≤ 200 and 16 MB are expected                       ≤ 100, 1 MiB or 20 ms
+/// ```
+struct PullSession: Sendable {
+    struct Options: Hashable {
+        /// Documents that the peer takes away are purged.
+        var autoPurges = true
+        /// The app decides which revisions are stored.
+        var isFiltered = false
+        var takesDeltas = false
+        /// What is said beyond the protocol in answers to proposals.
+        var extensions: String?
+        /// A body may say that the document was removed, because announcements cannot (replication.md Part B).
+        var removesByBody = false
+    }
+
+    let collection: Int
+    let wireIndex: Int?
+    /// An active puller subscribed, keeps track of sequences, and takes conflicts in; a passive one refuses them.
+    let isActive: Bool
+    let options: Options
+    let tuning: ReplicationTuning
+
+    var sequences: RemoteSequences
+    var lists: [Int: ReceivedList] = [:]
+    var waitingLists: [Int] = []
+    var nextList = 0
+    var listBytes = 0
+    var expectations = Expectations()
+    /// Documents that the peer took away while a revision of theirs was on its way.
+    var revoked: Set<String> = []
+    var incoming: [Int: Incoming] = [:]
+    var nextKey = 0
+    var insertQueue: [Int] = []
+    var insertBytes = 0
+    private var timerIsSet = false
+    private var isTime = false
+    private var moved: [Moved] = []
+    var bufferedBytes = 0
+    var fetches: [BlobHandle: Int] = [:]
+    /// Documents that need a blob while as many as may be are being fetched.
+    var waitingForTurn: [Int] = []
+    /// Documents that need a blob that is being fetched for another.
+    var waitingForBlob: [BlobDigest: [Int]] = [:]
+    /// The peer sends a blob from any byte on.
+    var resumesBlobs = false
+    var peer: RevisionTree.PeerKind
+    /// Documents of which a revision is on its way here, and the place up to which announcements say what the peer had before.
+    private var outdated: [String: Announcement] = [:]
+    var isCaughtUp: Bool
+    var progress = DirectionProgress()
+    var failure: LoveseatError?
+    /// What the peer sent a moment ago, which is not announced back to it.
+    private(set) var echoes = EchoMemory()
+
+    init(
+        collection: Int,
+        wireIndex: Int?,
+        isActive: Bool,
+        since: RemoteSequence?,
+        options: Options,
+        peer: RevisionTree.PeerKind,
+        tuning: ReplicationTuning
+    ) {
+        self.peer = peer
+        self.options = options
+        self.collection = collection
+        self.wireIndex = wireIndex
+        self.isActive = isActive
+        self.tuning = tuning
+        sequences = RemoteSequences(since: since)
+        isCaughtUp = !isActive
+    }
+
+    var remoteSequence: RemoteSequence? { sequences.done }
+
+    /// The peer has taken a revision of this document from here. What it announced before that is what it had before.
+    mutating func pushed(_ documentID: String) {
+        guard isListed(documentID) || isComing(documentID) else { return }
+        outdated[documentID] = Announcement(list: nextList, index: .max)
+    }
+
+    /// The peer announced at this place that it has what is here already. What it announced before that is what it had before.
+    mutating func confirmed(_ documentID: String, at place: Announcement) {
+        guard isComing(documentID) else { return }
+        outdated[documentID] = max(place, outdated[documentID] ?? place)
+    }
+
+    func isComing(_ documentID: String) -> Bool {
+        expectations.contains(documentID)
+            || incoming.values.contains { $0.revision.documentID == documentID }
+    }
+
+    private func isListed(_ documentID: String) -> Bool {
+        lists.values.contains { $0.announces(documentID) }
+    }
+
+    /// Forgets what was noted of a document of which nothing is on its way any more.
+    mutating func settle(_ documentID: String) {
+        guard outdated[documentID] != nil, !isComing(documentID), !isListed(documentID) else { return }
+        outdated[documentID] = nil
+    }
+
+    /// Nothing announced is unanswered, expected or on its way into the database. What was agreed to may never come.
+    var isQuiet: Bool {
+        lists.isEmpty && expectations.count == expectations.promises.total && incoming.isEmpty
+    }
+
+    // MARK: Revisions
+
+    /// The peer cannot send what it promised (replication.md §9.3).
+    mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
+        guard let message = NoRevisionMessage(message) else { return }
+        let id = message.documentID
+        expectations.promises.take(id)
+        defer { settle(id) }
+        let key = message.sequence.map { Expectations.Key(documentID: id, sequence: $0) }
+        guard let entry = key.flatMap({ expectations.meet($0) }) else { return }
+        progress.finish(entry.bodySize, isDocument: false)
+        guard message.status >= 500 else { return sequences.finish(entry.number) }
+        // The peer has the document, and may be able to send it another time.
+        let error = LoveseatError(
+            .init(10_000 + min(message.status, 599)),
+            "the peer cannot send it: \(message.reason)"
+        )
+        report(id, isDeleted: false, error, &effects)
+    }
+
+    // MARK: Storing
+
+    /// Nothing that a revision needs is missing.
+    mutating func enqueue(_ key: Int, _ effects: inout SessionEffects) {
+        incoming[key]?.stage = .ready
+        if let id = incoming[key]?.revision.documentID, revoked.contains(id) {
+            return end(key, nil, reports: false, &effects)
+        }
+        insertQueue.append(key)
+        insertBytes += incoming[key]?.revision.body.bytes.count ?? 0
+    }
+
+    /// Goes on as far as it gets without the peer.
+    mutating func goOn(_ effects: inout SessionEffects) {
+        takeTurns(&effects)
+        storeIfDue(&effects)
+    }
+
+    /// What happened to documents, for the push to follow.
+    enum Moved {
+        case stored(String)
+        /// The app's resolver is to be asked.
+        case inConflict(String)
+        case takenAway(String)
+    }
+
+    mutating func takeMoved() -> [Moved] {
+        defer { moved = [] }
+        return moved
+    }
+
+    /// Stores what has come as soon as nothing else is expected, or there is enough of it, or it has waited long.
+    private mutating func storeIfDue(_ effects: inout SessionEffects) {
+        while !insertQueue.isEmpty, effects.failure == nil {
+            let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
+            guard isTime || isEnough || expectations.isEmpty else {
+                if !timerIsSet {
+                    timerIsSet = true
+                    effects.append(
+                        .setTimer(.insert(collection: collection), milliseconds: tuning.insertDelay)
+                    )
+                }
+                return
+            }
+            if timerIsSet { effects.append(.cancelTimer(.insert(collection: collection))) }
+            (timerIsSet, isTime) = (false, false)
+            storeBatch(&effects)
+        }
+        isTime = false
+    }
+
+    mutating func timerFired() { (timerIsSet, isTime) = (false, true) }
+
+    private mutating func storeBatch(_ effects: inout SessionEffects) {
+        let keys = Array(insertQueue.prefix(tuning.insertBatch))
+        insertQueue.removeFirst(keys.count)
+        let revisions = keys.compactMap { key -> IncomingRevision? in
+            guard var entry = incoming[key] else { return nil }
+            if let place = entry.expected?.place, let last = outdated[entry.revision.documentID] {
+                entry.revision.isOutdated = place <= last
+            }
+            return entry.revision
+        }
+        insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
+        guard let results = effects.ask({ try $0.insert(revisions, in: collection) }) else { return }
+        // A database that cannot write is no fault of one document.
+        for case .failed(let error) in results where error.code.domain != .couchbaseLite {
+            return effects.fail(error)
+        }
+        for (key, result) in zip(keys, results) { stored(key, result, &effects) }
+    }
+
+    private mutating func stored(_ key: Int, _ result: InsertResult, _ effects: inout SessionEffects) {
+        guard let entry = incoming[key] else { return }
+        let id = entry.revision.documentID
+        switch result {
+        case .inserted, .alreadyHere, .conflict:
+            echoes.remember(id, entry.revision.history[0], limit: tuning.echoes)
+            moved.append(result == .conflict ? .inConflict(id) : .stored(id))
+            let answer = RevisionMessage.Answer.taken(isNew: result != .alreadyHere)
+            end(key, nil, answer: answer, reports: result != .conflict, &effects)
+        case .outranked(let knowledge, let current):
+            moved.append(.stored(id))
+            let tree = TreeMessage.answer(knowledge, current: current)
+            end(key, nil, answer: .outranked(tree: tree), &effects)
+        case .refusedConflict:
+            end(key, LoveseatError(.httpConflict, "document \"\(id)\" would conflict"), &effects)
+        case .badHistory:
+            let error = LoveseatError(.badRevisionID, "the history of \"\(id)\" is not one of descent")
+            end(key, error, &effects)
+        case .failed(let error): end(key, error, &effects)
+        }
+    }
+
+    mutating func noteTakenAway(_ id: String) { moved.append(.takenAway(id)) }
+
+    /// Answers a revision and lets go of it.
+    mutating func end(
+        _ key: Int,
+        _ error: LoveseatError?,
+        answer: RevisionMessage.Answer = .taken(isNew: true),
+        reports: Bool = true,
+        finishesSequence: Bool = true,
+        _ effects: inout SessionEffects
+    ) {
+        guard let entry = incoming.removeValue(forKey: key) else { return }
+        if let error, finishesSequence {
+            noteFailure(entry.revision.documentID, entry.revision.history[0], error, &effects)
+        }
+        settle(entry.revision.documentID)
+        bufferedBytes -= entry.bytes
+        if !entry.held.isEmpty { effects.store.releaseBlobs(entry.held) }
+        if let request = entry.request {
+            if let error {
+                expectations.promises.refuse(entry.revision.documentID)
+                effects.append(.replyError(ReplyError(error), to: request, isUrgent: entry.isUrgent))
+            } else {
+                let reply = answer.message(isUrgent: entry.isUrgent)
+                effects.append(.reply(reply.compressed(from: tuning.compressionThreshold), to: request))
+            }
+        }
+        if finishesSequence, let number = entry.expected?.number { sequences.finish(number) }
+        progress.finish(entry.units, isDocument: error == nil)
+        progress.total = max(progress.total, progress.completed)
+        if reports { report(entry.revision.documentID, isDeleted: entry.revision.isDeleted, error, &effects) }
+    }
+
+    /// Remembers a document that could not be stored, before its sequence counts as done with: the next session asks for it by
+    /// its ID.
+    func noteFailure(
+        _ id: String,
+        _ revision: RevisionID,
+        _ error: LoveseatError,
+        _ effects: inout SessionEffects
+    ) {
+        guard isActive, error != .rejectedByPullFilter else { return }
+        let failed = DocumentRevision(documentID: id, revision: revision)
+        effects.ask { try $0.noteFailure(failed, error, in: collection) }
+    }
+
+    func report(
+        _ id: String,
+        isDeleted: Bool,
+        isAccessRemoved: Bool = false,
+        _ error: LoveseatError?,
+        _ effects: inout SessionEffects
+    ) {
+        guard isActive else { return }
+        effects.append(
+            .report(
+                .document(
+                    DocumentEvent(
+                        collection: collection,
+                        documentID: id,
+                        isPush: false,
+                        isDeleted: isDeleted,
+                        isAccessRemoved: isAccessRemoved,
+                        error: error
+                    )
+                )
+            )
+        )
+    }
+
+    /// Gives up what is half received.
+    mutating func disconnected(_ store: any RevisionStore) {
+        for handle in fetches.keys.sorted() { store.suspendBlob(handle) }
+        let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
+        if !held.isEmpty { store.releaseBlobs(held) }
+        (fetches, incoming) = ([:], [:])
+        (insertQueue, waitingForTurn, waitingForBlob) = ([], [], [:])
+        bufferedBytes = 0
+    }
+}
+
+/// The last revisions that a peer sent (replication.md §16).
+struct EchoMemory: Sendable {
+    var revisions: [String: RevisionID] = [:]
+    var order: [String] = []
+
+    mutating func remember(_ id: String, _ revision: RevisionID, limit: Int) {
+        if revisions.updateValue(revision, forKey: id) == nil { order.append(id) }
+        guard order.count > 2 * limit else { return }
+        for old in order.prefix(limit) { revisions[old] = nil }
+        order.removeFirst(limit)
+    }
+
+    func contains(_ change: LocalChange) -> Bool { revisions[change.documentID] == change.revision }
+}

@@ -1,0 +1,43 @@
+import LoveseatBLIP
+import LoveseatReplication
+
+/// A list of changes that is not answered.
+struct ReceivedList: Sendable {
+    enum Entries: Sendable {
+        case changes([AnnouncedChange])
+        case proposals([ProposedChange], namesRevision: Bool)
+    }
+
+    let request: UInt64
+    let isUrgent: Bool
+    let entries: Entries
+    /// About the memory that it takes.
+    let bytes: Int
+    /// What the peer says that the bodies take, and of how many it does not say.
+    private(set) var (announcedBytes, unsized) = (0, 0)
+
+    /// Bytes that a list takes besides its entries.
+    private static let overhead = 500
+
+    init(_ message: Message, _ request: UInt64, _ entries: Entries) {
+        (self.request, self.entries) = (request, entries)
+        isUrgent = message.isUrgent
+        bytes = message.body.count + Self.overhead
+        guard case .changes(let changes) = entries else { return }
+        for change in changes {
+            if change.bodySize > 1 { announcedBytes += change.bodySize } else { unsized += 1 }
+        }
+    }
+
+    var count: Int {
+        switch entries {
+        case .changes(let changes): changes.count
+        case .proposals(let proposals, _): proposals.count
+        }
+    }
+
+    func announces(_ documentID: String) -> Bool {
+        guard case .changes(let changes) = entries else { return false }
+        return changes.contains { $0.documentID == documentID }
+    }
+}

@@ -1,0 +1,75 @@
+import LoveseatModel
+import LoveseatReplication
+
+/// A document of which a revision is on its way from the feed to the peer's answer. Lists and queues share it.
+final class Outgoing {
+    enum Stage {
+        /// Named in a list, or about to be.
+        case offered
+        /// The peer wants it.
+        case wanted(Delivery)
+        /// Handed to the transport, and not answered.
+        case sent(Delivery, Parcel)
+        /// The peer forbade it once: it gets one more try when everything else is through.
+        case forbidden(Delivery)
+        /// Refused as a conflict, until the pull brings the reason.
+        case parked
+        /// Could not be pushed. It stays pending.
+        case failed
+    }
+
+    /// As it was read from the feed, with what is known since of what the peer has.
+    var change: LocalChange
+    var stage = Stage.offered
+    /// A newer change, which waits until this one is done.
+    var next: LocalChange?
+
+    init(_ change: LocalChange) { self.change = change }
+
+    var id: String { change.documentID }
+
+    var isParked: Bool { if case .parked = stage { true } else { false } }
+
+    /// Nothing goes on with this change by itself.
+    var isDone: Bool { if case .failed = stage { true } else { isParked } }
+}
+
+/// What the peer is to get of a change.
+struct Delivery {
+    /// Usually the change's own revision; a newer one where that is gone.
+    var revision: RevisionID
+    /// Revisions that the peer has. The first one is what a proposal is to go on top of.
+    let known: [RevisionID]
+    let maxHistory: Int
+    /// The peer could not use a delta of it.
+    var refusesDelta = false
+    /// The hub refused the line, so only the content goes there.
+    var isCopyOnly = false
+    /// It was forbidden before.
+    var isLastTry = false
+}
+
+/// What was sent of a revision, while its answer is awaited.
+struct Parcel {
+    /// The revision sent, which for a hub may be a copy.
+    let revision: RevisionID
+    /// That it was made for the hub.
+    let copy: SendableRevision.HubCopy?
+    let bytes: Int
+    let isDelta: Bool
+    /// There are others between it and the one that the hub has.
+    let isDistant: Bool
+}
+
+/// What a session remembers of a document on which the two sides did not agree.
+struct Disagreement {
+    /// How often the peer did not agree to this revision.
+    var count = 0
+    var revision: RevisionID?
+    /// Of which revision a hub has taken a copy. One copy of a revision is made in a session.
+    var copied: RevisionID?
+    /// The peer has the document, and is not known to have had any of its revisions that are here.
+    var isFetchable = false
+    /// The peer has the document and does not show it: it was fetched by its ID, and did not come.
+    var isUnseen = false
+}

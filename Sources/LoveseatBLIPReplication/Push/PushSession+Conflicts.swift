@@ -1,0 +1,157 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// What becomes of revisions that the peer did not take as its current ones (replication.md §8, docs/decisions/0001).
+extension PushSession {
+    // MARK: Hubs
+
+    /// A hub has something else than the proposal is to go on top of.
+    mutating func meet(_ document: Outgoing, _ state: HubState, _ effects: inout SessionEffects) {
+        let change = document.change
+        switch effects.ask({ try $0.meet(change, state, in: collection) }) {
+        case .isObsolete, .agrees: finish(document, synced: nil, &effects)
+        case .offer(let ancestor):
+            if countDisagreement(change) {
+                document.change.remoteAncestor = ancestor
+                document.stage = .offered
+                waiting.append(document)
+            } else {
+                fail(document, conflict(change), &effects)
+            }
+        case .waits(let isMarked):
+            if !isMarked { disagreements[document.id, default: Disagreement()].isFetchable = true }
+            park(document, &effects)
+        case nil: break
+        }
+    }
+
+    func conflict(_ change: LocalChange) -> LoveseatError {
+        let name = "document \"\(change.documentID)\""
+        return LoveseatError(
+            .httpConflict,
+            disagreements[change.documentID]?.isUnseen == true
+                ? "\(name) is not taken: the peer has a document of this name that this user may not see"
+                    + ", or that the filter leaves out"
+                : "\(name) conflicts with another revision at the peer"
+        )
+    }
+
+    // MARK: Waiting for the pull
+
+    /// Leaves a document to the pull, if there is one, to bring what the peer has.
+    private mutating func park(_ document: Outgoing, _ effects: inout SessionEffects) {
+        guard pulls, disagreements[document.id]?.isUnseen != true else {
+            return fail(document, conflict(document.change), &effects)
+        }
+        leave(document, as: .parked)
+    }
+
+    private func parked(_ id: String) -> Outgoing? { documents[id].flatMap { $0.isParked ? $0 : nil } }
+
+    /// Documents that the pull will not bring, and that can be fetched by their IDs.
+    var fetchable: [String] {
+        disagreements.filter { $0.value.isFetchable && parked($0.key) != nil }.keys.sorted()
+    }
+
+    /// A document was fetched by its ID. If that explains nothing, nothing will.
+    mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout SessionEffects) {
+        guard parked(id) != nil else { return }
+        if isComplete { disagreements[id, default: Disagreement()].isUnseen = true }
+        documentMoved(id, &effects)
+    }
+
+    /// The pull, or somebody who resolved a conflict, changed a document.
+    mutating func documentMoved(_ id: String, _ effects: inout SessionEffects) {
+        guard let document = parked(id) else { return }
+        document.stage = .offered
+        meet(document, .unknown, &effects)
+    }
+
+    /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
+    mutating func documentRemoved(_ id: String) {
+        guard let document = parked(id) else { return }
+        documents[id] = nil
+        complete(document.change)
+    }
+
+    /// Documents whose conflict nothing has explained; they stay pending.
+    mutating func reportParked(_ effects: inout SessionEffects) {
+        let parked = documents.values.filter(\.isParked).map(\.change)
+        for change in parked.sorted(by: { $0.sequence < $1.sequence }) {
+            report(change, conflict(change), &effects)
+            documents[change.documentID] = nil
+        }
+    }
+
+    // MARK: Loveseats
+
+    /// The peer took the revision, and knows a reason why another one is current.
+    mutating func outranked(
+        _ document: Outgoing,
+        _ parcel: Parcel,
+        _ tree: [UInt8],
+        _ effects: inout SessionEffects
+    ) {
+        do throws(ReplyError) {
+            let (knowledge, current) = try TreeMessage.parse(tree)
+            hear(knowledge, current, document, parcel, &effects)
+        } catch {
+            failure = LoveseatError(reply: error, "reading what the peer knows of \"\(document.id)\"")
+        }
+    }
+
+    /// Where the two still disagree, the document was stored anew and comes by the feed once more.
+    private mutating func hear(
+        _ knowledge: TreeKnowledge,
+        _ current: RevisionID,
+        _ document: Outgoing,
+        _ parcel: Parcel,
+        _ effects: inout SessionEffects
+    ) {
+        let (id, change) = (document.id, document.change)
+        let hearing = effects.ask {
+            try $0.hear(knowledge, of: id, current: current, takesContent: pulls, in: collection)
+        }
+        switch hearing {
+        case .agrees: agreed(id)
+        case .disagrees: countDisagreement(change)
+        case .isBehind:
+            report(change, nil, &effects)
+            return finish(document, synced: parcel.revision, isDocument: true, &effects)
+        case .lacksContent:
+            // A pull that began with an empty collection may have left out that the document was deleted.
+            disagreements[id, default: Disagreement()].isFetchable = true
+            return park(document, &effects)
+        case nil: return
+        }
+        report(change, nil, &effects)
+        finish(document, synced: nil, isDocument: true, &effects)
+    }
+
+    // MARK: Counting
+
+    mutating func agreed(_ id: String) {
+        guard !disagreements.isEmpty else { return }
+        disagreements[id]?.count = 0
+        disagreements[id]?.revision = nil
+    }
+
+    /// Returns whether another attempt is worth it.
+    @discardableResult
+    mutating func countDisagreement(_ change: LocalChange) -> Bool {
+        var entry = disagreements[change.documentID] ?? Disagreement()
+        entry.count = entry.revision == change.revision ? entry.count + 1 : 1
+        entry.revision = change.revision
+        disagreements[change.documentID] = entry
+        return !isGivenUp(change)
+    }
+
+    /// Whether this session has offered a revision often enough.
+    func isGivenUp(_ change: LocalChange) -> Bool {
+        guard let entry = disagreements[change.documentID], entry.revision == change.revision else {
+            return false
+        }
+        return entry.count > tuning.disagreements
+    }
+}

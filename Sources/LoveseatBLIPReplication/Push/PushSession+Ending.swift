@@ -1,0 +1,81 @@
+import LoveseatModel
+import LoveseatReplication
+
+/// What becomes of a document when its revision is no longer on its way.
+extension PushSession {
+    /// `synced`: the revision that the peer is known to have by that.
+    mutating func finish(
+        _ document: Outgoing,
+        synced: RevisionID?,
+        isDocument: Bool = false,
+        _ effects: inout SessionEffects
+    ) {
+        completed.insert(document.change.sequence)
+        progress.finish(document.change.bodySize, isDocument: isDocument)
+        if let synced { mark(document.id, synced, &effects) }
+        documents[document.id] = nil
+        offerNext(of: document, synced: synced)
+    }
+
+    /// Reports a document that could not be pushed. It stays pending.
+    mutating func fail(_ document: Outgoing, _ error: LoveseatError, _ effects: inout SessionEffects) {
+        report(document.change, error, &effects)
+        progress.finish(document.change.bodySize, isDocument: false)
+        leave(document, as: .failed)
+    }
+
+    /// Leaves a document in this stage, unless a newer change of it waits.
+    mutating func leave(_ document: Outgoing, as stage: Outgoing.Stage) {
+        document.stage = stage
+        guard document.next != nil else { return }
+        replace(document)
+        offerNext(of: document, synced: nil)
+    }
+
+    private mutating func offerNext(of document: Outgoing, synced: RevisionID?) {
+        guard var next = document.next else { return }
+        if isProposing, let synced { next.remoteAncestor = synced }
+        let newer = Outgoing(next)
+        documents[document.id] = newer
+        waiting.append(newer)
+    }
+
+    /// A newer change takes the place of one with which nothing goes on.
+    mutating func replace(_ document: Outgoing) {
+        if document.isParked { complete(document.change) } else { completed.insert(document.change.sequence) }
+    }
+
+    /// Is done with a change that is not on its way.
+    mutating func complete(_ change: LocalChange) {
+        completed.insert(change.sequence)
+        progress.finish(change.bodySize, isDocument: false)
+    }
+
+    // MARK: Marks and reports
+
+    private mutating func mark(_ id: String, _ revision: RevisionID, _ effects: inout SessionEffects) {
+        guard isProposing else { return }
+        unflushedMarks.append(DocumentRevision(documentID: id, revision: revision))
+        if unflushedMarks.count >= tuning.insertBatch { flushMarks(&effects) }
+    }
+
+    /// Writes down what the peer is now known to have.
+    mutating func flushMarks(_ effects: inout SessionEffects) {
+        guard !unflushedMarks.isEmpty else { return }
+        let marks = unflushedMarks
+        unflushedMarks = []
+        effects.ask { try $0.markSynced(marks, in: collection) }
+    }
+
+    func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
+        guard isProposing else { return }
+        let event = DocumentEvent(
+            collection: collection,
+            documentID: change.documentID,
+            isPush: true,
+            isDeleted: change.isDeleted,
+            error: error
+        )
+        effects.append(.report(.document(event)))
+    }
+}

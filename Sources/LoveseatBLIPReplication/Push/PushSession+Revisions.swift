@@ -1,0 +1,216 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// Sends the revisions that the peer wants, and hears what became of them (replication.md §9).
+extension PushSession {
+    /// A few at a time, since each read is a transaction.
+    private var sendingRoom: Int { min(tuning.revisionsTransmitting - transmitting.count, queue.count) }
+
+    var canSend: Bool {
+        sendingRoom > 0 && transmitting.count * 2 <= tuning.revisionsTransmitting
+            && unansweredBytes < tuning.unansweredBytes
+    }
+
+    mutating func sendMore(_ effects: inout SessionEffects) {
+        var bytes = 0
+        let next = queue.prefix(sendingRoom).prefix { document in
+            let size = document.change.bodySize
+            defer { bytes += size }
+            return bytes == 0 || bytes + size <= tuning.transmittingBytes
+        }
+        let deliveries = next.compactMap { document -> (Outgoing, Delivery)? in
+            guard case .wanted(let delivery) = document.stage else { return nil }
+            return (document, delivery)
+        }
+        queue.removeFirst(next.count)
+        send(deliveries, &effects)
+    }
+
+    private mutating func send(_ deliveries: [(Outgoing, Delivery)], _ effects: inout SessionEffects) {
+        let requests = deliveries.map { document, delivery in
+            RevisionRequest(
+                documentID: document.id,
+                revision: delivery.revision,
+                known: delivery.known,
+                maxHistory: delivery.maxHistory,
+                wantsDelta: sendsDeltas && receiver?.takesDeltas == true && !delivery.refusesDelta,
+                peer: peer,
+                isCopyOnly: delivery.isCopyOnly
+            )
+        }
+        guard let found = effects.ask({ try $0.revisions(requests, in: collection) }) else { return }
+        for ((document, delivery), outgoing) in zip(deliveries, found) {
+            let change = document.change
+            switch outgoing {
+            case .found(let content)
+            where content.copy != nil && content.copy?.original == disagreements[document.id]?.copied:
+                // Two that copy over each other would go on for ever. The next session sees what has become of it.
+                sendNothing(of: change, 410, "obsolete", &effects)
+                fail(document, conflict(change), &effects)
+            case .found(let content): send(content, of: document, delivery, &effects)
+            case .obsolete(let current)
+            where subscription?.sendsReplacements == true && delivery.revision == change.revision:
+                var delivery = delivery
+                delivery.revision = current
+                send([(document, delivery)], &effects)
+            case .same, .obsolete:
+                sendNothing(of: change, 410, "obsolete", &effects)
+                finish(document, synced: nil, &effects)
+            case .missing:
+                sendNothing(of: change, 404, "missing", &effects)
+                finish(document, synced: nil, &effects)
+            case .damaged:
+                // The document stays pending, since it may be repaired.
+                sendNothing(of: change, 500, "the document is damaged", &effects)
+                guard isProposing else {
+                    finish(document, synced: nil, &effects)
+                    continue
+                }
+                let error = LoveseatError(
+                    .corruptRevisionData,
+                    "document \"\(document.id)\" is damaged here and was not sent: run a check"
+                )
+                fail(document, error, &effects)
+            }
+        }
+    }
+
+    private mutating func send(
+        _ content: SendableRevision,
+        of document: Outgoing,
+        _ delivery: Delivery,
+        _ effects: inout SessionEffects
+    ) {
+        let revision = RevisionMessage(
+            content,
+            of: document.change,
+            collection: wireIndex,
+            isProposal: isProposing,
+            addsAttachments: receiver?.findsBlobs != true
+        )
+        let message = revision.message.compressed(from: tuning.compressionThreshold)
+        let parcel = Parcel(
+            revision: content.revision,
+            copy: content.copy,
+            bytes: max(1, message.body.count),
+            isDelta: revision.deltaSource != nil,
+            isDistant: content.copy == nil && !delivery.known.isEmpty && content.history.count > 1
+        )
+        if parcel.isDelta {
+            progress.deltas.sent += 1
+            progress.deltas.bytesSaved += UInt64(max(0, content.body.bytes.count - message.body.count))
+        }
+        unansweredBytes += parcel.bytes
+        nextMessage += 1
+        inFlight[nextMessage] = document
+        transmitting.insert(nextMessage)
+        document.stage = .sent(delivery, parcel)
+        effects.append(.send(message, then: .revision(collection: collection, number: nextMessage)))
+    }
+
+    /// Says that a revision which the peer asked for, or agreed to, does not come (replication.md §9.3): it counts what it waits for.
+    private func sendNothing(
+        of change: LocalChange,
+        _ status: Int,
+        _ reason: String,
+        _ effects: inout SessionEffects
+    ) {
+        let message = NoRevisionMessage(change, status: status, reason: reason, collection: wireIndex)
+        effects.append(.send(message.message, then: nil))
+    }
+
+    /// The peer stored a revision, or says why not (replication.md §9.2).
+    mutating func revisionAnswered(
+        _ number: Int,
+        _ answer: Result<Message, ReplyError>,
+        _ effects: inout SessionEffects
+    ) {
+        transmitting.remove(number)
+        guard let document = inFlight.removeValue(forKey: number),
+            case .sent(let delivery, let parcel) = document.stage
+        else { return }
+        unansweredBytes -= parcel.bytes
+        switch answer {
+        case .success(let message): taken(document, parcel, RevisionMessage.Answer(message), &effects)
+        case .failure(let reply): refused(document, delivery, parcel, reply, &effects)
+        }
+    }
+
+    private mutating func taken(
+        _ document: Outgoing,
+        _ parcel: Parcel,
+        _ answer: RevisionMessage.Answer,
+        _ effects: inout SessionEffects
+    ) {
+        if case .outranked(let tree) = answer, peer == .loveseat {
+            return outranked(document, parcel, tree, &effects)
+        }
+        agreed(document.id)
+        report(document.change, nil, &effects)
+        if let copy = parcel.copy {
+            disagreements[document.id, default: Disagreement()].copied = copy.original
+            effects.ask {
+                try $0.adoptCopy(parcel.revision, of: document.id, parent: copy.parent, in: collection)
+            }
+        }
+        finish(document, synced: parcel.copy == nil ? parcel.revision : nil, isDocument: true, &effects)
+    }
+
+    private mutating func refused(
+        _ document: Outgoing,
+        _ delivery: Delivery,
+        _ parcel: Parcel,
+        _ reply: ReplyError,
+        _ effects: inout SessionEffects
+    ) {
+        let change = document.change
+        var again = delivery
+        let error = LoveseatError(reply: reply, "pushing document \"\(document.id)\"")
+        if reply.domain == "HTTP", reply.code == 403, !delivery.isLastTry, isProposing {
+            // Access may come with a document of this push. What was sent may be a copy, which is made anew.
+            again.isLastTry = true
+            again.revision = change.revision
+            document.stage = .forbidden(again)
+            forbidden.append(document)
+        } else if parcel.isDelta, Self.asksForWholeBody(reply) {
+            again.refusesDelta = true
+            send([(document, again)], &effects)
+        } else if isProposing, parcel.isDistant, error.code == .httpConflict {
+            // A gateway whose document was purged may know one of the revisions between as part of a deleted branch, to
+            // which nothing can be added.
+            again.isCopyOnly = true
+            send([(document, again)], &effects)
+        } else if isProposing, error.code == .httpConflict || error.code == .conflict {
+            // A real passive peer says LiteCore/8 (replication.md §13.3).
+            countDisagreement(change)
+            document.change.remoteAncestor = delivery.known.first
+            meet(document, .unknown, &effects)
+        } else if isProposing, error.code != .httpForbidden {
+            fail(document, error, &effects)
+        } else {
+            // Forbidden is forbidden, until the document changes.
+            report(change, error, &effects)
+            finish(document, synced: nil, &effects)
+        }
+    }
+
+    /// Everything else is through.
+    mutating func tryForbiddenAgain() {
+        for document in forbidden {
+            guard case .forbidden(let delivery) = document.stage else { continue }
+            document.stage = .wanted(delivery)
+            queue.append(document)
+        }
+        forbidden = []
+    }
+
+    /// Whether a peer says that it cannot use a delta (replication.md §10.3).
+    private static func asksForWholeBody(_ reply: ReplyError) -> Bool {
+        switch reply.domain {
+        case "HTTP": reply.code == 422 || reply.code == 404
+        case "LiteCore": reply.code == 31 || reply.code == 32
+        default: false
+        }
+    }
+}

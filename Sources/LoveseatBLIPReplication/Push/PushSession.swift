@@ -1,0 +1,306 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// Decides what the pushing side of one collection says next: the active side proposes, the passive side announces.
+///
+/// ```
+///  feed ──read──▶ list ──sent──▶ answered ──▶ queue ──body read──▶ transmitting ──▶ unanswered ──▶ done
+///    ▲             ≤ 5 lists                  ≤ 600                 ≤ 10             ≤ 2 MiB          │
+///    └────────────── a newer revision of a document waits until its older one is done ◀──────────────┘
+/// ```
+struct PushSession {
+    enum Mode: Hashable {
+        /// With `proposeChanges` (replication.md §8). Without pull a conflict is final.
+        case proposing(pulls: Bool)
+        /// With `changes`, for a peer that subscribed (replication.md §7).
+        case announcing(SubChangesMessage)
+    }
+
+    /// How far the feed is.
+    enum Backlog: Hashable {
+        case isRead(toItsEnd: Bool)
+        /// The peer was told that what comes now is new.
+        case isAnnounced
+    }
+
+    let collection: Int
+    let wireIndex: Int?
+    let mode: Mode
+    let isContinuous: Bool
+    /// Whether deltas are sent to a peer that takes them.
+    let sendsDeltas: Bool
+    let tuning: ReplicationTuning
+
+    private let initiallyCompleted: SequenceSet
+    /// Only these documents; nil for all.
+    private let documentIDs: Set<String>?
+    private var lastRead: UInt64
+    var hasMore = true
+    private(set) var backlog = Backlog.isRead(toItsEnd: false)
+    /// Lists of revoked documents that are not answered.
+    var revocationLists = 0
+    /// Up to this sequence the peer wants to hear of no tombstones.
+    var tombstonesSkipped: UInt64 = 0
+
+    /// Documents on their way, and those that could not be pushed.
+    var documents: [String: Outgoing] = [:]
+    /// Those to be offered, in order.
+    var waiting: [Outgoing] = []
+    /// Those of every list that is not answered.
+    var lists: [Int: [Outgoing]] = [:]
+    private var nextList = 0
+    /// Those that the peer wants, in order.
+    var queue: [Outgoing] = []
+    /// Those that were sent, by the number of the message.
+    var inFlight: [Int: Outgoing] = [:]
+    var nextMessage = 0
+    /// The messages of which the transport has not got all bytes.
+    var transmitting: Set<Int> = []
+    var unansweredBytes = 0
+    /// Those that the peer forbade once, in order.
+    var forbidden: [Outgoing] = []
+    /// Documents on which the two sides did not agree in this session.
+    var disagreements: [String: Disagreement] = [:]
+
+    var peer: RevisionTree.PeerKind
+    /// What the peer said of itself; nil before it has answered a list.
+    var receiver: Receiver?
+    /// The local sequences that are done with.
+    var completed: SequenceSet
+    var unflushedMarks: [DocumentRevision] = []
+    var progress = DirectionProgress()
+    /// The peer's reason to refuse the whole push.
+    var failure: LoveseatError?
+
+    init(
+        collection: Int,
+        wireIndex: Int?,
+        mode: Mode,
+        start: SequenceSet,
+        isContinuous: Bool,
+        sendsDeltas: Bool,
+        peer: RevisionTree.PeerKind,
+        tuning: ReplicationTuning
+    ) {
+        self.peer = peer
+        self.sendsDeltas = sendsDeltas
+        self.collection = collection
+        self.wireIndex = wireIndex
+        self.mode = mode
+        self.isContinuous = isContinuous
+        self.tuning = tuning
+        documentIDs =
+            if case .announcing(let subscription) = mode { subscription.documentIDs.map { Set($0) } } else {
+                nil
+            }
+        initiallyCompleted = start
+        lastRead = start.completeUpTo ?? 0
+        completed = start
+        completed.insert(0...lastRead)
+    }
+
+    /// Whether what the peer has comes here too.
+    var pulls: Bool { if case .proposing(let pulls) = mode { pulls } else { false } }
+
+    var isProposing: Bool { if case .proposing = mode { true } else { false } }
+
+    var subscription: SubChangesMessage? {
+        if case .announcing(let subscription) = mode { subscription } else { nil }
+    }
+
+    /// Everything known has been offered, sent and answered.
+    var isCaughtUp: Bool { isThrough && forbidden.isEmpty }
+
+    /// The same, but for what was forbidden once.
+    private var isThrough: Bool {
+        !hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && inFlight.isEmpty
+    }
+
+    // MARK: The feed
+
+    /// Goes on as far as it gets without the peer.
+    ///
+    /// `isEcho`: whether the peer itself sent this revision a moment ago.
+    mutating func pump(isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
+        while effects.failure == nil {
+            if canOffer {
+                offerWaiting(&effects)
+            } else if canRead {
+                read(isEcho, &effects)
+            } else if !forbidden.isEmpty, isThrough {
+                tryForbiddenAgain()
+            } else if canSend {
+                sendMore(&effects)
+            } else {
+                return
+            }
+        }
+    }
+
+    private var listLimit: Int { backlog == .isAnnounced ? 1 : tuning.listsInFlight }
+
+    private var canOffer: Bool { !waiting.isEmpty && lists.count < listLimit }
+
+    private var canRead: Bool {
+        hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
+            && waiting.count < tuning.revisionsQueued
+            && (isProposing || backlog != .isRead(toItsEnd: true))
+    }
+
+    /// Offers what waits, in lists as full as they get and no more of them at once than of any others.
+    private mutating func offerWaiting(_ effects: inout SessionEffects) {
+        let list = Array(waiting.prefix(tuning.changesPerMessage))
+        waiting.removeFirst(list.count)
+        offer(list, &effects)
+    }
+
+    private mutating func read(_ isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
+        flushMarks(&effects)
+        var query = ChangeQuery(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
+        query.documentIDs = documentIDs
+        query.tombstonesSkipped = tombstonesSkipped
+        query.isForPush = isProposing
+        // Until it has answered once, the peer may be a Loveseat. Others ignore what they are told.
+        query.tellsTrees = peer == .loveseat || (isProposing && receiver == nil)
+        guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
+        hasMore = page.hasMore
+        if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
+        lastRead = max(lastRead, page.through)
+        let isLive = backlog == .isAnnounced && !isProposing
+        var list: [Outgoing] = []
+        for change in page.changes where !initiallyCompleted.contains(change.sequence) {
+            // The active side knows by its marks what the peer has; a passive one only remembers.
+            if isLive, change.knowledge == nil, isEcho(change) { continue }
+            if let document = take(change, &effects) { list.append(document) }
+        }
+        if !list.isEmpty { offer(list, &effects) }
+        if backlog != .isAnnounced, !hasMore { backlog = .isRead(toItsEnd: true) }
+        sayCaughtUp(&effects)
+    }
+
+    /// Takes a change from the feed; returns its document if it is to be offered now.
+    private mutating func take(_ change: LocalChange, _ effects: inout SessionEffects) -> Outgoing? {
+        completed.remove(change.sequence)
+        progress.total += UInt64(max(1, change.bodySize))
+        let document = Outgoing(change)
+        if let older = documents.updateValue(document, forKey: change.documentID) {
+            guard older.isDone else {
+                documents[change.documentID] = older
+                if let next = older.next { complete(next) }
+                older.next = change
+                return nil
+            }
+            replace(older)
+        }
+        guard !isGivenUp(change) else {
+            fail(document, conflict(change), &effects)
+            return nil
+        }
+        return document
+    }
+
+    /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
+    private mutating func sayCaughtUp(_ effects: inout SessionEffects) {
+        guard backlog == .isRead(toItsEnd: true) else { return }
+        guard isProposing || (lists.isEmpty && revocationLists == 0) else { return }
+        backlog = .isAnnounced
+        guard !isProposing else { return }
+        effects.append(.send(announcement([]).message, then: nil))
+    }
+
+    /// The peer was told of revoked documents.
+    mutating func revocationsAnswered(_ effects: inout SessionEffects) {
+        revocationLists -= 1
+        sayCaughtUp(&effects)
+    }
+
+    /// A list for a peer that subscribed.
+    func announcement(_ changes: [AnnouncedChange]) -> ChangesMessage {
+        ChangesMessage(changes, collection: wireIndex, isForGateway: subscription?.isGateway == true)
+    }
+
+    private mutating func offer(_ list: [Outgoing], _ effects: inout SessionEffects) {
+        nextList += 1
+        lists[nextList] = list
+        if isProposing {
+            let message = ProposeChangesMessage(
+                list.map { ProposedChange($0.change) },
+                collection: wireIndex,
+                extensions: ProtocolExtensions.all
+            )
+            effects.append(.send(message.message, then: .proposals(collection: collection, list: nextList)))
+        } else {
+            let message = announcement(list.map { AnnouncedChange($0.change) }).message
+            effects.append(.send(message, then: .changes(collection: collection, list: nextList)))
+        }
+    }
+
+    // MARK: Answers to lists
+
+    mutating func listAnswered(
+        _ number: Int,
+        _ answer: Result<Message, ReplyError>,
+        _ effects: inout SessionEffects
+    ) {
+        guard let list = lists.removeValue(forKey: number) else { return }
+        do throws(ReplyError) {
+            let message = try answer.get()
+            if isProposing {
+                let answer = try ProposeChangesMessage.Answer(message, count: list.count)
+                heard(answer.receiver)
+                for (document, item) in zip(list, answer.items) { proposalAnswered(document, item, &effects) }
+            } else {
+                let answer = try ChangesMessage.Answer(message, count: list.count)
+                heard(answer.receiver)
+                for (document, item) in zip(list, answer.items) {
+                    switch item {
+                    case .wanted(let known): want(document, known: known)
+                    case .notWanted, .refused: finish(document, synced: nil, &effects)
+                    }
+                }
+            }
+        } catch {
+            failure = LoveseatError(reply: error, "offering changes")
+        }
+        sayCaughtUp(&effects)
+    }
+
+    /// A peer that took deltas once takes them for the rest of the session.
+    private mutating func heard(_ receiver: Receiver) {
+        let tookDeltas = self.receiver?.takesDeltas == true
+        self.receiver = receiver
+        if tookDeltas { self.receiver?.takesDeltas = true }
+    }
+
+    private mutating func proposalAnswered(
+        _ document: Outgoing,
+        _ answer: ProposeChangesMessage.Answer.Item,
+        _ effects: inout SessionEffects
+    ) {
+        let change = document.change
+        switch answer {
+        case .wanted:
+            // Of the same revision the peer wants what is known beside it.
+            let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
+            want(document, known: ancestor.map { [$0] } ?? [])
+        case .alreadyThere: finish(document, synced: change.revision, &effects)
+        case .conflict(let state): meet(document, state, &effects)
+        case .refused(let status):
+            let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(document.id)\"")
+            guard status != 403 else {
+                report(change, error, &effects)
+                return finish(document, synced: nil, &effects)
+            }
+            fail(document, error, &effects)
+        }
+    }
+
+    private mutating func want(_ document: Outgoing, known: [RevisionID]) {
+        let history = min(max(1, receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
+        document.stage = .wanted(
+            Delivery(revision: document.change.revision, known: known, maxHistory: history)
+        )
+        queue.append(document)
+    }
+}

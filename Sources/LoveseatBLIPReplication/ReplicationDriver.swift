@@ -1,0 +1,229 @@
+package import LoveseatBLIP
+package import LoveseatModel
+package import LoveseatReplication
+private import Synchronization
+
+/// Runs one connection's replication, active or passive, from its first message to its last.
+///
+/// The only driver: real peers run it on the wall clock, the simulator on a virtual one. It decides nothing.
+package actor ReplicationDriver {
+    /// What the driver asks of the layer above.
+    package struct Hooks: Sendable {
+        /// Resolves one document's conflict; returns why it could not.
+        package var resolve: @Sendable (ConflictNotice) async -> LoveseatError? = { _ in nil }
+        /// Pulls documents by their IDs over another connection; returns whether the peer was asked for all of them.
+        package var fetch: @Sendable (FetchNotice) async -> Bool = { _ in false }
+        package var report: @Sendable (ReplicationReport) -> Void = { _ in }
+        /// Calls its argument, from any thread, after something was saved in a collection; returns what ends that.
+        package var observe:
+            @Sendable (@escaping @Sendable (CollectionName) -> Void) -> @Sendable () -> Void = { _ in
+                {}
+            }
+
+        package init() {}
+    }
+
+    /// What is handed to the transport at once: enough to be worth the way, little enough that the peer is not kept
+    /// waiting for it.
+    private static let batchBytes = 64 << 10
+    private static let batchFrames = 256
+    /// How long a peer that does not read is given to take what is queued at the end.
+    private static let farewell = Duration.seconds(2)
+
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    private let executor: any SerialExecutor
+    private let runtime: ReplicationRuntime
+    private let peer: ReplicationPeer
+    private let channel: any MessageChannel
+    private let hooks: Hooks
+    /// Collections in which something was saved, and the session has not been told.
+    private let changed = Mutex<Set<CollectionName>>([])
+    private var timers: [ReplicationTimer: Task<Void, Never>] = [:]
+    /// Resolvers and fetches under way.
+    private var resolutions: [Int: Task<Void, Never>] = [:]
+    private var nextResolution = 0
+    private var farewell: Task<Void, Never>?
+    private var isSending = false
+    private var isGone = false
+    private var goodbye: (code: Int, reason: String)?
+    private var failure: LoveseatError?
+
+    /// `spill`: takes what is received and too much for memory.
+    package init(
+        session: sending ReplicationSession,
+        channel: any MessageChannel,
+        runtime: ReplicationRuntime,
+        compressionLevel: Int,
+        spill: sending (any BodySpill)? = nil,
+        hooks: Hooks
+    ) {
+        var limits = BLIPLimits()
+        limits.compressionLevel = compressionLevel
+        peer = ReplicationPeer(session: session, limits: limits, spill: spill)
+        self.channel = channel
+        self.hooks = hooks
+        self.runtime = runtime
+        executor = runtime.makeDriverExecutor()
+        unownedExecutor = executor.asUnownedSerialExecutor()
+    }
+
+    /// Revisions handed to the transport so far.
+    package var revisionsSent: Int { peer.revisionsSent }
+
+    /// Replicates until the session ends or the connection does, and returns why if that is an error.
+    package func run(_ negotiated: ReplicationProtocol) async -> LoveseatError? {
+        let stopObserving = hooks.observe { [weak self] in self?.noteChange(in: $0) }
+        defer { stopObserving() }
+        updateTime()
+        perform(peer.connected(negotiated))
+        do {
+            while goodbye == nil, let frames = try await channel.receive() {
+                updateTime()
+                for (index, frame) in frames.enumerated() where goodbye == nil {
+                    perform(peer.receive(frame))
+                    // What is to be said goes out in between.
+                    if index % 50 == 49 { await Task.yield() }
+                }
+            }
+            if goodbye == nil, failure == nil {
+                failure = LoveseatError(.webSocketGoingAway, "the peer closed the connection")
+            }
+        } catch {
+            if goodbye == nil, failure == nil { failure = LoveseatError(channel: error) }
+        }
+        isGone = true
+        perform(peer.disconnected())
+        for timer in timers.values { timer.cancel() }
+        timers = [:]
+        // Resolvers that have begun are waited for; the others leave their conflicts to the next replication.
+        for resolution in resolutions.values { resolution.cancel() }
+        for resolution in resolutions.values { await resolution.value }
+        farewell?.cancel()
+        if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
+        return failure
+    }
+
+    /// Any number of commits until the driver gets to it are one event of it.
+    private nonisolated func noteChange(in collection: CollectionName) {
+        let isFirst = changed.withLock { changed in
+            defer { changed.insert(collection) }
+            return changed.isEmpty
+        }
+        if isFirst { runtime.task { [self] in await handleChanges() } }
+    }
+
+    private func handleChanges() {
+        let names = changed.withLock { changed in
+            defer { changed = [] }
+            return changed
+        }
+        updateTime()
+        for (index, name) in peer.session.collectionNames.enumerated() where names.contains(name) {
+            perform(peer.localChange(index))
+        }
+    }
+
+    private func updateTime() { peer.now = runtime.unixTime() / 1_000 }
+
+    /// What the peer may have changed.
+    package func accessChanged() { perform(peer.accessChanged()) }
+
+    /// Ends the replication in good order.
+    package func stop() { perform(peer.stop()) }
+
+    private func perform(_ first: [ReplicationPeer.Action]) {
+        for action in first {
+            switch action {
+            case .setTimer(let timer, let milliseconds): setTimer(timer, milliseconds)
+            case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
+            case .resolve(let notice): resolve(notice)
+            case .fetch(let notice): fetch(notice)
+            case .report(.failure(let error)): failure = failure ?? error
+            case .report(let report): hooks.report(report)
+            case .close(let code, let reason): sayGoodbye(code, reason)
+            }
+        }
+        startSending()
+    }
+
+    /// What is queued goes out first; a peer that takes none of it is not waited for.
+    private func sayGoodbye(_ code: Int, _ reason: String) {
+        goodbye = (code, reason)
+        let channel = channel
+        farewell = runtime.task(after: Self.farewell) { await channel.close(code: code, reason: reason) }
+    }
+
+    private func setTimer(_ timer: ReplicationTimer, _ milliseconds: Int) {
+        timers[timer]?.cancel()
+        timers[timer] = runtime.task(after: .milliseconds(milliseconds)) { [self] in await fire(timer) }
+    }
+
+    private func fire(_ timer: ReplicationTimer) {
+        guard !Task.isCancelled else { return }
+        timers[timer] = nil
+        updateTime()
+        perform(peer.timerFired(timer))
+    }
+
+    private func resolve(_ notice: ConflictNotice) {
+        let work = hooks.resolve
+        let number = nextResolution
+        nextResolution += 1
+        resolutions[number] = Task {
+            let error = await work(notice)
+            resolutions[number] = nil
+            perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
+        }
+    }
+
+    private func fetch(_ notice: FetchNotice) {
+        let work = hooks.fetch
+        let number = nextResolution
+        nextResolution += 1
+        resolutions[number] = Task {
+            let isComplete = await work(notice)
+            resolutions[number] = nil
+            perform(peer.fetched(notice, isComplete: isComplete))
+        }
+    }
+
+    // MARK: Sending
+
+    private func startSending() {
+        guard !isSending, !isGone, goodbye != nil || !peer.hasNothingToSend else { return }
+        isSending = true
+        Task { await send() }
+    }
+
+    private func send() async {
+        defer { isSending = false }
+        while !isGone {
+            var batch: [[UInt8]] = []
+            var bytes = 0
+            while bytes < Self.batchBytes, batch.count < Self.batchFrames {
+                let (frame, actions) = peer.nextFrame()
+                if !actions.isEmpty { perform(actions) }
+                guard let frame else { break }
+                batch.append(frame)
+                bytes += frame.count
+            }
+            if batch.isEmpty {
+                // All that was to be said is said; the channel's end wakes the reader.
+                if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
+                return
+            }
+            do { try await channel.send(batch) } catch {
+                // The reader hears of it too, with the reason.
+                return
+            }
+        }
+    }
+}
+
+extension LoveseatError {
+    init(channel error: any Error) {
+        self =
+            (error as? LoveseatError)
+            ?? LoveseatError(.webSocketAbnormalClose, "the connection broke: \(error)")
+    }
+}

@@ -1,0 +1,217 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// The side that opened the connection (replication.md §2).
+extension ReplicationSession {
+    mutating func beginActive(_ plan: ActivePlan, _ negotiated: ReplicationProtocol) {
+        let isSoleDefault = plan.collections.map(\.name) == [.default]
+        guard negotiated == .mobile3 || isSoleDefault else {
+            return fail(
+                LoveseatError(
+                    .unsupported,
+                    "the peer speaks CBMobile_2, which knows the default collection only: sync that one"
+                )
+            )
+        }
+        if !plan.isContinuous { startListening() }
+        isMobile2 = negotiated == .mobile2
+        // The form of 2.x is understood by every peer; it has no collections.
+        hasCollections = !isSoleDefault
+        collections = plan.collections.enumerated().map { index, binding in
+            var checkpoint = CheckpointSession(
+                collection: index,
+                id: binding.checkpointID,
+                repairs: tuning.checkpointRepairs,
+                plan
+            )
+            checkpoint.wireIndex = isSoleDefault ? nil : index
+            let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
+            return CollectionSession(name: binding.name, checkpoint: checkpoint, pull: pull)
+        }
+        for index in collections.indices where !plan.isFetch {
+            guard let stored = effects.ask({ try $0.checkpoint(of: index) }) else { return }
+            collections[index].checkpoint?.loaded(stored)
+        }
+        phase = .negotiating
+        if hasCollections == true {
+            let request = GetCollectionsMessage(
+                plan.collections.map(\.name),
+                checkpoints: plan.collections.map(\.checkpointID)
+            )
+            effects.append(.send(request.message, then: .getCollections))
+        } else {
+            let request = GetCheckpointMessage(id: plan.collections[0].checkpointID, collection: nil)
+            effects.append(.send(request.message, then: .getCheckpoint(collection: 0)))
+        }
+    }
+
+    mutating func collectionsAnswered(_ answer: Result<Message, ReplyError>) {
+        guard phase == .negotiating else { return }
+        do throws(ReplyError) {
+            let answer = try GetCollectionsMessage.Answer(try answer.get())
+            learn(answer.extensions)
+            guard answer.items.count == collections.count else {
+                throw ReplyError("BLIP", 400, "wrong number of collections")
+            }
+            var missing: [String] = []
+            for (index, item) in answer.items.enumerated() {
+                switch item {
+                case .missing: missing.append("'\(collections[index].name.path)'")
+                case .empty: collections[index].checkpoint?.peerAnswered(nil, revision: nil)
+                case .checkpoint(let body, let revision):
+                    collections[index].checkpoint?.peerAnswered(body, revision: revision)
+                }
+            }
+            guard missing.isEmpty else {
+                let names = missing.joined(separator: ", ")
+                return fail(
+                    LoveseatError(.httpNotFound, "Collection \(names) is not found on the remote server")
+                )
+            }
+            startAll()
+        } catch { fail(LoveseatError(reply: error, "asking for collections")) }
+    }
+
+    mutating func checkpointAnswered(_ answer: Result<Message, ReplyError>) {
+        guard phase == .negotiating else { return }
+        switch answer {
+        case .success(let message):
+            let answer = GetCheckpointMessage.Answer(message)
+            let json = try? JSONElement(parsing: answer.body)
+            collections[0].checkpoint?.peerAnswered(json, revision: answer.revision)
+        case .failure(let error) where error.code == 404 && error.domain != "BLIP":
+            collections[0].checkpoint?.peerAnswered(nil, revision: nil)
+        case .failure(let error):
+            return fail(LoveseatError(reply: error, "asking for the checkpoint"))
+        }
+        startAll()
+    }
+
+    private func makePull(_ index: Int, wireIndex: Int?, since: RemoteSequence?) -> PullSession {
+        var options = PullSession.Options()
+        if let plan {
+            options.autoPurges = plan.autoPurges
+            options.isFiltered = plan.collections[index].filtersPull
+            options.takesDeltas = plan.usesDeltas
+            options.removesByBody = isMobile2
+        }
+        return PullSession(
+            collection: index,
+            wireIndex: wireIndex,
+            isActive: true,
+            since: since,
+            options: options,
+            peer: peerKind,
+            tuning: tuning
+        )
+    }
+
+    private mutating func startAll() {
+        guard let plan else { return }
+        phase = .running
+        for index in collections.indices {
+            guard let checkpoint = collections[index].checkpoint else { continue }
+            let wireIndex = checkpoint.wireIndex
+            effects.store.believeMarks(checkpoint.trust, in: index)
+            collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
+            if plan.pulls {
+                collections[index].failedBefore = effects.ask { try $0.failures(in: index) } ?? []
+                let binding = plan.collections[index]
+                var request = SubChangesMessage()
+                request.collection = wireIndex
+                request.since = checkpoint.start.remote
+                request.isContinuous = plan.isContinuous
+                request.batch = tuning.changesAskedFor
+                // Other peers leave out deletions that were made while the pull went on.
+                request.activeOnly =
+                    binding.isEmpty && request.since == nil && peer.announcesLateDeletions
+                request.sendsReplacements = true
+                // Over the older protocol revoked documents are announced like any others (gateway.md 32).
+                request.wantsRevocations = !isMobile2
+                request.channels = binding.channels
+                request.documentIDs = binding.documentIDs
+                request.extensions = extensions
+                effects.append(.send(request.message, then: .subscribe(collection: index)))
+            }
+            if plan.pushes {
+                collections[index].push = PushSession(
+                    collection: index,
+                    wireIndex: wireIndex,
+                    mode: .proposing(pulls: plan.pulls),
+                    start: checkpoint.start.completed,
+                    isContinuous: plan.isContinuous,
+                    sendsDeltas: plan.usesDeltas,
+                    peer: peerKind,
+                    tuning: tuning
+                )
+            }
+        }
+    }
+
+    mutating func handleAnswer(_ what: ReplyContinuation, _ answer: Result<Message, ReplyError>) {
+        switch what {
+        case .getCollections: collectionsAnswered(answer)
+        case .getCheckpoint: checkpointAnswered(answer)
+        case .refetchCheckpoint(let index):
+            collections[index].checkpoint?.refetched(answer, time: now, &effects)
+        case .setCheckpoint(let index):
+            collections[index].checkpoint?.savedRemotely(answer, time: now, &effects)
+        case .subscribe(let index):
+            switch answer {
+            case .success(let message):
+                learn(message)
+                listConflicts(index, after: 0)
+            case .failure(let error): fail(LoveseatError(reply: error, "subscribing to changes"))
+            }
+        case .proposals(let index, let list), .changes(let index, let list):
+            if case .success(let message) = answer { learn(message) }
+            collections[index].push?.listAnswered(list, answer, &effects)
+        case .revocations(let index, let ids):
+            collections[index].push?.revocationsAnswered(&effects)
+            guard case .success = answer else { return }
+            effects.ask { try $0.forgetGrants(ids, in: index) }
+        case .revision(let index, let number):
+            if plan != nil, case .success(let message) = answer {
+                collections[index].pushed(number)
+                if case .outranked = RevisionMessage.Answer(message) {
+                    collections[index].mayHaveMoreToPush = true
+                }
+            }
+            collections[index].push?.revisionAnswered(number, answer, &effects)
+        case .blob(let index, let handle):
+            guard case .failure(let error) = answer else { return }
+            blobEnded(index, handle, LoveseatError(reply: error, "fetching a blob"))
+        }
+    }
+
+    mutating func blobEnded(_ index: Int, _ handle: BlobHandle, _ error: LoveseatError?) {
+        let digest = collections[index].pull.digest(handle)
+        collections[index].pull.blobEnded(handle, error, &effects)
+        // Documents of any collection may have waited for this one.
+        for index in collections.indices { collections[index].pull.blobCame(digest) }
+    }
+
+    /// Fetches documents that the feed of changes has passed.
+    mutating func fetchMissed(_ index: Int) {
+        let missed = collections[index].takeMissed(atMost: tuning.documentsFetched)
+        guard !missed.isEmpty else { return }
+        effects.append(.fetch(FetchNotice(collection: index, documentIDs: missed)))
+    }
+
+    /// Has the app resolve what earlier runs left, as many at a time as one answer holds.
+    mutating func listConflicts(_ index: Int, after sequence: UInt64) {
+        guard let page = effects.ask({ try $0.conflicts(in: index, after: sequence) }) else { return }
+        collections[index].unlistedConflicts = page.next
+        for id in page.ids { resolve(index, id) }
+    }
+
+    /// Only an active puller takes conflicts in, and so only it resolves them.
+    mutating func resolve(_ index: Int, _ id: String) {
+        guard plan?.pulls == true else { return }
+        guard collections[index].resolving.insert(id).inserted else { return }
+        effects.append(
+            .resolve(ConflictNotice(collection: index, documentID: id, peer: peerKind))
+        )
+    }
+}

@@ -1,0 +1,291 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+
+/// What the peer asks, which is mostly asked of the passive side.
+extension ReplicationSession {
+    mutating func handle(_ message: Message, number: UInt64) {
+        let kind = message.kind
+        if case .passive(let plan) = role, hasCollections != true, kind != .getCollections {
+            guard hasCollections == false || bindDefault(plan, message, number: number) else { return }
+        }
+        switch kind {
+        case .getCollections: getCollections(message, number: number)
+        case .getCheckpoint: getCheckpoint(message, number: number)
+        case .setCheckpoint: setCheckpoint(message, number: number)
+        case .getAttachment: getAttachment(message, number: number)
+        case .proveAttachment: proveAttachment(message, number: number)
+        case .subChanges:
+            learn(message)
+            withCollection(message, number) { $0.subscribe($1, message, number: number) }
+        case .unsubChanges:
+            withCollection(message, number) { session, index in
+                session.unsubscribe(index)
+                session.acknowledge(message, number: number)
+            }
+        case .changes:
+            receiving(message, number) {
+                // What the peer took before it said this must not be held against it.
+                $0.collections[$1].push?.flushMarks(&$0.effects)
+                $0.collections[$1].pull.changes(message, request: number, &$0.effects)
+            }
+        case .proposeChanges:
+            learn(message)
+            receiving(message, number) {
+                $0.collections[$1].pull.proposals(message, request: number, &$0.effects)
+            }
+        case .revision:
+            receiving(message, number) {
+                $0.collections[$1].pull.revision(message, request: number, &$0.effects)
+            }
+        case .noRevision:
+            receiving(message, number) { session, index in
+                session.collections[index].pull.noRevision(message, &session.effects)
+                session.acknowledge(message, number: number)
+            }
+        case nil: refuse(message, number, ReplyError("BLIP", 404, "no handler for message"))
+        }
+    }
+
+    private mutating func acknowledge(_ message: Message, number: UInt64) {
+        if !message.noReply { effects.append(.reply(.acknowledgement(of: message), to: number)) }
+    }
+
+    mutating func refuse(_ message: Message, _ number: UInt64, _ error: ReplyError) {
+        if !message.noReply { effects.append(.replyError(error, to: number, isUrgent: message.isUrgent)) }
+    }
+
+    // MARK: Collections
+
+    /// Serves a peer of the 2.x form, which knows the default collection only; false if there is none for it.
+    private mutating func bindDefault(_ plan: PassivePlan, _ message: Message, number: UInt64) -> Bool {
+        guard plan.collections.contains(.default) else {
+            refuse(
+                message,
+                number,
+                ReplyError("BLIP", 400, "This server is not configured for 3.0 client support")
+            )
+            return false
+        }
+        guard let bound = effects.ask({ try $0.bind([.default], checkpoints: [""]) }) else { return false }
+        guard bound.first?.exists == true else {
+            if plan.restrictsAccess {
+                refuse(message, number, ReplyError("HTTP", 403, "you may not have the default collection"))
+            } else {
+                fail(LoveseatError(.notOpen, "the collection is gone"))
+            }
+            return false
+        }
+        hasCollections = false
+        makeCollections([.default])
+        return true
+    }
+
+    private mutating func getCollections(_ message: Message, number: UInt64) {
+        guard case .passive(let plan) = role else {
+            return refuse(message, number, ReplyError("BLIP", 404, "no handler for message"))
+        }
+        guard hasCollections == nil else {
+            return refuse(
+                message,
+                number,
+                ReplyError("BLIP", 400, "Invalid getCollections message: not the first message")
+            )
+        }
+        do throws(ReplyError) {
+            let request = try GetCollectionsMessage(message)
+            let known = request.names.map { name in name.flatMap { plan.collections.contains($0) ? $0 : nil }
+            }
+            guard known.allSatisfy({ $0 != nil }) else {
+                // A peer that was answered `null` cannot go on.
+                let bound = known.map { BoundCollection(exists: $0 != nil) }
+                let answer = GetCollectionsMessage.Answer(bound, extensions: extensions)
+                return effects.append(.reply(answer.message, to: number))
+            }
+            let served = known.compactMap { $0 }
+            let bound = answering(number) { try $0.bind(served, checkpoints: request.checkpoints) }
+            guard let bound else { return }
+            if bound.allSatisfy(\.exists) {
+                hasCollections = true
+                makeCollections(served)
+            }
+            let answer = GetCollectionsMessage.Answer(bound, extensions: extensions)
+            effects.append(.reply(answer.message, to: number))
+        } catch { refuse(message, number, error) }
+    }
+
+    /// Asks the database for a peer, whom it tells of an error.
+    mutating func answering<Answer>(
+        _ request: UInt64,
+        _ question: (any RevisionStore) throws -> Answer
+    ) -> Answer? {
+        do { return try question(effects.store) } catch {
+            let error = ReplyError(LoveseatError(store: error))
+            effects.append(.replyError(error, to: request, isUrgent: false))
+            return nil
+        }
+    }
+
+    private mutating func makeCollections(_ names: [CollectionName]) {
+        var options = PullSession.Options()
+        options.takesDeltas = usesDeltas
+        options.extensions = extensions
+        collections = names.enumerated().map { index, name in
+            let wireIndex = hasCollections == true ? index : nil
+            let pull = PullSession(
+                collection: index,
+                wireIndex: wireIndex,
+                isActive: false,
+                since: nil,
+                options: options,
+                peer: peerKind,
+                tuning: tuning
+            )
+            return CollectionSession(name: name, pull: pull)
+        }
+    }
+
+    /// The collection that a message means, or why it means none (replication.md §B.1).
+    func collection(of message: Message) throws(ReplyError) -> Int {
+        guard let text = message.collectionText else {
+            guard hasCollections != true else {
+                throw ReplyError("HTTP", 400, "inappropriate use of the collection property.")
+            }
+            return 0
+        }
+        guard hasCollections == true else {
+            throw ReplyError("HTTP", 400, "inappropriate use of the collection property.")
+        }
+        guard let index = Int(text), collections.indices.contains(index) else {
+            throw ReplyError("HTTP", 400, "the collection property is out of range.")
+        }
+        return index
+    }
+
+    private mutating func withCollection(
+        _ message: Message,
+        _ number: UInt64,
+        _ body: (inout ReplicationSession, Int) -> Void
+    ) {
+        do throws(ReplyError) { body(&self, try collection(of: message)) } catch {
+            refuse(message, number, error)
+        }
+    }
+
+    /// For messages by which the peer pushes.
+    private mutating func receiving(
+        _ message: Message,
+        _ number: UInt64,
+        _ body: (inout ReplicationSession, Int) -> Void
+    ) {
+        switch role {
+        case .passive(let plan) where plan.isReadOnly:
+            refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a pull-only replicator"))
+        case .active(let plan) where !plan.pulls:
+            refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a push-only replicator"))
+        default: withCollection(message, number, body)
+        }
+    }
+
+    // MARK: Subscriptions
+
+    private mutating func subscribe(_ index: Int, _ message: Message, number: UInt64) {
+        guard plan == nil else {
+            return refuse(message, number, ReplyError("LiteCore", 501, "Not implemented."))
+        }
+        guard collections[index].push == nil else {
+            return refuse(message, number, ReplyError("HTTP", 500, "there is a subscription already"))
+        }
+        do throws(ReplyError) {
+            let subscription = try SubChangesMessage(message)
+            let answer = SubChangesMessage.Answer(extensions: extensions, isUrgent: message.isUrgent)
+            effects.append(.reply(answer.message, to: number))
+            var start = SequenceSet([0...0])
+            start.insert(0...subscription.position)
+            collections[index].push = PushSession(
+                collection: index,
+                wireIndex: hasCollections == true ? index : nil,
+                mode: .announcing(subscription),
+                start: start,
+                isContinuous: subscription.isContinuous,
+                sendsDeltas: usesDeltas,
+                peer: peerKind,
+                tuning: tuning
+            )
+            // What is deleted from now on is announced: the peer may have the document by then.
+            if subscription.activeOnly {
+                collections[index].push?.tombstonesSkipped = effects.store.lastSequence(in: index)
+            }
+            findRevoked(index)
+        } catch { refuse(message, number, error) }
+    }
+
+    /// Ends a subscription, and takes back what of it is still queued.
+    private mutating func unsubscribe(_ index: Int) {
+        guard let push = collections[index].push else { return }
+        collections[index].push = nil
+        effects.append(
+            .cancel(
+                push.lists.keys.map { .changes(collection: index, list: $0) }
+                    + push.inFlight.keys.map { .revision(collection: index, number: $0) }
+            )
+        )
+    }
+
+    /// Looks for documents that the peer has and may not have any more, if it wants to hear of them.
+    mutating func findRevoked(_ index: Int) {
+        guard case .passive(let plan) = role, plan.restrictsAccess,
+            collections[index].push?.subscription?.wantsRevocations == true
+        else { return }
+        if let revoked = effects.ask({ try $0.revocations(in: index) }) { announceRevoked(revoked, index) }
+    }
+
+    /// Tells the peer to give documents up (replication.md §B.1).
+    private mutating func announceRevoked(_ changes: [LocalChange], _ index: Int) {
+        guard let push = collections[index].push else { return }
+        for start in stride(from: 0, to: changes.count, by: tuning.changesPerMessage) {
+            let list = Array(changes[start..<min(start + tuning.changesPerMessage, changes.count)])
+            let message = push.announcement(list.map { AnnouncedChange($0, takesAway: true) }).message
+            collections[index].push?.revocationLists += 1
+            effects.append(
+                .send(message, then: .revocations(collection: index, list.map(\.documentID)))
+            )
+        }
+    }
+
+    // MARK: Checkpoints
+
+    private mutating func getCheckpoint(_ message: Message, number: UInt64) {
+        do throws(ReplyError) {
+            _ = try collection(of: message)
+            let request = try GetCheckpointMessage(message)
+            guard let found = answering(number, { try $0.peerCheckpoint(request.id) }) else { return }
+            guard let found else {
+                return effects.append(.replyError(ReplyError("HTTP", 404), to: number, isUrgent: false))
+            }
+            let answer = GetCheckpointMessage.Answer(revision: found.revision, body: found.body)
+            effects.append(.reply(answer.message, to: number))
+        } catch { refuse(message, number, error) }
+    }
+
+    private mutating func setCheckpoint(_ message: Message, number: UInt64) {
+        do throws(ReplyError) {
+            _ = try collection(of: message)
+            let request = try SetCheckpointMessage(message)
+            let id = request.id
+            guard checkpointsSaved.contains(id) || checkpointsSaved.count < tuning.checkpointsSaved else {
+                throw ReplyError("HTTP", 403, "a connection may save \(tuning.checkpointsSaved) checkpoints")
+            }
+            checkpointsSaved.insert(id)
+            guard let revision = CheckpointRevision.number(request.revision) else {
+                throw ReplyError("HTTP", 409, "revision ID mismatch")
+            }
+            let saved = answering(number) {
+                try $0.savePeerCheckpoint(request.body, as: id, replacing: revision)
+            }
+            guard let saved else { return }
+            guard let saved else { throw ReplyError("HTTP", 409, "revision ID mismatch") }
+            effects.append(.reply(SetCheckpointMessage.Answer(revision: saved).message, to: number))
+        } catch { refuse(message, number, error) }
+    }
+}

@@ -1,0 +1,442 @@
+package import LoveseatBLIP
+package import LoveseatModel
+package import LoveseatReplication
+
+/// One connection's life: checkpoints, push and pull of every collection, for the active or the passive side.
+///
+/// Reads no clock and opens no socket: events arrive as method calls, and each asks the database and answers with what the
+/// driver must do. A session makes one connection and is never used again; trying again is a new session.
+package struct ReplicationSession {
+    enum Phase: Hashable {
+        case connecting
+        case negotiating
+        case running
+        case stopping
+        case over
+    }
+
+    enum Role: Sendable {
+        case active(ActivePlan)
+        case passive(PassivePlan)
+    }
+
+    let role: Role
+    let tuning: ReplicationTuning
+    var phase = Phase.connecting
+    var collections: [CollectionSession] = []
+    var effects: SessionEffects
+    /// Unix time in seconds, for the `time` of checkpoints.
+    package var now: Int64 = 0
+
+    /// The peer speaks the older form of the protocol.
+    var isMobile2 = false
+
+    // Passive side.
+    var hasCollections: Bool?
+    /// What the peer knows beyond the protocol.
+    var peer = ProtocolExtensions.none
+    var blobReads: [UInt64: BlobRead] = [:]
+    /// Blobs asked for while as many as may be are being sent, in order.
+    var waitingBlobReads: [UInt64] = []
+    /// The checkpoints that the peer has saved over this connection.
+    var checkpointsSaved: Set<String> = []
+
+    /// Whether anything came from the peer since the silence timer was set.
+    var hasHeard = false
+    private var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
+    private var hasFailed = false
+    private var violations = 0
+
+    /// A blob being sent.
+    struct BlobRead: Sendable {
+        let collection: Int
+        let request: GetAttachmentMessage
+        var offset: UInt64
+        var length: UInt64 = 0
+    }
+
+    package init(
+        active plan: ActivePlan,
+        store: any RevisionStore,
+        tuning: ReplicationTuning = ReplicationTuning()
+    ) {
+        role = .active(plan)
+        effects = SessionEffects(store)
+        self.tuning = tuning
+    }
+
+    package init(
+        passive plan: PassivePlan,
+        store: any RevisionStore,
+        tuning: ReplicationTuning = ReplicationTuning()
+    ) {
+        role = .passive(plan)
+        effects = SessionEffects(store)
+        self.tuning = tuning
+    }
+
+    var usesDeltas: Bool {
+        switch role {
+        case .active(let plan): plan.usesDeltas
+        case .passive(let plan): plan.usesDeltas
+        }
+    }
+
+    /// What this side says beyond the protocol; nil for a side that says nothing.
+    var extensions: String? {
+        if case .passive(let plan) = role, plan.isPlain { return nil }
+        return ProtocolExtensions.all
+    }
+
+    var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
+    package var isOver: Bool { phase == .over }
+
+    /// The received revisions that wait for something take all the memory that they may: others wait outside.
+    package var isFull: Bool {
+        collections.reduce(0) { $0 + $1.pull.bufferedBytes } > tuning.receivedBytes
+    }
+
+    /// Revisions that the peer was asked for, or was told that it may send, and that have not come.
+    package var revisionsExpected: Int { collections.reduce(0) { $0 + $1.pull.expectations.count } }
+
+    /// The collections of this session, in its order; none before the peers agreed on them.
+    package var collectionNames: [CollectionName] { collections.map(\.name) }
+
+    // MARK: Events
+
+    /// The connection is open and speaks this protocol.
+    package mutating func connected(_ negotiated: ReplicationProtocol) -> [ReplicationEffect] {
+        event { session in
+            if let plan = session.plan {
+                session.beginActive(plan, negotiated)
+            } else {
+                session.phase = .running
+            }
+        }
+    }
+
+    package mutating func received(_ message: Message, number: UInt64) -> [ReplicationEffect] {
+        event { $0.handle(message, number: number) }
+    }
+
+    package mutating func answered(_ what: ReplyContinuation, _ answer: Result<Message, ReplyError>)
+        -> [ReplicationEffect]
+    {
+        event { $0.handleAnswer(what, answer) }
+    }
+
+    /// A piece of a blob arrived.
+    package mutating func piece(_ what: ReplyContinuation, _ bytes: [UInt8], isLast: Bool)
+        -> [ReplicationEffect]
+    {
+        event { session in
+            guard case .blob(let index, let handle) = what else { return }
+            do throws(LoveseatError) {
+                try session.collections[index].pull.blobPiece(
+                    handle,
+                    bytes,
+                    isLast: isLast,
+                    session.effects.store
+                )
+                if isLast { session.blobEnded(index, handle, nil) }
+            } catch { session.blobEnded(index, handle, error) }
+        }
+    }
+
+    /// All bytes of a request were handed to the transport.
+    package mutating func sent(_ what: ReplyContinuation) -> [ReplicationEffect] {
+        event { session in
+            guard case .revision(let index, let number) = what else { return }
+            session.collections[index].push?.transmitting.remove(number)
+        }
+    }
+
+    /// A blob being sent has room for more.
+    package mutating func wantsBody(_ number: UInt64) -> [ReplicationEffect] {
+        event { $0.supplyBlob(number) }
+    }
+
+    package mutating func timerFired(_ timer: ReplicationTimer) -> [ReplicationEffect] {
+        event { session in
+            switch timer {
+            case .checkpoint(let index):
+                let checkpoint = session.currentCheckpoint(index)
+                session.collections[index].push?.flushMarks(&session.effects)
+                session.collections[index].checkpoint?.timerFired(
+                    checkpoint,
+                    time: session.now,
+                    &session.effects
+                )
+            case .insert(let index): session.collections[index].pull.timerFired()
+            case .stop: session.close(1000, "")
+            case .silence: session.checkSilence()
+            }
+        }
+    }
+
+    mutating func startListening() {
+        hasHeard = false
+        effects.append(.setTimer(.silence, milliseconds: tuning.silence))
+    }
+
+    /// What the app decides, or another connection fetches, is not the peer's silence.
+    private mutating func checkSilence() {
+        guard phase != .over else { return }
+        let isOurTurn = collections.contains { !$0.resolving.isEmpty || !$0.fetching.isEmpty }
+        guard hasHeard || isOurTurn else {
+            let seconds = tuning.silence / 1_000
+            return fail(
+                LoveseatError(
+                    .timeout,
+                    "the peer answers nothing: no message for more than \(seconds) seconds. Is it overloaded?"
+                )
+            )
+        }
+        startListening()
+    }
+
+    /// Something was saved in a collection here.
+    package mutating func localChange(_ index: Int) -> [ReplicationEffect] {
+        event { session in
+            guard session.phase == .running, session.collections.indices.contains(index) else { return }
+            guard let push = session.collections[index].push, push.isContinuous else { return }
+            session.collections[index].push?.hasMore = true
+        }
+    }
+
+    /// What the peer may have changed.
+    package mutating func accessChanged() -> [ReplicationEffect] {
+        event { session in
+            guard session.phase == .running else { return }
+            for index in session.collections.indices { session.findRevoked(index) }
+        }
+    }
+
+    /// The app resolved a conflict, or could not.
+    package mutating func resolved(_ index: Int, documentID: String, _ error: LoveseatError?)
+        -> [ReplicationEffect]
+    {
+        event { session in
+            guard session.collections[index].resolving.remove(documentID) != nil else { return }
+            // The next connection finds the conflict again.
+            if let error, error.code == .busy { return session.fail(error) }
+            if session.collections[index].resolving.isEmpty,
+                let next = session.collections[index].unlistedConflicts
+            {
+                session.collections[index].unlistedConflicts = nil
+                session.listConflicts(index, after: next)
+            }
+            session.effects.append(
+                .report(
+                    .document(
+                        DocumentEvent(
+                            collection: index,
+                            documentID: documentID,
+                            isPush: false,
+                            isDeleted: false,
+                            error: error
+                        )
+                    )
+                )
+            )
+            session.collections[index].push?.documentMoved(documentID, &session.effects)
+            // What a resolver made belongs to this run, also when it makes only one pass.
+            session.collections[index].mayHaveMoreToPush = true
+        }
+    }
+
+    /// Documents were fetched by their IDs, as far as the peer shows them.
+    ///
+    /// `isComplete`: whether the peer was asked for all of them.
+    package mutating func fetched(_ notice: FetchNotice, isComplete: Bool) -> [ReplicationEffect] {
+        event { session in
+            let index = notice.collection
+            session.collections[index].fetching = []
+            for id in notice.documentIDs {
+                session.collections[index].push?.fetched(id, isComplete: isComplete, &session.effects)
+            }
+            session.collections[index].mayHaveMoreToPush = true
+        }
+    }
+
+    /// The app wants the replication to end. Saves the checkpoints first, and does not wait long for the peer.
+    package mutating func stop() -> [ReplicationEffect] {
+        event { session in
+            // A passive peer that stops is going away (replication.md §21.3).
+            guard session.plan != nil else { return session.close(1001, "") }
+            guard session.phase == .running else { return session.close(1000, "") }
+            session.phase = .stopping
+            session.effects.append(.setTimer(.stop, milliseconds: session.tuning.stopDelay))
+        }
+    }
+
+    /// The connection is gone.
+    package mutating func disconnected() -> [ReplicationEffect] {
+        event { session in
+            session.finish()
+            session.phase = .over
+        }
+    }
+
+    private mutating func event(_ body: (inout ReplicationSession) -> Void) -> [ReplicationEffect] {
+        if phase != .over {
+            body(&self)
+            goOn()
+            countViolations()
+            settle()
+            if let failure = effects.failure { fail(failure) }
+        }
+        return effects.take()
+    }
+
+    /// Takes every collection as far as it gets without the peer.
+    private mutating func goOn() {
+        guard phase != .over else { return }
+        for index in collections.indices {
+            var moved: [PullSession.Moved]
+            repeat {
+                collections[index].goOn(isActive: plan != nil, &effects)
+                moved = collections[index].pull.takeMoved()
+                for document in moved { follow(document, index) }
+            } while !moved.isEmpty
+        }
+        beginBlobReads()
+    }
+
+    /// The pull changed a document.
+    private mutating func follow(_ document: PullSession.Moved, _ index: Int) {
+        switch document {
+        case .stored(let id): collections[index].push?.documentMoved(id, &effects)
+        case .inConflict(let id): resolve(index, id)
+        case .takenAway(let id): collections[index].push?.documentRemoved(id)
+        }
+    }
+
+    /// A protocol violation is reported to the peer. A peer that keeps violating the protocol is disconnected.
+    private mutating func countViolations() {
+        for case .replyError(let error, _, _) in effects.queue where error.isViolation {
+            violations += 1
+            guard violations > tuning.violationsAccepted else { continue }
+            return fail(
+                LoveseatError(
+                    .remoteError,
+                    "the peer broke the protocol again and again, at last: \(error.text)"
+                )
+            )
+        }
+    }
+
+    // MARK: Ending
+
+    /// The same from outside.
+    mutating func failed(_ error: LoveseatError) -> [ReplicationEffect] {
+        fail(error)
+        return effects.take()
+    }
+
+    mutating func fail(_ error: LoveseatError) {
+        guard phase != .over, !hasFailed else { return }
+        hasFailed = true
+        effects.append(.report(.failure(error)))
+        // A peer whose collection is gone here shall ask once more, and hear which it is.
+        let isTransient =
+            error.code.domain == .posix || error.code == .busy || (plan == nil && error.code == .notOpen)
+        close(isTransient ? 4001 : 1011, String(error.message.prefix(100)))
+    }
+
+    mutating func close(_ code: Int, _ reason: String) {
+        guard phase != .over else { return }
+        finish()
+        phase = .over
+        effects.append(.close(code: code, reason: reason))
+    }
+
+    /// Gives up what is half done.
+    private mutating func finish() {
+        for index in collections.indices {
+            collections[index].pull.disconnected(effects.store)
+            collections[index].push?.flushMarks(&effects)
+            collections[index].push?.reportParked(&effects)
+        }
+    }
+
+    // MARK: Where we are
+
+    func currentCheckpoint(_ index: Int) -> Checkpoint {
+        collections[index].progress(pulls: plan?.pulls == true)
+    }
+
+    private func isBusy(_ index: Int) -> Bool {
+        if !collections[index].resolving.isEmpty || !collections[index].fetching.isEmpty
+            || !collections[index].pull.isQuiet || collections[index].push?.isCaughtUp == false
+        {
+            return true
+        }
+        return plan?.pulls == true && !collections[index].pull.isCaughtUp
+    }
+
+    private var collectionFailure: LoveseatError? {
+        for index in collections.indices {
+            if let failure = collections[index].pull.failure ?? collections[index].push?.failure {
+                return failure
+            }
+        }
+        return nil
+    }
+
+    /// Looks at the whole after every event: whether to save checkpoints, to end, and what to tell the app.
+    private mutating func settle() {
+        if let failure = effects.failure ?? collectionFailure { fail(failure) }
+        guard phase == .running || phase == .stopping else { return }
+        for index in collections.indices
+        where collections[index].mayHaveMoreToPush && !isBusy(index) {
+            collections[index].mayHaveMoreToPush = false
+            collections[index].push?.hasMore = true
+            collections[index].pumpPush(&effects)
+        }
+        if phase == .running, let plan, plan.pulls, !plan.isFetch {
+            for index in collections.indices where !isBusy(index) { fetchMissed(index) }
+        }
+        let busy = collections.indices.contains { isBusy($0) }
+        if let plan {
+            let isEnding = phase == .stopping || (!busy && !plan.isContinuous)
+            for index in collections.indices {
+                if !busy || isEnding { collections[index].push?.flushMarks(&effects) }
+                let checkpoint = currentCheckpoint(index)
+                collections[index].checkpoint?.progressed(
+                    to: checkpoint,
+                    now: !busy || isEnding,
+                    time: now,
+                    tuning: tuning,
+                    &effects
+                )
+            }
+            if let failure = effects.failure { return fail(failure) }
+            let isUnsaved = (!busy || isEnding) && collections.indices.contains { needsCheckpoint($0) }
+            report(isBusy: busy || isUnsaved)
+            if isEnding, !isUnsaved { close(1000, "") }
+        } else {
+            report(isBusy: busy)
+        }
+    }
+
+    private func needsCheckpoint(_ index: Int) -> Bool {
+        guard let checkpoint = collections[index].checkpoint else { return false }
+        return checkpoint.isSaving || checkpoint.needsSave(currentCheckpoint(index))
+    }
+
+    /// While busy, small steps are left out.
+    private mutating func report(isBusy: Bool) {
+        var progress = ReplicationProgress()
+        for index in collections.indices { collections[index].add(to: &progress) }
+        if !isBusy { progress.completed = progress.total }
+        if let (wasBusy, last) = lastReport, wasBusy == isBusy {
+            let isSmall =
+                progress.documents &- last.documents < tuning.reportDocuments
+                && progress.completed &- last.completed < tuning.reportBytes
+            guard progress != last, !isBusy || !isSmall else { return }
+        }
+        lastReport = (isBusy, progress)
+        effects.append(.report(.activity(isBusy: isBusy, progress)))
+    }
+}

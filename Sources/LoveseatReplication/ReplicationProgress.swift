@@ -1,0 +1,55 @@
+/// How far a replication is. Completed never exceeds total, and equals it when there is nothing to do.
+package struct ReplicationProgress: Hashable, Sendable {
+    /// Units of work done: about the bytes of bodies.
+    package var completed: UInt64 = 0
+    /// Units of work known.
+    package var total: UInt64 = 0
+    /// Documents pushed and pulled.
+    package var documents: UInt64 = 0
+    /// Those of them that were pushed.
+    package var documentsPushed: UInt64 = 0
+    /// Those that went as deltas.
+    package var deltas = DeltaStatistics()
+
+    package init() {}
+
+    package mutating func add(_ part: DirectionProgress) {
+        completed += min(part.completed, part.total)
+        total += part.total
+        documents += part.documents
+        deltas = deltas + part.deltas
+    }
+}
+
+/// What deltas did in both directions.
+package struct DeltaStatistics: Hashable, Sendable {
+    package var sent: UInt64 = 0
+    package var received: UInt64 = 0
+    /// Bytes that did not travel, before compression.
+    package var bytesSaved: UInt64 = 0
+
+    package init() {}
+
+    package static func + (lhs: Self, rhs: Self) -> Self {
+        var sum = lhs
+        sum.sent += rhs.sent
+        sum.received += rhs.received
+        sum.bytesSaved += rhs.bytesSaved
+        return sum
+    }
+}
+
+/// How far one direction of one collection is.
+package struct DirectionProgress: Hashable, Sendable {
+    package var completed: UInt64 = 0
+    package var total: UInt64 = 0
+    package var documents: UInt64 = 0
+    package var deltas = DeltaStatistics()
+
+    package init() {}
+
+    package mutating func finish(_ units: Int, isDocument: Bool) {
+        completed += UInt64(max(1, units))
+        if isDocument { documents += 1 }
+    }
+}

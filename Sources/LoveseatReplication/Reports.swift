@@ -1,0 +1,59 @@
+package import LoveseatModel
+
+/// A document whose conflict is to be resolved.
+package struct ConflictNotice: Hashable, Sendable {
+    package let collection: Int
+    package let documentID: String
+    /// What the peer is: a hub takes only what descends from its own revision.
+    package let peer: RevisionTree.PeerKind
+
+    package init(collection: Int, documentID: String, peer: RevisionTree.PeerKind) {
+        (self.collection, self.documentID, self.peer) = (collection, documentID, peer)
+    }
+}
+
+/// Documents that the feed of changes has passed, and that are not here as the peer has them.
+package struct FetchNotice: Hashable, Sendable {
+    package let collection: Int
+    package let documentIDs: [String]
+
+    package init(collection: Int, documentIDs: [String]) {
+        (self.collection, self.documentIDs) = (collection, documentIDs)
+    }
+}
+
+/// What the app hears of.
+package enum ReplicationReport: Hashable, Sendable {
+    case activity(isBusy: Bool, ReplicationProgress)
+    case document(DocumentEvent)
+    /// The last checkpoint could not be saved: the next replication does some work again.
+    case checkpointNotSaved(LoveseatError)
+    /// Why the session ends; nothing if it ends well.
+    case failure(LoveseatError)
+}
+
+package struct DocumentEvent: Hashable, Sendable {
+    package let collection: Int
+    package let documentID: String
+    package let isPush: Bool
+    package let isDeleted: Bool
+    /// The peer took the document away.
+    package let isAccessRemoved: Bool
+    package let error: LoveseatError?
+
+    package init(
+        collection: Int,
+        documentID: String,
+        isPush: Bool,
+        isDeleted: Bool,
+        isAccessRemoved: Bool = false,
+        error: LoveseatError?
+    ) {
+        self.collection = collection
+        self.documentID = documentID
+        self.isPush = isPush
+        self.isDeleted = isDeleted
+        self.isAccessRemoved = isAccessRemoved
+        self.error = error
+    }
+}
