@@ -51,4 +51,53 @@ import Testing
         #expect(tree.current?.isDeleted == true)
         #expect(tree.remotes[Self.hub] == deletion)
     }
+
+    /// Simulator, seeds 960 and 3712 with a hub.
+    @Test func `an edit at the hub is not deleted with a document that lay below what was edited`() throws {
+        var tree = RevisionTree()
+        try take([first], 1, from: .loveseat, in: &tree)
+        try take([other], 2, from: .hub, in: &tree)
+        let copies = [UInt32(2), 3].map { RevisionID(generation: $0, digest: [0xC0]) }
+        copy(copies[0], over: other, in: &tree)
+        // Where that document is deleted, the other one takes its place.
+        try take([deletion, first], nil, from: .loveseat, in: &tree)
+        #expect(tree.current?.id == other)
+        copy(copies[1], over: copies[0], in: &tree)
+        let edit = RevisionID(generation: 4, digest: [0xE1])
+        try take([edit, copies[1], copies[0], other], 3, from: .hub, in: &tree)
+        #expect(tree.current?.id == edit)
+    }
+
+    @Test func `an edit at the hub is deleted with the document that it edited there`() throws {
+        var tree = RevisionTree()
+        try take([first], 1, from: .loveseat, in: &tree)
+        try take([other], 2, from: .hub, in: &tree)
+        let copied = RevisionID(generation: 2, digest: [0xC0])
+        copy(copied, over: other, in: &tree)
+        let edit = RevisionID(generation: 3, digest: [0xE1])
+        try take([edit, copied, other], 3, from: .hub, in: &tree)
+        try take([deletion, first], nil, from: .loveseat, in: &tree)
+        #expect(tree.current?.id == deletion)
+    }
+
+    /// Simulator, seed 1981 with a hub.
+    @Test func `which document a line continues is known where its beginning is forgotten`() throws {
+        var tree = RevisionTree()
+        tree.depth = 4
+        try take([first], 1, from: .loveseat, in: &tree)
+        try take([other], 2, from: .hub, in: &tree)
+        var line = [RevisionID(generation: 2, digest: [0xC0]), other]
+        copy(line[0], over: other, in: &tree)
+        try take([deletion, first], nil, from: .loveseat, in: &tree)
+        for generation in UInt32(3)...9 {
+            line.insert(RevisionID(generation: generation, digest: [0xE1]), at: 0)
+            try take(line, Int(generation), from: .hub, in: &tree)
+            #expect(tree.current?.id == deletion)
+        }
+        var reader = RevisionTree()
+        reader.depth = 4
+        try reader.merge(tree.knowledge)
+        reader.prune(depth: 4)
+        #expect(reader.current?.id == deletion)
+    }
 }

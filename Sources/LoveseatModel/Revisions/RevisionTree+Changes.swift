@@ -181,7 +181,7 @@ extension RevisionTree {
     /// about. As a copy it would be deleted at the hub, together with what lies below, which the deletion's author
     /// never saw.
     private mutating func unrecognise(_ id: RevisionID, _ sources: Set<Source>) {
-        guard let current, current.isDeleted, !origins(of: id).isSubset(of: origins(of: current.id)) else {
+        guard let current, current.isDeleted, !originsBelow(id).isSubset(of: originsBelow(current.id)) else {
             return
         }
         copies[id]?.subtract(sources)

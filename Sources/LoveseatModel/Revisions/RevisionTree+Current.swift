@@ -148,11 +148,18 @@ extension RevisionTree {
         return sources.isEmpty ? origins(of: candidate.node.id) : Set(sources.map { root(of: $0.origin) })
     }
 
-    /// The origins of a revision's content: that of its line, and those of the lines that were put on top of it.
+    /// The origins of a revision's content: those of the nearest copy on its line, which the content continues; without
+    /// one, that of its line.
     package func origins(of id: RevisionID) -> Set<RevisionID> {
         let line = line(id)
+        let sources = copies.isEmpty ? nil : line.lazy.compactMap { copies[$0] }.first
+        return sources.map { Set($0.map { root(of: $0.origin) }) } ?? [line.last ?? id]
+    }
+
+    /// The origins of everything on a revision's line: that of the line, and those of the lines that were put on top.
+    func originsBelow(_ id: RevisionID) -> Set<RevisionID> {
+        let line = line(id)
         var origins: Set<RevisionID> = [line.last ?? id]
-        guard !copies.isEmpty else { return origins }
         for id in line { for source in copies[id] ?? [] { origins.insert(root(of: source.origin)) } }
         return origins
     }
