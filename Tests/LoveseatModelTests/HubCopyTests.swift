@@ -52,6 +52,27 @@ import Testing
         #expect(tree.remotes[Self.hub] == deletion)
     }
 
+    /// Simulator, seeds 1461 and 1277 with a hub.
+    @Test func `what undid a deletion stands where a copy of the deletion was taken for one and copied`()
+        throws
+    {
+        var tree = RevisionTree()
+        tree.insertLocal(first, parent: nil, flags: [], body: body(1))
+        delete(deletion, first, in: &tree)
+        let again = RevisionID(generation: 3, digest: [0xAE])
+        tree.insertLocal(again, parent: deletion, flags: [], body: body(2))
+        // Another database has put the deletion on top of an edit at the hub.
+        let edit = RevisionID(generation: 2, digest: [0xE1])
+        let deletionCopy = RevisionID(generation: 3, digest: [0xC1])
+        try take([deletionCopy, edit, first], nil, from: .hub, in: &tree)
+        #expect(tree.current?.id == deletionCopy)
+        copy(RevisionID(generation: 4, digest: [0xC2]), over: again, in: &tree)
+        var told = TreeKnowledge()
+        told.copies[deletionCopy] = [.init(original: deletion, origin: first)]
+        try tree.merge(told)
+        #expect(tree.current?.id == again)
+    }
+
     /// Simulator, seeds 960 and 3712 with a hub.
     @Test func `an edit at the hub is not deleted with a document that lay below what was edited`() throws {
         var tree = RevisionTree()
