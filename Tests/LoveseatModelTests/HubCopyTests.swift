@@ -52,7 +52,7 @@ import Testing
         #expect(tree.remotes[Self.hub] == deletion)
     }
 
-    /// Simulator, seeds 1461 and 1277 with a hub.
+    /// Simulator, seed 1461 with a hub.
     @Test func `what undid a deletion stands where a copy of the deletion was taken for one and copied`()
         throws
     {
