@@ -181,7 +181,7 @@ extension RevisionTree {
     /// about. As a copy it would be deleted at the hub, together with what lies below, which the deletion's author
     /// never saw.
     private mutating func unrecognise(_ id: RevisionID, _ sources: Set<Source>) {
-        guard let current, current.isDeleted, !origins(of: id).isSubset(of: origins(of: current.id)) else {
+        guard let current, current.isDeleted, !originsBelow(id).isSubset(of: originsBelow(current.id)) else {
             return
         }
         copies[id]?.subtract(sources)
@@ -304,11 +304,12 @@ extension RevisionTree {
     }
 
     /// Records that a revision is a copy of the current one, before it is sent, because the hub's reply may be lost. A
-    /// hub that went back to the original's parent gets the original.
+    /// hub that went back to the original's parent gets the original, and one that lacks a deletion which is known here
+    /// gets that one.
     package mutating func announceCopy(_ copy: RevisionID) {
-        guard let current, original(current.id) != copy, !omissions.contains(.writingDownFirst) else {
-            return
-        }
+        guard let current, original(current.id) != copy, !contains(copy) || copies[copy] != nil,
+            !omissions.contains(.writingDownFirst)
+        else { return }
         copies[copy, default: []].formUnion(sources(of: current.id))
     }
 
@@ -316,7 +317,7 @@ extension RevisionTree {
     package mutating func adoptCopy(_ copy: RevisionID, parent: RevisionID, remote: Remote) {
         let source = copies[copy] ?? []
         let isOriginal = current.map { original($0.id) == copy } ?? false
-        guard !source.isEmpty || isOriginal, contains(parent) else { return }
+        guard !source.isEmpty || isOriginal || contains(copy), contains(parent) else { return }
         if !contains(copy) {
             let like = candidates.first { $0.original == original(copy) }?.node
             guard let like = like ?? source.compactMap({ nodes[$0.original] }).first else { return }

@@ -47,17 +47,21 @@ extension RevisionTree {
         isLine ? highest?.body == nil : best(of: candidates)?.node.body == nil
     }
 
-    /// The original of a copy, the highest if there are several; otherwise the revision itself.
+    /// How many copies of copies are followed to an original. One that comes later was put on a hub again and again, by
+    /// databases that hear of each other's copies only after they have taken them for edits; then the last one stands.
+    private static let copiesFollowed = 3
+
+    /// The original of a copy, the highest if there are several; otherwise the revision itself. A revision that turned
+    /// out to be a copy is not the original of its own copies.
     package func original(_ id: RevisionID) -> RevisionID {
         guard copies[id] != nil else { return id }
         var found: Set<RevisionID> = []
-        var waiting = [id]
-        while let next = waiting.popLast() {
-            for source in copies[next] ?? [] where found.insert(source.original).inserted {
-                waiting.append(source.original)
-            }
+        var next: Set = [id]
+        for _ in 0..<Self.copiesFollowed {
+            next = Set(next.flatMap { copies[$0] ?? [] }.map(\.original)).subtracting(found)
+            found.formUnion(next)
         }
-        return found.max() ?? id
+        return found.filter { copies[$0] == nil }.max() ?? found.max() ?? id
     }
 
     /// The revisions that were not superseded, one node for each original.
@@ -148,11 +152,18 @@ extension RevisionTree {
         return sources.isEmpty ? origins(of: candidate.node.id) : Set(sources.map { root(of: $0.origin) })
     }
 
-    /// The origins of a revision's content: that of its line, and those of the lines that were put on top of it.
+    /// The origins of a revision's content: those of the nearest copy on its line, which the content continues; without
+    /// one, that of its line.
     package func origins(of id: RevisionID) -> Set<RevisionID> {
         let line = line(id)
+        let sources = copies.isEmpty ? nil : line.lazy.compactMap { copies[$0] }.first
+        return sources.map { Set($0.map { root(of: $0.origin) }) } ?? [line.last ?? id]
+    }
+
+    /// The origins of everything on a revision's line: that of the line, and those of the lines that were put on top.
+    func originsBelow(_ id: RevisionID) -> Set<RevisionID> {
+        let line = line(id)
         var origins: Set<RevisionID> = [line.last ?? id]
-        guard !copies.isEmpty else { return origins }
         for id in line { for source in copies[id] ?? [] { origins.insert(root(of: source.origin)) } }
         return origins
     }

@@ -14,8 +14,9 @@ extension RevisionTree {
     /// Forgets revisions deeper than `depth` below every leaf, and bodies that are not needed. The current revision
     /// does not change.
     ///
-    /// Kept are candidates, the origin of every line, revisions that a peer took for a leaf, and the revision that a
-    /// remote database is known to have, with its body: a merge, a delta or a copy starts from it.
+    /// Kept are candidates, the nearest copies below them, the origin of every line, revisions that a peer took for a
+    /// leaf, and the revision that a remote database is known to have, with its body: a merge, a delta or a copy starts
+    /// from it.
     package mutating func prune(depth: Int) {
         remotes = remotes.filter { contains($0.value) }
         if !isLine {
@@ -32,6 +33,8 @@ extension RevisionTree {
         let before = isLine ? [] : candidates
         var kept = Set(remotes.values).union(before.map(\.node.id))
         kept.formUnion(pending.map(\.id))
+        // The nearest copy says of which document a candidate is.
+        kept.formUnion(before.compactMap { line($0.original).first { copies[$0] != nil } })
         for leaf in leaves {
             let line = line(leaf.id)
             kept.formUnion(line.prefix(depth))

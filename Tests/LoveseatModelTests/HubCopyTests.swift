@@ -1,0 +1,124 @@
+import LoveseatModel
+import Testing
+
+/// Copies on a hub's line, and what is known of the documents that lie on top of each other there.
+@Suite struct HubCopyTests {
+    private static let hub = 1
+
+    private let first = RevisionID(generation: 1, digest: [0xA1])
+    private let deletion = RevisionID(generation: 2, digest: [0xAD])
+    private let other = RevisionID(generation: 1, digest: [0x0B])
+
+    private func body(_ number: Int) -> JSONText { JSONText(canonical: ["n": JSONValue(number)]) }
+
+    /// Takes a revision in, live or, without a number, deleted.
+    private func take(
+        _ history: [RevisionID],
+        _ number: Int?,
+        from sender: RevisionTree.PeerKind,
+        in tree: inout RevisionTree
+    ) throws {
+        var arrival = RevisionTree.Arrival(
+            history: history,
+            flags: number == nil ? .deleted : [],
+            body: number.map(body) ?? .emptyObject,
+            sender: sender
+        )
+        arrival.remote = sender == .hub ? Self.hub : nil
+        _ = try tree.insert(arrival)
+    }
+
+    /// Puts the current content on top of what the hub has.
+    private func copy(_ copy: RevisionID, over parent: RevisionID, in tree: inout RevisionTree) {
+        tree.announceCopy(copy)
+        tree.adoptCopy(copy, parent: parent, remote: Self.hub)
+    }
+
+    private func delete(_ id: RevisionID, _ parent: RevisionID, in tree: inout RevisionTree) {
+        tree.insertLocal(id, parent: parent, flags: .deleted, body: .emptyObject)
+    }
+
+    /// Simulator, seed 2296 with a hub: two deletions of one revision have the same ID.
+    @Test func `a deletion stays one when the hub gets it in place of another document's`() throws {
+        let otherDeletion = RevisionID(generation: 2, digest: [0xBD])
+        var tree = RevisionTree()
+        tree.insertLocal(other, parent: nil, flags: [], body: body(1))
+        delete(otherDeletion, other, in: &tree)
+        try take([first], 2, from: .hub, in: &tree)
+        try take([deletion, first], nil, from: .loveseat, in: &tree)
+        #expect(tree.current?.id == otherDeletion)
+        copy(deletion, over: first, in: &tree)
+        #expect(tree.current?.isDeleted == true)
+        #expect(tree.remotes[Self.hub] == deletion)
+    }
+
+    /// Simulator, seed 1461 with a hub.
+    @Test func `what undid a deletion stands where a copy of the deletion was taken for one and copied`()
+        throws
+    {
+        var tree = RevisionTree()
+        tree.insertLocal(first, parent: nil, flags: [], body: body(1))
+        delete(deletion, first, in: &tree)
+        let again = RevisionID(generation: 3, digest: [0xAE])
+        tree.insertLocal(again, parent: deletion, flags: [], body: body(2))
+        // Another database has put the deletion on top of an edit at the hub.
+        let edit = RevisionID(generation: 2, digest: [0xE1])
+        let deletionCopy = RevisionID(generation: 3, digest: [0xC1])
+        try take([deletionCopy, edit, first], nil, from: .hub, in: &tree)
+        #expect(tree.current?.id == deletionCopy)
+        copy(RevisionID(generation: 4, digest: [0xC2]), over: again, in: &tree)
+        var told = TreeKnowledge()
+        told.copies[deletionCopy] = [.init(original: deletion, origin: first)]
+        try tree.merge(told)
+        #expect(tree.current?.id == again)
+    }
+
+    /// Simulator, seeds 960 and 3712 with a hub.
+    @Test func `an edit at the hub is not deleted with a document that lay below what was edited`() throws {
+        var tree = RevisionTree()
+        try take([first], 1, from: .loveseat, in: &tree)
+        try take([other], 2, from: .hub, in: &tree)
+        let copies = [UInt32(2), 3].map { RevisionID(generation: $0, digest: [0xC0]) }
+        copy(copies[0], over: other, in: &tree)
+        // Where that document is deleted, the other one takes its place.
+        try take([deletion, first], nil, from: .loveseat, in: &tree)
+        #expect(tree.current?.id == other)
+        copy(copies[1], over: copies[0], in: &tree)
+        let edit = RevisionID(generation: 4, digest: [0xE1])
+        try take([edit, copies[1], copies[0], other], 3, from: .hub, in: &tree)
+        #expect(tree.current?.id == edit)
+    }
+
+    @Test func `an edit at the hub is deleted with the document that it edited there`() throws {
+        var tree = RevisionTree()
+        try take([first], 1, from: .loveseat, in: &tree)
+        try take([other], 2, from: .hub, in: &tree)
+        let copied = RevisionID(generation: 2, digest: [0xC0])
+        copy(copied, over: other, in: &tree)
+        let edit = RevisionID(generation: 3, digest: [0xE1])
+        try take([edit, copied, other], 3, from: .hub, in: &tree)
+        try take([deletion, first], nil, from: .loveseat, in: &tree)
+        #expect(tree.current?.id == deletion)
+    }
+
+    /// Simulator, seed 1981 with a hub.
+    @Test func `which document a line continues is known where its beginning is forgotten`() throws {
+        var tree = RevisionTree()
+        tree.depth = 4
+        try take([first], 1, from: .loveseat, in: &tree)
+        try take([other], 2, from: .hub, in: &tree)
+        var line = [RevisionID(generation: 2, digest: [0xC0]), other]
+        copy(line[0], over: other, in: &tree)
+        try take([deletion, first], nil, from: .loveseat, in: &tree)
+        for generation in UInt32(3)...9 {
+            line.insert(RevisionID(generation: generation, digest: [0xE1]), at: 0)
+            try take(line, Int(generation), from: .hub, in: &tree)
+            #expect(tree.current?.id == deletion)
+        }
+        var reader = RevisionTree()
+        reader.depth = 4
+        try reader.merge(tree.knowledge)
+        reader.prune(depth: 4)
+        #expect(reader.current?.id == deletion)
+    }
+}
