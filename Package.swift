@@ -186,7 +186,8 @@ let package = Package(
         .testTarget(
             name: "LoveseatNetworkTests",
             dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatBLIPReplication",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatStorage", "LoveseatReplication",
+                "LoveseatBLIPReplication",
                 "LoveseatCore",
                 "LoveseatIdentity", "LoveseatNetwork",
                 "LoveseatTesting",

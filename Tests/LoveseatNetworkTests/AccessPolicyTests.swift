@@ -3,6 +3,7 @@ import LoveseatCore
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatReplication
+import LoveseatStorage
 import LoveseatTesting
 import NIOConcurrencyHelpers
 import Testing
@@ -123,6 +124,95 @@ struct AccessPolicyTests {
         let file = try Data(contentsOf: URL(filePath: "\(scratch.path)/near.loveseat/db.sqlite"))
         #expect(file.range(of: Data("preferred".utf8)) != nil)
         #expect(file.range(of: Data("hidden from bob".utf8)) == nil)
+    }
+
+    @Test func `a deletion by a peer does not delete another document of that name that it may not read`()
+        async throws
+    {
+        let others = try scratch.database("others")
+        func syncOthers() async throws {
+            let replicator = Replicator(
+                ReplicatorConfiguration(
+                    collections: [try others.defaultCollection()],
+                    target: DatabaseEndpoint(database: far)
+                )
+            )
+            replicator.start()
+            #expect(await replicator.waitUntilStopped().error == nil)
+        }
+        try save(others, "z", owner: "ana")
+        try save(near, "z", owner: "bob")
+        try save(near, "z", owner: "bob")
+        let listener = try await serve()
+        func syncNear() async throws {
+            let replicator = try replicator(listener)
+            replicator.start()
+            _ = await replicator.waitUntilStopped()
+        }
+        try await syncNear()
+        try await syncOthers()
+        // Bob hears that there is another document, and gets none of its content.
+        try await syncNear()
+        let mine = try #require(try near.defaultCollection().document(id: "z"))
+        #expect(mine["owner"] == "bob")
+        try near.defaultCollection().delete(mine)
+        try await syncNear()
+        try await syncOthers()
+        for database in [far, others] {
+            #expect(try database.defaultCollection().document(id: "z")?["owner"] == "ana")
+        }
+        await listener.stop()
+    }
+
+    @Test func `a peer decides nothing about content that it may not write, whatever it tells`() throws {
+        let theirs = RevisionID(generation: 1, digest: [0xAA])
+        let mine = RevisionID(generation: 2, digest: [0xBB])
+        let root = RevisionID(generation: 1, digest: [0xBB])
+        func revision(_ history: [RevisionID], owner: String, closing: Set<RevisionID> = [])
+            -> IncomingRevision
+        {
+            var revision = IncomingRevision(
+                documentID: "z",
+                history: history,
+                isDeleted: false,
+                body: JSONText(canonical: ["owner": .string(owner)]),
+                sender: .loveseat
+            )
+            var knowledge = TreeKnowledge()
+            knowledge.closed = closing
+            revision.knowledge = knowledge
+            return revision
+        }
+        let policy = AccessPolicy { peer, _, document in
+            document == nil || document?["owner"]?.string == peer.username ? .write : .none
+        }
+        func replica(_ user: String) throws -> StoreReplica {
+            let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
+            let replica = StoreReplica(store: try far.store, access: access, nowMilliseconds: { 0 })
+            _ = try replica.bind([.default], checkpoints: [""])
+            return replica
+        }
+        _ = try replica("ana").insert([revision([theirs], owner: "ana")], in: 0)
+        let owner = StoreReplica(store: try far.store, nowMilliseconds: { 0 })
+        _ = try owner.bind([.default], checkpoints: [""])
+        _ = try owner.insert([revision([mine, root], owner: "bob")], in: 0)
+        func tree() throws -> RevisionTree {
+            let collection = try #require(try far.store.collections.first { $0.name == .default })
+            return try #require(try far.store.readRows { try $0.record("z", in: collection) }).tree()
+        }
+        let bob = try replica("bob")
+        let next = RevisionID(generation: 3, digest: [0xBB])
+        _ = try bob.insert([revision([next, mine, root], owner: "bob", closing: [theirs])], in: 0)
+        #expect(try tree().contains(next))
+        #expect(try tree().closed.isEmpty)
+        let over = RevisionID(generation: 4, digest: [0xBC])
+        let result = try bob.insert([revision([over, theirs], owner: "bob")], in: 0)
+        guard case .failed(let error) = result.first else {
+            Issue.record("a revision went on from content that its author may not write")
+            return
+        }
+        #expect(error.code == .httpForbidden)
+        #expect(try !tree().contains(over))
     }
 
     @Test func `what a peer may not write is refused for each document, and the rest is taken`() async throws

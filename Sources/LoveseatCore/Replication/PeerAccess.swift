@@ -127,7 +127,8 @@ extension StoreReplica {
                     return access.access(to: told, in: collection.name)
                 }
                 .min()
-            guard min(current ?? .write, min(next, told ?? .write)) < .write else { return nil }
+            let isForbidden = min(current ?? .write, min(next, told ?? .write)) < .write
+            guard isForbidden || supersedesForeign(revision, known, in: collection) else { return nil }
             return LoveseatError(.httpForbidden, "you may not write \"\(revision.documentID)\"")
         }
         let written = zip(revisions, refusals).compactMap { $1 == nil ? $0.documentID : nil }
@@ -135,6 +136,58 @@ extension StoreReplica {
             try store.write(call: "replication") { try $0.grant(written, in: collection, to: access.name) }
         }
         return refusals
+    }
+
+    /// Candidates beside the current revision that the peer may not write. It does not decide against them.
+    func foreignCandidates(_ id: String, _ tree: RevisionTree, in collection: CollectionHandle)
+        -> [RevisionTree.Candidate]
+    {
+        guard let access else { return [] }
+        let current = tree.current.map { tree.original($0.id) }
+        return tree.candidates.filter { candidate in
+            guard candidate.original != current, !tree.closed.contains(candidate.original),
+                !candidate.node.isDeleted, let content = FilterCandidate(candidate.node, of: id)
+            else { return false }
+            return access.access(to: content, in: collection.name) < .write
+        }
+    }
+
+    /// Whether a pushed revision, or what is told beside it, goes on from content that the peer may not write.
+    private func supersedesForeign(
+        _ revision: IncomingRevision,
+        _ tree: RevisionTree?,
+        in collection: CollectionHandle
+    ) -> Bool {
+        guard let tree, !tree.isLine else { return false }
+        let foreign = Set(
+            foreignCandidates(revision.documentID, tree, in: collection).flatMap {
+                [$0.original, $0.node.id]
+            }
+        )
+        guard !foreign.isEmpty else { return false }
+        let parents = (revision.knowledge?.nodes ?? []).filter { !tree.contains($0.id) }.compactMap(\.parent)
+        return parents.contains(where: foreign.contains)
+            || (!tree.contains(revision.history[0])
+                && revision.history.dropFirst().contains(where: foreign.contains))
+    }
+
+    /// What a peer tells of documents, without its decisions against content that it may not write.
+    func permitted(_ revisions: [IncomingRevision], in collection: CollectionHandle) throws
+        -> [TreeKnowledge?]
+    {
+        guard access != nil else { return revisions.map(\.knowledge) }
+        return try revisions.map { revision in
+            guard var knowledge = revision.knowledge, !knowledge.closed.isEmpty,
+                let record = try store.readRows({ try $0.record(revision.documentID, in: collection) })
+            else { return revision.knowledge }
+            let tree = try record.tree()
+            knowledge.closed.subtract(
+                foreignCandidates(revision.documentID, tree, in: collection).flatMap {
+                    [$0.original, $0.node.id]
+                }
+            )
+            return knowledge
+        }
     }
 
     /// Documents that the peer was sent and may not read any more.

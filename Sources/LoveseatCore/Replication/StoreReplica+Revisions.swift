@@ -193,8 +193,8 @@ extension StoreReplica {
         let refusals = try refusals(of: revisions, in: collection)
         let asksResolver = rule(index)?.asksResolver ?? false
         let followed = followed(index)
-        let knowledge = revisions.map { revision in
-            revision.knowledge.map { filtered($0, of: revision.documentID, in: index) }
+        let knowledge = zip(revisions, try permitted(revisions, in: collection)).map { revision, knowledge in
+            knowledge.map { filtered($0, of: revision.documentID, in: index) }
         }
         let results: [InsertResult] = try marking(index) { transaction in
             try zip(zip(revisions, knowledge), refusals).map { arrival, refusal in
