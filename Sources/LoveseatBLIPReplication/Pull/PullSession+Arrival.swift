@@ -289,7 +289,7 @@ extension LoveseatError {
         case .edited:
             self.init(
                 .conflict,
-                "the peer takes \"\(id)\" away, which was edited here since: it is kept; push the edit, purge the document, or let replicators purge unpushed edits"
+                "the peer takes \"\(id)\" away, which was edited here since: it is kept; push the edit if you may, or purge the document"
             )
         }
     }
