@@ -52,13 +52,11 @@ extension RevisionTree {
 
     /// Adds a local edit on top of the current revision, or as the first one.
     ///
-    /// An edit of the current revision decides against all other candidates that are here. It does not decide against
-    /// content that never arrived, so that its author cannot have seen it.
+    /// An edit of the current revision decides against all other candidates known here.
     package mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
         if !isLine, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
             // A pending revision was not shown to anyone.
-            for candidate in candidates
-            where candidate.original != winner && (candidate.node.isDeleted || candidate.node.body != nil) {
+            for candidate in candidates where candidate.original != winner {
                 closed.insert(candidate.original)
             }
         }
