@@ -52,6 +52,26 @@ import Testing
         #expect(tree.remotes[Self.hub] == deletion)
     }
 
+    /// Hardly any history of the simulator depends on recognition any more, so the fault is planted here.
+    @Test(arguments: [RevisionTree.Omissions(), .recognition])
+    func `what was deleted does not come back by a copy at the hub, unless copies are not recognised`(
+        _ omissions: RevisionTree.Omissions
+    ) throws {
+        let root = RevisionID(generation: 1, digest: [0xB0])
+        let mine = RevisionID(generation: 2, digest: [0xB0])
+        let copied = RevisionID(generation: 2, digest: [0xCC])
+        let mineDeleted = RevisionID(generation: 3, digest: [0xBD])
+        var tree = RevisionTree()
+        tree.omissions = omissions
+        try take([mine, root], 1, from: .loveseat, in: &tree)
+        try take([first], 2, from: .hub, in: &tree)
+        try take([copied, first], 1, from: .hub, in: &tree)
+        try take([mineDeleted, mine, root], nil, from: .loveseat, in: &tree)
+        let isBack = tree.current?.body == body(1)
+        #expect(isBack == omissions.contains(.recognition))
+        #expect(tree.current?.isDeleted == false)
+    }
+
     /// Simulator, seed 1461 with a hub.
     @Test func `what undid a deletion stands where a copy of the deletion was taken for one and copied`()
         throws
