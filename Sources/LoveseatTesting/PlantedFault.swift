@@ -58,8 +58,6 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case rankCopiesHigher
     /// A deletion is taken for one of every document of that name.
     case forgetOrigins
-    /// A hub's revision with our content is taken for somebody's edit.
-    case recogniseNothing
     /// A copy is written down only after the hub's answer, which may be lost.
     case writeDownAfterwards
     /// The sequences of a collection that is made anew begin at 1.
@@ -90,12 +88,11 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .leaveOthersOpen: .closingAtEdit
         case .rankCopiesHigher: .rankOfCopy
         case .forgetOrigins: .origin
-        case .recogniseNothing: .recognition
         case .writeDownAfterwards: .writingDownFirst
         default: []
         }
     }
 
     /// Whether the mistake can show only where there is a hub.
-    public var needsHub: Bool { !omissions.isDisjoint(with: [.rankOfCopy, .recognition, .writingDownFirst]) }
+    public var needsHub: Bool { !omissions.isDisjoint(with: [.rankOfCopy, .writingDownFirst]) }
 }

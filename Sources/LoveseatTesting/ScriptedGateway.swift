@@ -2,7 +2,6 @@ package import LoveseatBLIP
 package import LoveseatBLIPReplication
 package import LoveseatCore
 package import LoveseatModel
-import LoveseatReplication
 import Synchronization
 
 /// A passive peer that says what a test has it say, in the words of a gateway (replication.md Parts A and B).

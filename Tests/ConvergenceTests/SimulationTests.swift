@@ -101,10 +101,7 @@ import Testing
         }
     }
 
-    /// What recognition is for is decided in HubCopyTests: since an edit on top of a copy belongs to the copied document, hardly any
-    /// history depends on it.
-    @Test(arguments: PlantedFault.allCases.filter { $0 != .recogniseNothing })
-    func `a planted fault is caught`(fault: PlantedFault) throws {
+    @Test(arguments: PlantedFault.allCases) func `a planted fault is caught`(fault: PlantedFault) throws {
         for seed in UInt64(1)...400 {
             var simulation = Simulation(seed: seed)
             simulation.edits = 60

@@ -3,35 +3,14 @@ import Testing
 
 /// Copies on a hub's line, and what is known of the documents that lie on top of each other there.
 @Suite struct HubCopyTests {
-    private static let hub = 1
-
     private let first = RevisionID(generation: 1, digest: [0xA1])
     private let deletion = RevisionID(generation: 2, digest: [0xAD])
     private let other = RevisionID(generation: 1, digest: [0x0B])
 
-    private func body(_ number: Int) -> JSONText { JSONText(canonical: ["n": JSONValue(number)]) }
-
-    /// Takes a revision in, live or, without a number, deleted.
-    private func take(
-        _ history: [RevisionID],
-        _ number: Int?,
-        from sender: RevisionTree.PeerKind,
-        in tree: inout RevisionTree
-    ) throws {
-        var arrival = RevisionTree.Arrival(
-            history: history,
-            flags: number == nil ? .deleted : [],
-            body: number.map(body) ?? .emptyObject,
-            sender: sender
-        )
-        arrival.remote = sender == .hub ? Self.hub : nil
-        _ = try tree.insert(arrival)
-    }
-
     /// Puts the current content on top of what the hub has.
     private func copy(_ copy: RevisionID, over parent: RevisionID, in tree: inout RevisionTree) {
         tree.announceCopy(copy)
-        tree.adoptCopy(copy, parent: parent, remote: Self.hub)
+        tree.adoptCopy(copy, parent: parent, remote: hub)
     }
 
     private func delete(_ id: RevisionID, _ parent: RevisionID, in tree: inout RevisionTree) {
@@ -49,7 +28,7 @@ import Testing
         #expect(tree.current?.id == otherDeletion)
         copy(deletion, over: first, in: &tree)
         #expect(tree.current?.isDeleted == true)
-        #expect(tree.remotes[Self.hub] == deletion)
+        #expect(tree.remotes[hub] == deletion)
     }
 
     /// Hardly any history of the simulator depends on recognition any more, so the fault is planted here.

@@ -3,37 +3,15 @@ import Testing
 
 /// Deletions and old content that come from a hub, and what else stands there.
 @Suite struct HubDeletionTests {
-    private static let hub = 1
-
     private let old = RevisionID(generation: 1, digest: [0xDD])
     private let deletion = RevisionID(generation: 2, digest: [0xDE])
     private let anew = RevisionID(generation: 1, digest: [0xAA])
-
-    private func body(_ number: Int) -> JSONText { JSONText(canonical: ["n": JSONValue(number)]) }
-
-    private func take(
-        _ history: [RevisionID],
-        _ number: Int? = nil,
-        named names: [Int: RevisionID] = [:],
-        in tree: inout RevisionTree
-    ) throws {
-        var arrival = RevisionTree.Arrival(
-            history: history,
-            flags: number == nil ? .deleted : [],
-            body: number.map(body) ?? .emptyObject,
-            sender: .hub
-        )
-        arrival.remote = Self.hub
-        let known = names.map { (body($0.key).canonical, $0.value) }
-        arrival.name = { _, text in known.first { $0.0 == text.canonical }?.1 }
-        _ = try tree.insert(arrival)
-    }
 
     /// A gateway announces the deletion with which a document left a channel, also where the document was made anew since.
     @Test func `a late deletion of another document does not take the place of what the hub took`() throws {
         var tree = RevisionTree()
         tree.insertLocal(anew, parent: nil, flags: [], body: body(1))
-        tree.recordMark(of: Self.hub, at: anew)
+        tree.recordMark(of: hub, at: anew)
         try take([deletion, old], in: &tree)
         #expect(tree.current?.id == anew)
     }

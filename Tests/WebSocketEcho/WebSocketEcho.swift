@@ -3,7 +3,6 @@ import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
 import LoveseatNetwork
-import LoveseatReplication
 import NIOCore
 import NIOPosix
 

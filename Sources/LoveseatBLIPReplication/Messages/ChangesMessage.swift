@@ -67,16 +67,8 @@ struct ChangesMessage: Hashable {
         for (index, digest) in message.knowledge(of: changes.count) { changes[index].knowledge = digest }
     }
 
-    /// An empty list says that all has been announced, and wants no answer.
     var message: Message {
-        var message = Message(
-            .changes,
-            collection: collection,
-            body: JSONText(canonical: .array(changes.map(\.json))).bytes,
-            isUrgent: true,
-            noReply: changes.isEmpty
-        )
-        message.isCompressed = !changes.isEmpty
+        var message = Message(.changes, collection: collection, list: changes.map(\.json))
         if isForGateway { message.properties["ignoreNoConflicts"] = "true" }
         message.tellKnowledge(changes.map(\.knowledge))
         return message
@@ -99,10 +91,8 @@ struct ChangesMessage: Hashable {
         /// `count`: how many entries the list had.
         init(_ message: Message, count: Int) throws(ReplyError) {
             receiver = Receiver(message)
-            let answers = try message.answers(atMost: count)
-            items = (0..<count).map { index in
-                guard index < answers.count else { return .notWanted }
-                let answer = answers[index]
+            items = try message.answers(to: count).map { answer in
+                guard let answer else { return .notWanted }
                 if answer.kind == .array {
                     return .wanted(known: answer.items.compactMap { $0.string.flatMap { RevisionID($0) } })
                 }
@@ -205,6 +195,18 @@ extension Message {
         return digests
     }
 
+    /// A list of changes or proposals. An empty one says that there are no more, and wants no answer.
+    init(_ profile: Profile, collection: Int?, list: [JSONValue]) {
+        self.init(
+            profile,
+            collection: collection,
+            body: JSONText(canonical: .array(list)).bytes,
+            isUrgent: true,
+            noReply: list.isEmpty
+        )
+        isCompressed = !list.isEmpty
+    }
+
     /// An answer to a list, without the zeros at its end.
     init(answers: [JSONValue], from receiver: Receiver) {
         let zero: JSONValue = 0
@@ -215,10 +217,11 @@ extension Message {
         )
     }
 
-    func answers(atMost count: Int) throws(ReplyError) -> [JSONElement] {
+    /// The answers to a list of so many entries; nil for those that were left out.
+    func answers(to count: Int) throws(ReplyError) -> [JSONElement?] {
         let answers = body.isEmpty ? [] : try JSONElement.list(body)
         guard answers.count <= count else { throw ReplyError("BLIP", 400, "more answers than changes") }
-        return answers
+        return answers + Array(repeating: nil, count: count - answers.count)
     }
 }
 

@@ -63,14 +63,7 @@ struct ProposeChangesMessage: Hashable {
     }
 
     var message: Message {
-        var message = Message(
-            .proposeChanges,
-            collection: collection,
-            body: JSONText(canonical: .array(proposals.map(\.json))).bytes,
-            isUrgent: true,
-            noReply: proposals.isEmpty
-        )
-        message.isCompressed = !proposals.isEmpty
+        var message = Message(.proposeChanges, collection: collection, list: proposals.map(\.json))
         if namesRevision { message.properties["conflictIncludesRev"] = "true" }
         message.properties[ProtocolExtensions.property] = extensions
         message.tellKnowledge(proposals.map(\.knowledge))
@@ -94,10 +87,8 @@ struct ProposeChangesMessage: Hashable {
         /// `count`: how many proposals the list had.
         init(_ message: Message, count: Int) throws(ReplyError) {
             receiver = Receiver(message)
-            let answers = try message.answers(atMost: count)
-            items = (0..<count).map { index in
-                guard index < answers.count else { return .wanted }
-                let answer = answers[index]
+            items = try message.answers(to: count).map { answer in
+                guard let answer else { return .wanted }
                 let status = answer.kind == .object ? answer["status"]?.status ?? 0 : answer.status
                 switch status {
                 case 0: return .wanted

@@ -28,6 +28,8 @@ struct Expectations: Sendable {
 
     var count: Int { entries.count + promises.total }
     var isEmpty: Bool { count == 0 }
+    /// Nothing that was asked for is still to come. What was agreed to may never come.
+    var isAnswered: Bool { entries.isEmpty }
 
     func contains(_ documentID: String) -> Bool { entries.keys.contains { $0.documentID == documentID } }
 

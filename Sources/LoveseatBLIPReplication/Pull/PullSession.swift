@@ -109,10 +109,8 @@ struct PullSession: Sendable {
         outdated[documentID] = nil
     }
 
-    /// Nothing announced is unanswered, expected or on its way into the database. What was agreed to may never come.
-    var isQuiet: Bool {
-        lists.isEmpty && expectations.count == expectations.promises.total && incoming.isEmpty
-    }
+    /// Nothing announced is unanswered, expected or on its way into the database.
+    var isQuiet: Bool { lists.isEmpty && expectations.isAnswered && incoming.isEmpty }
 
     // MARK: Revisions
 

@@ -1,6 +1,5 @@
 import LoveseatBLIPReplication
 package import LoveseatModel
-import LoveseatReplication
 import LoveseatStorage
 
 /// Another database in this process, to replicate with.

@@ -1,6 +1,5 @@
 package import LoveseatBLIPReplication
 package import LoveseatModel
-import LoveseatReplication
 import LoveseatStorage
 
 /// Where a replicator finds its peer: a `URLEndpoint`, ``DatabaseEndpoint`` or `MessageEndpoint`.

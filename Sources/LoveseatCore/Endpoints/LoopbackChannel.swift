@@ -1,6 +1,5 @@
 import LoveseatBLIPReplication
 import LoveseatModel
-import LoveseatReplication
 private import Synchronization
 
 /// One end of a connection within the process.

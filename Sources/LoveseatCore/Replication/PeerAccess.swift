@@ -92,15 +92,20 @@ extension StoreReplica {
         return granted
     }
 
-    /// Why the peer may not write these revisions; nil for those that it may.
-    func refusals(of revisions: [IncomingRevision], in collection: CollectionHandle) throws
-        -> [LoveseatError?]
-    {
-        guard let access else { return revisions.map { _ in nil } }
+    /// What a policy says of a pushed revision.
+    struct PushVerdict {
+        /// Why the peer may not write it; nil if it may.
+        var refusal: LoveseatError?
+        /// Content of the document that the peer may not write, and so takes no decision against.
+        var foreign: Set<RevisionID> = []
+    }
+
+    func verdicts(on revisions: [IncomingRevision], in collection: CollectionHandle) throws -> [PushVerdict] {
+        guard let access else { return revisions.map { _ in PushVerdict() } }
         let records = try store.readRows { view in
             try revisions.map { try view.record($0.documentID, in: collection) }
         }
-        let refusals = try zip(revisions, records).map { revision, record -> LoveseatError? in
+        let verdicts = try zip(revisions, records).map { revision, record -> PushVerdict in
             let candidate = FilterCandidate(
                 documentID: revision.documentID,
                 revision: revision.history[0],
@@ -116,78 +121,38 @@ extension StoreReplica {
             // What the peer tells beside the revision becomes part of the document too, unless it is that already.
             let known = try record.map { try $0.tree() }
             let told = revision.knowledge?.nodes.lazy
-                .filter { $0.body != nil && !$0.isDeleted && known?.node($0.id)?.body == nil }
-                .map { node in
-                    let told = FilterCandidate(
-                        documentID: revision.documentID,
-                        revision: node.id,
-                        isDeleted: false,
-                        body: node.body ?? .emptyObject
-                    )
-                    return access.access(to: told, in: collection.name)
-                }
+                .filter { !$0.isDeleted && known?.node($0.id)?.body == nil }
+                .compactMap { FilterCandidate($0, of: revision.documentID) }
+                .map { access.access(to: $0, in: collection.name) }
                 .min()
+            let foreign = known.map { foreignContent(revision.documentID, $0, in: collection) } ?? []
             let isForbidden = min(current ?? .write, min(next, told ?? .write)) < .write
-            guard isForbidden || supersedesForeign(revision, known, in: collection) else { return nil }
-            return LoveseatError(.httpForbidden, "you may not write \"\(revision.documentID)\"")
+            guard isForbidden || revision.goesOn(from: foreign, in: known) else {
+                return PushVerdict(foreign: foreign)
+            }
+            let error = LoveseatError(.httpForbidden, "you may not write \"\(revision.documentID)\"")
+            return PushVerdict(refusal: error)
         }
-        let written = zip(revisions, refusals).compactMap { $1 == nil ? $0.documentID : nil }
+        let written = zip(revisions, verdicts).compactMap { $1.refusal == nil ? $0.documentID : nil }
         if !written.isEmpty {
             try store.write(call: "replication") { try $0.grant(written, in: collection, to: access.name) }
         }
-        return refusals
+        return verdicts
     }
 
-    /// Candidates beside the current revision that the peer may not write. It does not decide against them.
-    func foreignCandidates(_ id: String, _ tree: RevisionTree, in collection: CollectionHandle)
-        -> [RevisionTree.Candidate]
+    /// Candidates beside the current revision that the peer may not write.
+    private func foreignContent(_ id: String, _ tree: RevisionTree, in collection: CollectionHandle)
+        -> Set<RevisionID>
     {
-        guard let access else { return [] }
+        guard let access, !tree.isLine else { return [] }
         let current = tree.current.map { tree.original($0.id) }
-        return tree.candidates.filter { candidate in
+        let foreign = tree.candidates.filter { candidate in
             guard candidate.original != current, !tree.closed.contains(candidate.original),
                 !candidate.node.isDeleted, let content = FilterCandidate(candidate.node, of: id)
             else { return false }
             return access.access(to: content, in: collection.name) < .write
         }
-    }
-
-    /// Whether a pushed revision, or what is told beside it, goes on from content that the peer may not write.
-    private func supersedesForeign(
-        _ revision: IncomingRevision,
-        _ tree: RevisionTree?,
-        in collection: CollectionHandle
-    ) -> Bool {
-        guard let tree, !tree.isLine else { return false }
-        let foreign = Set(
-            foreignCandidates(revision.documentID, tree, in: collection).flatMap {
-                [$0.original, $0.node.id]
-            }
-        )
-        guard !foreign.isEmpty else { return false }
-        let parents = (revision.knowledge?.nodes ?? []).filter { !tree.contains($0.id) }.compactMap(\.parent)
-        return parents.contains(where: foreign.contains)
-            || (!tree.contains(revision.history[0])
-                && revision.history.dropFirst().contains(where: foreign.contains))
-    }
-
-    /// What a peer tells of documents, without its decisions against content that it may not write.
-    func permitted(_ revisions: [IncomingRevision], in collection: CollectionHandle) throws
-        -> [TreeKnowledge?]
-    {
-        guard access != nil else { return revisions.map(\.knowledge) }
-        return try revisions.map { revision in
-            guard var knowledge = revision.knowledge, !knowledge.closed.isEmpty,
-                let record = try store.readRows({ try $0.record(revision.documentID, in: collection) })
-            else { return revision.knowledge }
-            let tree = try record.tree()
-            knowledge.closed.subtract(
-                foreignCandidates(revision.documentID, tree, in: collection).flatMap {
-                    [$0.original, $0.node.id]
-                }
-            )
-            return knowledge
-        }
+        return Set(foreign.flatMap { [$0.original, $0.node.id] })
     }
 
     /// Documents that the peer was sent and may not read any more.
@@ -217,5 +182,15 @@ extension StoreReplica {
     func forgetGrants(_ ids: [String], in collection: CollectionHandle) throws {
         guard let access else { return }
         try store.write(call: "replication") { try $0.revoke(ids, in: collection, from: access.name) }
+    }
+}
+
+extension IncomingRevision {
+    /// Whether it, or what is told beside it, is new and descends from one of these.
+    fileprivate func goesOn(from ids: Set<RevisionID>, in tree: RevisionTree?) -> Bool {
+        guard let tree, !ids.isEmpty else { return false }
+        let parents = (knowledge?.nodes ?? []).filter { !tree.contains($0.id) }.compactMap(\.parent)
+        return parents.contains(where: ids.contains)
+            || (!tree.contains(history[0]) && history.dropFirst().contains(where: ids.contains))
     }
 }

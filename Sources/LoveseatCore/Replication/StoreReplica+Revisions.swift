@@ -190,16 +190,20 @@ extension StoreReplica {
 
     private func accept(_ revisions: [IncomingRevision], in index: Int) throws -> [InsertResult] {
         let collection = collections[index]
-        let refusals = try refusals(of: revisions, in: collection)
+        let verdicts = try verdicts(on: revisions, in: collection)
         let asksResolver = rule(index)?.asksResolver ?? false
         let followed = followed(index)
-        let knowledge = zip(revisions, try permitted(revisions, in: collection)).map { revision, knowledge in
-            knowledge.map { filtered($0, of: revision.documentID, in: index) }
+        let knowledge = zip(revisions, verdicts).map { revision, verdict in
+            revision.knowledge.map { knowledge in
+                var knowledge = filtered(knowledge, of: revision.documentID, in: index)
+                knowledge.closed.subtract(verdict.foreign)
+                return knowledge
+            }
         }
         let results: [InsertResult] = try marking(index) { transaction in
-            try zip(zip(revisions, knowledge), refusals).map { arrival, refusal in
+            try zip(zip(revisions, knowledge), verdicts).map { arrival, verdict in
                 let (revision, knowledge) = arrival
-                if let refusal { return .failed(refusal) }
+                if let refusal = verdict.refusal { return .failed(refusal) }
                 var incoming = IncomingRecord(
                     documentID: revision.documentID,
                     history: revision.history,

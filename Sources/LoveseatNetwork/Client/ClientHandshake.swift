@@ -2,7 +2,6 @@ import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatIdentity
 import LoveseatModel
-import LoveseatReplication
 import NIOCore
 import NIOHTTP1
 

@@ -2,7 +2,6 @@ import Logging
 import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
-import LoveseatReplication
 import NIOCore
 import NIOHTTP1
 

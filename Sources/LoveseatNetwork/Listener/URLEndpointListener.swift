@@ -3,7 +3,6 @@ import Logging
 public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel
-import LoveseatReplication
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix

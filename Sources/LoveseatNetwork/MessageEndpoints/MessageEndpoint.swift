@@ -1,7 +1,6 @@
 import LoveseatBLIPReplication
 public import LoveseatCore
 package import LoveseatModel
-import LoveseatReplication
 
 /// A peer that is reached over the app's own transport, such as Bluetooth or a message queue.
 public struct MessageEndpoint: PeerEndpoint {

@@ -1,7 +1,6 @@
 import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
-import LoveseatReplication
 import NIOConcurrencyHelpers
 
 /// Carries BLIP frames over an app's transport.

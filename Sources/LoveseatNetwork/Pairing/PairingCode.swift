@@ -3,7 +3,6 @@ import LoveseatBLIPReplication
 public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel
-import LoveseatReplication
 import NIOConcurrencyHelpers
 
 /// A code that one device shows and another one scans or types, so that their databases trust each other from then on.

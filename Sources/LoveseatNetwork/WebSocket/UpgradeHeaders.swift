@@ -1,7 +1,6 @@
 import Crypto
 import LoveseatBLIPReplication
 import LoveseatModel
-import LoveseatReplication
 import NIOHTTP1
 
 /// The HTTP side of opening a WebSocket: pure functions, for both ends.

@@ -1,7 +1,6 @@
 import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
-import LoveseatReplication
 import NIOConcurrencyHelpers
 package import NIOCore
 import NIOPosix

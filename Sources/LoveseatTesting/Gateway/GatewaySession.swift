@@ -1,7 +1,6 @@
 package import LoveseatBLIP
 import LoveseatBLIPReplication
 import LoveseatModel
-import LoveseatReplication
 
 /// One connection of the gateway's twin, message by message.
 ///

@@ -1,7 +1,6 @@
 import LoveseatBLIP
 package import LoveseatBLIPReplication
 import LoveseatModel
-import LoveseatReplication
 
 /// A Sync Gateway made of what was observed of one (gateway.md), without a clock, a disk or a network.
 ///

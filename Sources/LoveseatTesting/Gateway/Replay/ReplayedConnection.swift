@@ -2,7 +2,6 @@ private import Foundation
 import LoveseatBLIP
 import LoveseatBLIPReplication
 import LoveseatModel
-import LoveseatReplication
 
 /// One recorded connection, with the twin in the gateway's place.
 struct ReplayedConnection {
