@@ -142,6 +142,15 @@ extension PushSession {
         case .success(let message) where message.properties[TreeMessage.property] != nil && peer == .loveseat:
             inFlight[key] = nil
             outranked(revision, message, &effects)
+        case .success where pulls && revision.isDistant && peer == .hub:
+            // A gateway whose document was purged may have the revision on a deleted branch. It accepts the revision then, and
+            // changes nothing.
+            report(revision, nil, &effects)
+            inFlight[key] = nil
+            doubted[revision.documentID] = revision.revision
+            var again = revision.change
+            again.remoteAncestor = revision.sent
+            waiting.append(again)
         case .success:
             disagreements[revision.documentID] = nil
             report(revision, nil, &effects)
@@ -218,9 +227,10 @@ extension PushSession {
     mutating func finish(
         _ change: LocalChange,
         synced: RevisionID?,
+        isDocument: Bool = false,
         _ effects: inout SessionEffects
     ) {
-        complete(change)
+        complete(change, isDocument: isDocument)
         if let synced { mark(change.documentID, synced, &effects) }
         release(change.documentID, succeeded: synced, &effects)
     }
@@ -230,9 +240,9 @@ extension PushSession {
         if let change = parked.removeValue(forKey: id) { complete(change) }
     }
 
-    mutating func complete(_ change: LocalChange) {
+    mutating func complete(_ change: LocalChange, isDocument: Bool = false) {
         completed.insert(change.sequence)
-        progress.finish(change.bodySize, isDocument: false)
+        progress.finish(change.bodySize, isDocument: isDocument)
     }
 
     /// A document is no longer under way: offers the newer revision that waited for it.

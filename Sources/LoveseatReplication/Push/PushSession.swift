@@ -56,6 +56,10 @@ struct PushSession: Sendable {
     var disagreements: [String: (revision: RevisionID, count: Int)] = [:]
     /// Of which revision a hub has taken a copy, by document. One copy of a revision is made in a session.
     var copied: [String: RevisionID] = [:]
+    /// Of which revision a hub is asked whether it is the current one, by document.
+    var doubted: [String: RevisionID] = [:]
+    /// Of which revision only the content goes to the hub, by document.
+    var copiedOnly: [String: RevisionID] = [:]
     /// The sequences of documents that could not be pushed; they stay pending.
     var failed: [String: UInt64] = [:]
     var peer: RevisionTree.PeerKind
@@ -285,13 +289,16 @@ struct PushSession: Sendable {
         _ answer: ProposeChangesMessage.Answer,
         _ effects: inout SessionEffects
     ) {
+        let isDoubted = doubted.removeValue(forKey: change.documentID) == change.revision
         switch answer {
         case .send:
             // Of the same revision the peer wants what is known beside it.
             let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
             enqueue(change, known: ancestor.map { [$0] } ?? [])
-        case .alreadyThere: finish(change, synced: change.revision, &effects)
-        case .conflict(let state): meet(change, state, &effects)
+        case .alreadyThere: finish(change, synced: change.revision, isDocument: isDoubted, &effects)
+        case .conflict(let state):
+            if isDoubted { copiedOnly[change.documentID] = change.revision }
+            meet(change, state, &effects)
         case .refused(let status):
             let error = LoveseatError(
                 .init(10_000 + status),
@@ -318,7 +325,8 @@ struct PushSession: Sendable {
                 isProposal: isProposing,
                 known: known,
                 maxHistory: peerHistory,
-                sent: change.revision
+                sent: change.revision,
+                isCopyOnly: copiedOnly[change.documentID] == change.revision
             )
         )
     }
