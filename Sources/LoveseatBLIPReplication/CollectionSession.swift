@@ -21,6 +21,8 @@ extension ReplicationSession {
 
         /// Goes on as far as it gets without the peer.
         mutating func goOn(isActive: Bool, _ effects: inout SessionEffects) {
+            // What was announced before a push comes after it.
+            if pull.mayStoreOutdated { push?.flushMarks(&effects) }
             pull.goOn(&effects)
             while let list = pull.takeList() {
                 // What the peer has got of a document decides whether it may take the document away.

@@ -54,6 +54,30 @@ import Testing
         #expect(try GatewaySimulation(seed: seed).run().problems == [])
     }
 
+    /// The gateway accepted a revision that it has on a deleted branch, and changed nothing.
+    @Test(
+        arguments: [1205, 23_723, 301_083, 304_852, 306_122, 311_555, 316_036, 318_756] as [UInt64]
+    )
+    func `histories in which a deleted branch came again end well`(_ seed: UInt64) throws {
+        #expect(try GatewaySimulation(seed: seed).run().problems == [])
+    }
+
+    /// A document came back to an older revision after this client had pushed an edit of it (1229), or after it had given that up
+    /// for another document, which was deleted since (313222, 313467).
+    @Test(arguments: [1229, 313_222, 313_467] as [UInt64])
+    func `histories in which a gateway fell back end well`(_ seed: UInt64) throws {
+        #expect(try GatewaySimulation(seed: seed).run().problems == [])
+    }
+
+    /// The gateway dated a loss before the document came into the channel (20144 to 304285), or did not remember it (306166,
+    /// 306580).
+    @Test(
+        arguments: [20_144, 300_036, 301_370, 301_645, 304_285, 306_166, 306_580] as [UInt64]
+    )
+    func `documents of whose loss a gateway tells nobody are kept`(_ seed: UInt64) throws {
+        #expect(try GatewaySimulation(seed: seed).run().problems == [])
+    }
+
     @Test func `a seed gives the same history of a gateway twice`() throws {
         for seed in UInt64(1)...20 {
             #expect(try GatewaySimulation(seed: seed).run() == GatewaySimulation(seed: seed).run())

@@ -44,4 +44,21 @@ import Testing
         try take([again, edit], 1, named: [1: anew], in: &tree)
         #expect(tree.current?.id == again)
     }
+
+    /// A gateway purged a document, and it was made anew and deleted. Then a client brought an older revision of the first one
+    /// back.
+    @Test func `what a hub made anew and deleted does not delete what is there again`() throws {
+        let edit = RevisionID(generation: 2, digest: [0xEE])
+        var tree = RevisionTree()
+        try take([old], 1, in: &tree)
+        tree.insertLocal(edit, parent: old, flags: [], body: body(2))
+        tree.recordMark(of: hub, at: edit)
+        try take([anew], 3, in: &tree)
+        #expect(tree.current?.id == anew)
+        let gone = RevisionID(generation: 2, digest: [0xDF])
+        try take([gone, anew], in: &tree)
+        #expect(tree.current?.id == gone)
+        tree.follow(hub, to: old)
+        #expect(tree.current?.id == edit && tree.remotes[hub] == old)
+    }
 }

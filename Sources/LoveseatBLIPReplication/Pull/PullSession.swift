@@ -94,6 +94,9 @@ struct PullSession: Sendable {
         outdated[documentID] = max(place, outdated[documentID] ?? place)
     }
 
+    /// Whether what waits to be stored may be of a document of which the peer has taken a revision since it announced it.
+    var mayStoreOutdated: Bool { !outdated.isEmpty && !insertQueue.isEmpty }
+
     func isComing(_ documentID: String) -> Bool {
         expectations.contains(documentID)
             || incoming.values.contains { $0.revision.documentID == documentID }

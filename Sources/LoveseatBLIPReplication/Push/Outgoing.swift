@@ -62,12 +62,16 @@ struct Parcel {
 }
 
 /// What a session remembers of a document on which the two sides did not agree.
-struct Disagreement {
+struct Disagreement: Hashable {
     /// How often the peer did not agree to this revision.
     var count = 0
     var revision: RevisionID?
     /// Of which revision a hub has taken a copy. One copy of a revision is made in a session.
     var copied: RevisionID?
+    /// Which revision a hub took, and is asked whether it is the current one.
+    var doubted: RevisionID?
+    /// Of which revision only the content goes to the hub.
+    var copiedOnly: RevisionID?
     /// The peer has the document, and is not known to have had any of its revisions that are here.
     var isFetchable = false
     /// The peer has the document and does not show it: it was fetched by its ID, and did not come.

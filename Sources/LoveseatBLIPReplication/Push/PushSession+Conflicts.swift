@@ -26,6 +26,23 @@ extension PushSession {
         }
     }
 
+    /// A gateway whose document was purged may have the revision on a deleted branch. It accepts the revision then, and changes
+    /// nothing. So it is asked.
+    mutating func doubt(_ document: Outgoing, _ revision: RevisionID) {
+        disagreements[document.id, default: Disagreement()].doubted = document.change.revision
+        document.change.remoteAncestor = revision
+        document.stage = .offered
+        waiting.append(document)
+    }
+
+    /// Whether the answer to a proposal says if the peer has what it took.
+    mutating func isAskedAbout(_ document: Outgoing) -> Bool {
+        guard disagreements[document.id]?.doubted == document.change.revision else { return false }
+        disagreements[document.id]?.doubted = nil
+        if disagreements[document.id] == Disagreement() { disagreements[document.id] = nil }
+        return true
+    }
+
     func conflict(_ change: LocalChange) -> LoveseatError {
         let name = "document \"\(change.documentID)\""
         return LoveseatError(

@@ -148,6 +148,7 @@ extension PushSession {
         }
         agreed(document.id)
         report(document.change, nil, &effects)
+        if pulls, parcel.isDistant, peer == .hub { return doubt(document, parcel.revision) }
         if let copy = parcel.copy {
             disagreements[document.id, default: Disagreement()].copied = copy.original
             effects.ask {

@@ -279,13 +279,19 @@ struct PushSession {
         _ effects: inout SessionEffects
     ) {
         let change = document.change
+        let isDoubted = isAskedAbout(document)
         switch answer {
         case .wanted:
             // Of the same revision the peer wants what is known beside it.
             let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
             want(document, known: ancestor.map { [$0] } ?? [])
-        case .alreadyThere: finish(document, synced: change.revision, &effects)
-        case .conflict(let state): meet(document, state, &effects)
+        case .alreadyThere:
+            finish(document, synced: change.revision, isDocument: isDoubted, &effects)
+        case .conflict(let state):
+            if isDoubted {
+                disagreements[change.documentID, default: Disagreement()].copiedOnly = change.revision
+            }
+            meet(document, state, &effects)
         case .refused(let status):
             let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(document.id)\"")
             guard status != 403 else {
@@ -298,9 +304,9 @@ struct PushSession {
 
     private mutating func want(_ document: Outgoing, known: [RevisionID]) {
         let history = min(max(1, receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
-        document.stage = .wanted(
-            Delivery(revision: document.change.revision, known: known, maxHistory: history)
-        )
+        var delivery = Delivery(revision: document.change.revision, known: known, maxHistory: history)
+        delivery.isCopyOnly = disagreements[document.id]?.copiedOnly == delivery.revision
+        document.stage = .wanted(delivery)
         queue.append(document)
     }
 }

@@ -175,7 +175,10 @@ extension StoreReplica {
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
             {
                 // What is taken away is no news of what the peer has: the mark says whether what is here came from it.
-                if let remote, !change.isRemoval, try record.remoteAncestor(remote) != change.revision {
+                if let remote, !change.isRemoval {
+                    let isMarked = try record.remoteAncestor(remote) == change.revision
+                    if tree == nil { noteEcho(of: change, isMarked: isMarked, in: index) }
+                    guard !isMarked else { return .alreadyHere }
                     let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
                     marks.append((known, peer))
                 }

@@ -29,6 +29,8 @@ package final class StoreReplica: RevisionStore {
     private var markedNow: [Int: NameSet] = [:]
     /// What this session pushed, by collection: lists of the peer may be older than that.
     private(set) var pushedNow: [Int: NameSet] = [:]
+    /// Revisions that the peer announced in this session before it was known to have them, by collection.
+    private var echoed: [Int: NameSet] = [:]
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
@@ -223,9 +225,23 @@ package final class StoreReplica: RevisionStore {
 
     private func notePushed(_ revisions: [DocumentRevision], in index: Int) {
         guard remote != nil else { return }
-        for revision in revisions {
+        for revision in revisions where !(echoed[index]?.contains(Self.name(revision)) ?? false) {
             pushedNow[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(revision.documentID)
         }
+    }
+
+    /// Remembers that the peer announced what is current here: what it announces after that is newer.
+    ///
+    /// `isMarked`: whether the peer was known to have it. If not, its answer to the push may be on its way.
+    func noteEcho(of change: AnnouncedChange, isMarked: Bool, in index: Int) {
+        pushedNow[index]?.remove(change.documentID)
+        guard !isMarked else { return }
+        let echo = DocumentRevision(documentID: change.documentID, revision: change.revision)
+        echoed[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(Self.name(echo))
+    }
+
+    private static func name(_ revision: DocumentRevision) -> String {
+        "\(revision.revision.text) \(revision.documentID)"
     }
 
     /// Remembers which documents this session has marked, while older marks are in doubt.
@@ -277,5 +293,9 @@ struct NameSet {
         let cost = name.utf8.count + 24
         guard cost <= bytesLeft else { return isFull = true }
         if names.insert(name).inserted { bytesLeft -= cost }
+    }
+
+    mutating func remove(_ name: String) {
+        if names.remove(name) != nil { bytesLeft += name.utf8.count + 24 }
     }
 }

@@ -95,7 +95,11 @@ extension RevisionTree {
         releasePending()
         let isPending =
             arrival.asksResolver && isNew && !passes(before, arrival) && holdBack(id, against: before)
-        if !arrival.isOutdated { recordMark(of: arrival.remote, at: id) }
+        // A gateway also accepts a revision that it has on a deleted line, and changes nothing. What it said before may be newer
+        // than that: offering ours again shows it.
+        if !arrival.isOutdated || (arrival.sender == .hub && !isOnMarkedLine(id, of: arrival.remote)) {
+            recordMark(of: arrival.remote, at: id)
+        }
         prune(depth: depth)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
     }
@@ -194,6 +198,12 @@ extension RevisionTree {
         return original(mark) == original(node.id)
     }
 
+    /// Whether a revision and what a remote is known to have are on one line.
+    private func isOnMarkedLine(_ id: RevisionID, of remote: Remote?) -> Bool {
+        guard let mark = remote.flatMap({ remotes[$0] }) else { return false }
+        return mark == id || isAncestor(id, of: mark) || isAncestor(mark, of: id)
+    }
+
     /// Whether our current revision only repeats what a hub said before, while the hub now has something new on another
     /// line. A Loveseat reports itself what was closed there.
     private func saysNothingNew(_ mine: RevisionID, over id: RevisionID) -> Bool {
@@ -279,11 +289,22 @@ extension RevisionTree {
     package mutating func follow(_ hub: Remote, to id: RevisionID) {
         let (before, mark) = (current, remotes[hub])
         recordMark(of: hub, at: id)
-        guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id], node.body != nil,
+        guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id],
             !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
         else { return }
+        var opened = original(id)
+        if superseded.contains(opened) {
+            // Its edits were closed in favour of what the hub had, which is deleted by now.
+            let edits = candidates.filter { closed.contains($0.original) && isAncestor(id, of: $0.node.id) }
+            guard before.isDeleted, let edit = edits.max(by: { $0.precedes($1, omissions) }),
+                edit.node.body != nil
+            else { return }
+            opened = edit.original
+        } else if node.body == nil {
+            return
+        }
         closed.insert(original(before.id))
-        closed.remove(original(id))
+        closed.remove(opened)
     }
 
     /// Whether a remote's current revision is neither ours nor one of its ancestors.

@@ -66,6 +66,10 @@ final class GatewayAudit {
             if !lost.isEmpty, lastSequence == database.lastSequence || !isRemembered {
                 untold[user, default: []].formUnion(before.subtracting(seen))
             }
+            untold[user, default: []].formUnion(
+                documents.values.filter { lost.contains(where: $0.channels.keys.contains) }
+                    .filter { !seen.contains($0.id) && !tells(user, ofLosing: $0, database) }.map(\.id)
+            )
             // A grant brings what is in its channels now, and nothing of what left them before.
             if access.contains(where: { channel, since in had[channel].map { $0 < since } ?? true }) {
                 untold[user, default: []].formUnion(documents.keys)
@@ -76,6 +80,28 @@ final class GatewayAudit {
         for document in documents.values { had[document.id, default: []].formUnion(document.revisions.keys) }
         sequences = documents.mapValues(\.sequence)
         lastSequence = database.lastSequence
+    }
+
+    /// Whether there is a place in a user's feed from which it tells that a document is deleted or out of the user's sight.
+    ///
+    /// It tells that a document left a channel to those who still have the channel, and that a channel was lost only of
+    /// documents that came into it before the first change of the user's rights since the user came last. The gateway
+    /// dates the loss by that change.
+    private func tells(_ user: String, ofLosing document: GatewayDocument, _ database: GatewayDatabase)
+        -> Bool
+    {
+        var database = database
+        database.refreshAccess(of: user)
+        let access = database.channels(of: user, in: keyspace)
+        let leaves = access.contains { channel, since in
+            guard let state = document.channels[channel] else { return false }
+            return (state?.sequence ?? document.sequence) >= since
+        }
+        return leaves
+            || (database.users[user]?.history[keyspace] ?? [:]).contains { channel, periods in
+                guard access[channel] == nil, let end = periods.last?.end else { return false }
+                return document.memberships[channel]?.contains { $0.start < end } == true
+            }
     }
 
     /// Whether the gateway had a revision before. To send it again changes nothing.
