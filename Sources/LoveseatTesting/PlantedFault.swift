@@ -72,6 +72,12 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case ignorePolicy
     /// A peer is not told of what it may not have any more.
     case forgetRevocations
+    /// The driver does not look for what came up while it was sending.
+    case loseWakeUp
+    /// The driver reads nothing, acknowledgements included, while it waits for room to send.
+    case leaveUnread
+    /// The driver cancels no timer.
+    case leaveTimers
 
     /// Where the mistake can show at all; nil for everywhere.
     var world: SimulatedWorld? {
@@ -92,6 +98,16 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .forgetOrigins: .origin
         case .recogniseNothing: .recognition
         case .writeDownAfterwards: .writingDownFirst
+        default: []
+        }
+    }
+
+    /// The part of the driver that is left out.
+    var driverOmissions: ReplicationDriver.Omissions {
+        switch self {
+        case .loseWakeUp: .secondLook
+        case .leaveUnread: .readingWhileSending
+        case .leaveTimers: .cancelling
         default: []
         }
     }

@@ -1,20 +1,25 @@
+import LoveseatBLIP
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// Two sessions joined by a link of the virtual clock.
-final class SimulatedConnection {
-    struct Plan {
+/// A replication of two simulated peers: the supervisor, the server and the drivers that ship, over links of the virtual clock.
+///
+/// @unchecked because everything of a simulation runs on the thread that steps its clock.
+final class SimulatedConnection: @unchecked Sendable {
+    struct Plan: @unchecked Sendable {
         var pushes = true
         var pulls = true
         var isContinuous = false
         var reset = ActivePlan.Reset.none
-        var latency = 1...5
+        var link = SimulatedLink.Plan()
+        /// How long a connection takes to be made, in milliseconds.
+        var connectDelay = 0...0
+        /// The number of attempts to connect; nil for no end.
+        var attempts: UInt? = 1
         var storeDelay = 0...0
         var tuning = ReplicationTuning()
-        /// The number of frames after which the link breaks; nil for never.
-        var cutAfter: Int?
         /// How often a resolver throws and leaves the conflict for the next start.
         var resolverFailures = 0.0
         /// Conflicts are merged rather than decided.
@@ -33,79 +38,327 @@ final class SimulatedConnection {
         var remoteName: String?
         /// A mistake: what the peer has as its copy of the checkpoint is not looked at.
         var trustsOwnCheckpoint = false
+        /// Mistakes of the drivers.
+        var omissions: ReplicationDriver.Omissions = []
         /// The documents that this connection pulls for another one.
         var fetch: FetchNotice?
     }
 
-    /// One side.
-    final class End {
-        let owner: SimulatedPeer
-        let peer: ReplicationPeer
-        let store: any ReplicaStore
-        var timers: [ReplicationTimer: VirtualClock.Token] = [:]
-        var framesOnTheWay = 0
-        var lastArrival = 0
-        var progress = ReplicationProgress()
-        var isBusy = true
-        var failure: LoveseatError?
-        var lastStoreTime = 0
+    /// What a connection needs of the history around it.
+    struct Surroundings {
+        let runtime: SimulatedRuntime
+        /// What the passive side lets the active one do; nil for everything.
+        let access: () -> PeerAccess?
+        let wrap: (any ReplicaStore, SimulatedPeer) -> any ReplicaStore
+        /// Pulls documents by their IDs over another connection, and says whether that ended well.
+        let fetch: (FetchNotice) async -> Bool
+        let trace: (String) -> Void
+        /// Says what every database is asked and answers, for people; not a part of the trace.
+        let detail: ((String) -> Void)?
+        let onEnd: (SimulatedConnection) -> Void
+    }
 
-        init(owner: SimulatedPeer, peer: ReplicationPeer, store: any ReplicaStore) {
+    /// One side of one attempt.
+    final class End: @unchecked Sendable {
+        let owner: SimulatedPeer
+        let executor: SimulatedExecutor
+        var driver: ReplicationDriver?
+        /// The clock of that driver alone.
+        var time: SimulatedTime?
+        var progress = ReplicationProgress()
+        /// Its process died: it writes nothing down any more.
+        var isDead = false
+
+        init(_ owner: SimulatedPeer, _ runtime: SimulatedRuntime) {
             self.owner = owner
-            self.peer = peer
-            self.store = store
+            executor = SimulatedExecutor(runtime)
         }
     }
 
-    private static let framesInFlight = 8
-
     let plan: Plan
-    let active: End
-    let passive: End
+    let source: SimulatedPeer
+    let target: SimulatedPeer
     /// Under which address the active side knows the passive one.
-    var remoteName: String { plan.remoteName ?? "peer-\(passive.owner.index)" }
+    var remoteName: String { plan.remoteName ?? "peer-\(target.index)" }
     private(set) var isOpen = true
     /// It ended by itself, and not because the link broke or a side died.
     private(set) var endedWell = false
-    /// Makes a connection that pulls documents by their IDs, and says whether it ended well.
-    var onFetch: ((FetchNotice, @escaping (Bool) -> Void) -> Void)?
+    private(set) var failure: LoveseatError?
+    /// Whether a driver ended and left timers behind.
+    private(set) var hasLeftTimers = false
+    private(set) var revisionsSent = 0
+    /// What the active side has done in the last attempt.
+    private(set) var progress = ReplicationProgress()
     private let clock: VirtualClock
-    private var generator: SeededGenerator
-    private var frames = 0
-    private let trace: (String) -> Void
-    /// Says what every database is asked and answers, for people; not a part of the trace.
-    var detail: ((String) -> Void)?
-    private let onEnd: (SimulatedConnection) -> Void
+    private let surroundings: Surroundings
+    private let runtime: ReplicationRuntime
+    private let supervisor: ReplicationSupervisor
+    private var dice: SeededGenerator
+    private var wasEnded = false
+    private var isRunning = true
+    private var serving = 0
+    private var attempts = 0
+    /// The last attempt.
+    private var (active, passive): (End?, End?)
+    private var link: SimulatedLink?
 
     init(
         from source: SimulatedPeer,
         to target: SimulatedPeer,
         plan: Plan,
-        access: PeerAccess? = nil,
-        clock: VirtualClock,
         seed: UInt64,
-        wrap: (any ReplicaStore, SimulatedPeer) -> any ReplicaStore,
-        trace: @escaping (String) -> Void,
-        onEnd: @escaping (SimulatedConnection) -> Void
-    ) throws {
-        self.plan = plan
-        self.clock = clock
-        self.trace = trace
-        self.onEnd = onEnd
-        generator = SeededGenerator(seed: seed)
-        let ids = source.collections.indices.map {
-            source.checkpointID($0, with: target, plan) + (plan.fetch == nil ? "" : "/fetch")
-        }
-        let remote = try source.store.write { try $0.remoteNumber(plan.remoteName ?? "peer-\(target.index)") }
-        if plan.trustsOwnCheckpoint {
-            for id in ids {
-                guard let own = try source.store.readRows({ try $0.localCheckpoint(id) }) else { continue }
-                try target.store.write { transaction in
-                    let revision = try transaction.peerCheckpoint(id)?.revision ?? 0
-                    _ = try transaction.savePeerCheckpoint(id, replacing: revision, own)
+        _ surroundings: Surroundings
+    ) {
+        (self.source, self.target, self.plan) = (source, target, plan)
+        self.surroundings = surroundings
+        clock = surroundings.runtime.clock
+        runtime = surroundings.runtime.runtime()
+        supervisor = ReplicationSupervisor(runtime: runtime)
+        dice = SeededGenerator(seed: seed)
+    }
+
+    // MARK: From outside
+
+    func open() {
+        let policy = RetryPolicy(
+            isContinuous: plan.isContinuous,
+            maxAttempts: plan.attempts,
+            maxWait: 8,
+            reconnectsAfterGoingAway: true
+        )
+        var steps = ReplicationSupervisor.Steps(
+            connect: { [self] in try await connect() },
+            makeDriver: { [self] connection, isFirst throws(LoveseatError) in
+                do { return try makeActive(connection.channel, isFirst) } catch {
+                    throw LoveseatError(storage: error)
                 }
             }
+        )
+        steps.report = { [self] in surroundings.trace("\(source.index)>\(target.index) \($0.name)") }
+        runtime.task { [self] in
+            let error = await supervisor.run(policy, steps)
+            if let error { note(error) }
+            endedWell = error == nil && !wasEnded
+            isRunning = false
+            await finish(active)
+            endIfOver()
         }
+    }
+
+    /// What the passive side lets the active one have is something else now.
+    func accessChanged() {
+        guard isOpen, let driver = passive?.driver else { return }
+        runtime.task { await driver.accessChanged() }
+    }
+
+    /// The link breaks: both sides notice, in their time, and what was on the way may be lost.
+    func cut() { link?.cut() }
+
+    /// The active side stops in good order, as an app stops a replicator.
+    func stop() {
+        wasEnded = true
+        supervisor.stop()
+    }
+
+    /// The active side disconnects for so many milliseconds.
+    func suspend(for milliseconds: Int) {
+        guard isOpen, !wasEnded else { return }
+        supervisor.suspend()
+        clock.schedule(after: milliseconds) { [self] in supervisor.resume() }
+    }
+
+    /// Cuts the link for good.
+    func abandon() {
+        stop()
+        cut()
+    }
+
+    /// One side's process dies: it notices nothing more, and nothing that it kept in memory is written down.
+    func crash(_ peer: SimulatedPeer) {
+        guard isOpen else { return }
+        if source === peer {
+            active?.isDead = true
+            stop()
+            link?.kill(.near)
+        } else {
+            passive?.isDead = true
+            link?.kill(.far)
+        }
+    }
+
+    // MARK: The steps
+
+    private func connect() async throws -> PeerConnection {
+        let delay = dice.int(plan.connectDelay)
+        if delay > 0 { try await runtime.clock.sleep(for: .milliseconds(delay)) }
+        attempts += 1
+        guard let server = target.server else {
+            throw LoveseatError(.init(5_017), "peer \(target.index) does not listen")
+        }
+        if plan.trustsOwnCheckpoint { try copyCheckpoints() }
+        var linkPlan = plan.link
+        linkPlan.cutAfter = plan.link.cutAfter.flatMap {
+            attempts == 1 || dice.chance(0.5) ? dice.int(1...$0) : nil
+        }
+        let link = SimulatedLink(clock, linkPlan, seed: dice.next())
+        let (source, target, trace) = (source, target, surroundings.trace)
+        link.onSend = { side, frame in
+            let (from, to) = side == .near ? (source.index, target.index) : (target.index, source.index)
+            trace("\(from)>\(to) \(frame.count) \(frame.suffix(4))")
+        }
+        link.onCut = { trace("cut \(source.index)-\(target.index)") }
+        self.link = link
+        let end = End(target, surroundings.runtime)
+        passive = end
+        serving += 1
+        let connection = PeerConnection(channel: link.channel(.far), negotiated: .mobile3)
+        runtime.task { [self] in
+            let error = await server.serve(connection) { makePassive(end, connection.channel, $0) }
+            if let error { note(error) }
+            await finish(end)
+            serving -= 1
+            endIfOver()
+        }
+        return PeerConnection(channel: link.channel(.near), negotiated: .mobile3)
+    }
+
+    private func finish(_ end: End?) async {
+        revisionsSent += await end?.driver?.revisionsSent ?? 0
+        // What was cancelled wakes up in this very moment.
+        try? await runtime.clock.sleep(for: .milliseconds(1))
+        if let time = end?.time, time.sleeping > 0 { hasLeftTimers = true }
+        end?.driver = nil
+    }
+
+    private func endIfOver() {
+        guard isOpen, !isRunning, serving == 0 else { return }
+        isOpen = false
+        surroundings.onEnd(self)
+    }
+
+    /// Links that break and peers that leave are no mistakes.
+    private func note(_ error: LoveseatError) {
+        let isExpected = error.isTransient || error.code == .webSocketGoingAway
+        if !isExpected, failure == nil { failure = error }
+    }
+
+    private func hooks(_ end: End) -> ReplicationDriver.Hooks {
+        var hooks = ReplicationDriver.Hooks()
+        hooks.resolve = { [self] in await resolve($0, end) }
+        hooks.fetch = { [self] in end.isDead ? false : await surroundings.fetch($0) }
+        hooks.report = { [self] in heard($0, end) }
+        return hooks
+    }
+
+    private func heard(_ report: ReplicationReport, _ end: End) {
+        guard !end.isDead else { return }
+        switch report {
+        case .activity(_, let progress):
+            end.progress = progress
+            if end === active { self.progress = progress }
+        case .document(let event):
+            surroundings.trace(
+                "\(end.owner.index) \(event.isPush ? "push" : "pull") \(event.documentID) \(event.error?.code.description ?? "ok")"
+            )
+        case .failure, .checkpointNotSaved: break
+        }
+    }
+
+    private func resolve(_ notice: ConflictNotice, _ end: End) async -> LoveseatError? {
+        let fails = dice.chance(plan.resolverFailures)
+        try? await runtime.clock.sleep(for: .milliseconds(dice.int(0...20)))
+        guard !end.isDead, !Task.isCancelled else {
+            return LoveseatError(.conflict, "the conflict waits for the next replication")
+        }
+        let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
+        surroundings.trace("\(end.owner.index) resolves \(notice.documentID)")
+        return end.owner.settle(notice, fails: fails, by: resolver)
+    }
+
+    private func makeDriver(
+        _ end: End,
+        _ session: ReplicationSession,
+        _ replica: any ReplicaStore,
+        _ channel: any MessageChannel,
+        _ hooks: ReplicationDriver.Hooks
+    ) -> ReplicationDriver {
+        var delays = SeededGenerator(seed: dice.next())
+        let (delay, detail) = (plan.storeDelay, surroundings.detail)
+        // The driver and everything else run on one thread.
+        nonisolated(unsafe) let store: any ReplicaStore = MortalReplica(
+            surroundings.wrap(replica, end.owner),
+            isDead: { end.isDead },
+            onAsked: { request, answer in
+                if delay.upperBound > 0 { end.executor.block(for: delays.int(delay)) }
+                detail?("\(end.owner.index) \(request) -> \(answer)")
+            }
+        )
+        let runtime = surroundings.runtime.runtime(driver: end.executor)
+        end.time = runtime.clock as? SimulatedTime
+        var hooks = hooks
+        hooks.omissions = plan.omissions
+        let driver = ReplicationDriver(
+            session: session,
+            replica: store,
+            store: end.owner.store,
+            collections: end.owner.collections,
+            channel: channel,
+            runtime: runtime,
+            compressionLevel: BLIPLimits().compressionLevel,
+            hooks: hooks
+        )
+        end.driver = driver
+        return driver
+    }
+
+    // MARK: The passive side
+
+    private func makePassive(
+        _ end: End,
+        _ channel: any MessageChannel,
+        _ note: @escaping @Sendable (ReplicationReport) -> Void
+    ) -> ReplicationDriver {
+        var passive = PassivePlan(collections: target.collections.map(\.name))
+        let access = surroundings.access()
+        passive.usesDeltas = plan.passiveDeltas
+        passive.isPlain = target.isHub
+        passive.restrictsAccess = access != nil
+        var hooks = hooks(end)
+        let report = hooks.report
+        hooks.report = {
+            report($0)
+            note($0)
+        }
+        let replica = StoreReplica(store: target.store, access: access, nowMilliseconds: runtime.unixTime)
+        return makeDriver(
+            end,
+            ReplicationSession(passive: passive, tuning: plan.tuning),
+            replica,
+            channel,
+            hooks
+        )
+    }
+
+    // MARK: The active side
+
+    private var checkpointIDs: [String] {
+        source.collections.indices.map {
+            source.checkpointID($0, with: target, plan) + (plan.fetch == nil ? "" : "/fetch")
+        }
+    }
+
+    private func copyCheckpoints() throws {
+        for id in checkpointIDs {
+            guard let own = try source.store.readRows({ try $0.localCheckpoint(id) }) else { continue }
+            try target.store.write { transaction in
+                let revision = try transaction.peerCheckpoint(id)?.revision ?? 0
+                _ = try transaction.savePeerCheckpoint(id, replacing: revision, own)
+            }
+        }
+    }
+
+    private func makeActive(_ channel: any MessageChannel, _ isFirst: Bool) throws -> ReplicationDriver {
+        let ids = checkpointIDs
         let bindings = zip(source.collections, ids).map { collection, id in
             var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
             binding.isEmpty = source.store.lastSequence(collection) == 0
@@ -120,7 +373,7 @@ final class SimulatedConnection {
             pulls: plan.pulls,
             isContinuous: plan.isContinuous
         )
-        activePlan.reset = plan.reset
+        activePlan.reset = isFirst ? plan.reset : .none
         if let fetch = plan.fetch {
             activePlan.isFetch = true
             for index in activePlan.collections.indices {
@@ -129,184 +382,35 @@ final class SimulatedConnection {
             }
         }
         activePlan.usesDeltas = plan.activeDeltas
-        let now = { Int64(1_700_000_000_000 + clock.now) }
-        let activeStore = StoreReplica(
+        let replica = StoreReplica(
             store: source.store,
             collections: source.collections,
             checkpointIDs: ids,
-            remote: remote,
+            remote: try source.store.write { try $0.remoteNumber(remoteName) },
             rules: source.collections.map { _ in plan.rules },
-            nowMilliseconds: now
+            nowMilliseconds: runtime.unixTime
         )
-        active = End(
-            owner: source,
-            peer: ReplicationPeer(session: ReplicationSession(active: activePlan, tuning: plan.tuning)),
-            store: wrap(activeStore, source)
-        )
-        var passivePlan = PassivePlan(collections: target.collections.map(\.name))
-        passivePlan.usesDeltas = plan.passiveDeltas
-        passivePlan.isPlain = target.isHub
-        passivePlan.restrictsAccess = access != nil
-        passive = End(
-            owner: target,
-            peer: ReplicationPeer(session: ReplicationSession(passive: passivePlan, tuning: plan.tuning)),
-            store: wrap(StoreReplica(store: target.store, access: access, nowMilliseconds: now), target)
+        let end = End(source, surroundings.runtime)
+        if let last = active { self.runtime.task { [self] in await finish(last) } }
+        active = end
+        return makeDriver(
+            end,
+            ReplicationSession(active: activePlan, tuning: plan.tuning),
+            replica,
+            channel,
+            hooks(end)
         )
     }
+}
 
-    func open() {
-        for end in [active, passive] {
-            end.owner.listen(end) { [unowned self, unowned end] collection in
-                clock.schedule(after: 0) { [weak self, weak end] in
-                    guard let self, let end, isOpen else { return }
-                    self.run(end) { $0.localChange(collection) }
-                }
-            }
-            run(end) { $0.connected(.mobile3) }
-        }
-    }
-
-    /// What the passive side lets the active one have is something else now.
-    func accessChanged() {
-        guard isOpen else { return }
-        run(passive) { $0.accessChanged() }
-    }
-
-    /// The link breaks: both sides notice, what was on the way is lost.
-    func cut() {
-        guard isOpen else { return }
-        isOpen = false
-        trace("cut \(active.owner.index)-\(passive.owner.index)")
-        for end in [active, passive] {
-            perform(end.peer.disconnected(), of: end)
-            leave(end)
-        }
-        onEnd(self)
-    }
-
-    /// One side's process dies: it notices nothing more, and nothing that it kept in memory is written down.
-    func crash(_ peer: SimulatedPeer) {
-        guard isOpen else { return }
-        isOpen = false
-        for end in [active, passive] {
-            if end.owner !== peer { perform(end.peer.disconnected(), of: end) }
-            leave(end)
-        }
-        onEnd(self)
-    }
-
-    private func leave(_ end: End) {
-        end.owner.unlisten(end)
-        for timer in end.timers.values { clock.cancel(timer) }
-        end.timers = [:]
-    }
-
-    private func run(_ end: End, _ event: (ReplicationPeer) -> [ReplicationPeer.Action]) {
-        end.peer.now = Int64(1_700_000_000 + clock.now / 1_000)
-        perform(event(end.peer), of: end)
-        pump(end)
-    }
-
-    private func perform(_ first: [ReplicationPeer.Action], of end: End) {
-        var actions = first[...]
-        while let action = actions.popFirst() {
-            switch action {
-            case .store(let request, let continuation):
-                let delay = generator.int(plan.storeDelay)
-                // What was asked before may still wait for its turn in this very moment.
-                if delay == 0, end.lastStoreTime < clock.now || !isOpen {
-                    actions.append(contentsOf: end.peer.stored(continuation, ask(request, end)))
-                } else {
-                    // Answers come in the order of the questions.
-                    end.lastStoreTime = max(end.lastStoreTime, clock.now + delay)
-                    clock.schedule(after: end.lastStoreTime - clock.now) { [weak self, weak end] in
-                        guard let self, let end, isOpen else { return }
-                        let answer = ask(request, end)
-                        run(end) { $0.stored(continuation, answer) }
-                    }
-                }
-            // A peer that stands still is a finding.
-            case .setTimer(.silence, _): break
-            case .setTimer(let timer, let milliseconds):
-                if let old = end.timers[timer] { clock.cancel(old) }
-                end.timers[timer] = clock.schedule(after: milliseconds) { [weak self, weak end] in
-                    guard let self, let end, isOpen else { return }
-                    end.timers[timer] = nil
-                    run(end) { $0.timerFired(timer) }
-                }
-            case .cancelTimer(let timer):
-                if let old = end.timers.removeValue(forKey: timer) { clock.cancel(old) }
-            case .resolve(let notice): resolve(notice, end)
-            case .fetch(let notice):
-                onFetch?(notice) { [weak self, weak end] isComplete in
-                    guard let self, let end, isOpen else { return }
-                    run(end) { $0.fetched(notice, isComplete: isComplete) }
-                }
-            case .report(.activity(let isBusy, let progress)):
-                (end.isBusy, end.progress) = (isBusy, progress)
-            case .report(.failure(let error)): end.failure = end.failure ?? error
-            case .report(.checkpointNotSaved): break
-            case .report(.document(let event)):
-                trace(
-                    "\(end.owner.index) \(event.isPush ? "push" : "pull") \(event.documentID) \(event.error?.code.description ?? "ok")"
-                )
-            case .close(let code, _): finish(end, code)
-            }
-        }
-    }
-
-    private func ask(_ request: StoreRequest, _ end: End) -> StoreAnswer {
-        let answer = end.store.perform(request)
-        detail?("\(end.owner.index) \(request) -> \(answer)")
-        if case .insert(let collection, _) = request { end.owner.changed(collection) }
-        return answer
-    }
-
-    private func resolve(_ notice: ConflictNotice, _ end: End) {
-        let (collection, id) = (notice.collection, notice.documentID)
-        let fails = generator.chance(plan.resolverFailures)
-        clock.schedule(after: generator.int(0...20)) { [weak self, weak end] in
-            guard let self, let end, isOpen else { return }
-            let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
-            let failure = end.owner.settle(notice, fails: fails, by: resolver)
-            trace("\(end.owner.index) resolved \(id)")
-            run(end) { $0.resolved(collection, documentID: id, failure) }
-        }
-    }
-
-    /// Hands frames to the link as long as it takes them.
-    private func pump(_ end: End) {
-        while isOpen, end.framesOnTheWay < Self.framesInFlight {
-            let (frame, actions) = end.peer.nextFrame()
-            if !actions.isEmpty { perform(actions, of: end) }
-            guard let frame, isOpen else { return }
-            frames += 1
-            if let limit = plan.cutAfter, frames > limit { return cut() }
-            let other = end === active ? passive : active
-            end.framesOnTheWay += 1
-            end.lastArrival = max(end.lastArrival, clock.now + generator.int(plan.latency))
-            trace("\(end.owner.index)>\(other.owner.index) \(frame.count) \(frame.suffix(4))")
-            clock.schedule(after: end.lastArrival - clock.now) { [weak self, weak end, weak other] in
-                guard let self, let end, let other, isOpen else { return }
-                end.framesOnTheWay -= 1
-                run(other) { $0.receive(frame) }
-                if isOpen { pump(end) }
-            }
-        }
-    }
-
-    /// A session said goodbye: the other side hears of it after all that was sent before.
-    private func finish(_ end: End, _ code: Int) {
-        trace("\(end.owner.index) closes \(code)")
-        let other = end === active ? passive : active
-        clock.schedule(after: max(0, end.lastArrival - clock.now) + 1) { [weak self] in
-            guard let self, isOpen else { return }
-            isOpen = false
-            endedWell = end.failure == nil
-            perform(other.peer.disconnected(), of: other)
-            leave(active)
-            leave(passive)
-            onEnd(self)
+extension ReplicationSupervisor.Event {
+    fileprivate var name: String {
+        switch self {
+        case .connecting: "connects"
+        case .suspended: "is suspended"
+        case .disconnected: "is disconnected"
+        case .networkChanged: "has another network"
+        case .waiting(let error, let seconds): "waits \(Int(seconds * 1_000)) after \(error.code)"
         }
     }
 }

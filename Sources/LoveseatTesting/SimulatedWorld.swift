@@ -11,12 +11,17 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
     case filters
     /// Peers whose host lets them have a part of its documents, which changes.
     case access
+    /// Replications connect again by themselves, with growing waits; some are suspended, and servers restart.
+    case network
+    /// Some documents have bodies of megabytes.
+    case bodies
 
     /// In how many of a thousand histories it takes part.
     private var share: Int {
         switch self {
-        case .thousands: 8
+        case .thousands, .bodies: 8
         case .addresses, .collections, .filters, .access: 80
+        case .network: 200
         }
     }
 

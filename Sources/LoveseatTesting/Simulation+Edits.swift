@@ -52,7 +52,6 @@ extension SimulationRun {
                 noteEdit(key, peer, body)
             }
         } catch { report.problems.append("an edit failed: \(error)") }
-        peer.changed(collection)
     }
 
     private func noteEdit(_ key: String, _ peer: SimulatedPeer, _ body: JSONText?) {

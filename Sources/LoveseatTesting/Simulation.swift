@@ -64,15 +64,18 @@ struct Edge: Hashable {
 }
 
 /// One run.
-final class SimulationRun {
+///
+/// @unchecked because everything of it runs on the thread that calls ``run()``.
+final class SimulationRun: @unchecked Sendable {
     let simulation: Simulation
     var generator: SeededGenerator
     let clock = VirtualClock()
+    let runtime: SimulatedRuntime
     var peers: [SimulatedPeer] = []
     var edges: [Edge] = []
     var connections: [SimulatedConnection] = []
-    /// Who waits for the end of connections that fetch documents.
-    var fetches: [ObjectIdentifier: (Bool) -> Void] = [:]
+    /// Those who wait for the end of connections that fetch documents.
+    private var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
     var report = Simulation.Report()
     let folder: String
     var hasPurged = false
@@ -112,6 +115,7 @@ final class SimulationRun {
         worldDice = SeededGenerator(seed: simulation.seed ^ 0x776F_726C_6473)
         crowdHasHub = worldDice.chance(0.5) && worlds.contains(.thousands)
         generator = SeededGenerator(seed: simulation.seed)
+        runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
         extras = SeededGenerator(seed: simulation.seed ^ 0x6875_6273)
         folder =
             FileManager.default.temporaryDirectory
@@ -144,7 +148,7 @@ final class SimulationRun {
         report.peers =
             small
             ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
-        if worlds.contains(.thousands) { report.peers = min(report.peers, 3) }
+        if !worlds.isDisjoint(with: [.thousands, .bodies]) { report.peers = min(report.peers, 3) }
         merges = generator.chance(0.3)
         let names: [CollectionName] =
             generator.chance(0.4) && !worlds.contains(.collections)
@@ -208,7 +212,9 @@ final class SimulationRun {
         schedulePowerLosses()
         scheduleWorlds()
         // Continuous connections go on until somebody ends them.
-        clock.schedule(after: 25_000) { [unowned self] in for connection in connections { connection.cut() } }
+        clock.schedule(after: 25_000) { [unowned self] in
+            for connection in connections { connection.abandon() }
+        }
     }
 
     /// Commits reach the disk now and then, and some peers lose those that have not.
@@ -230,7 +236,7 @@ final class SimulationRun {
             let number = power.int(0...1_000)
             clock.schedule(after: power.int(0...22_000)) { [unowned self] in
                 // Most of what can go wrong goes wrong in the middle of a session.
-                let busy = connections.flatMap { [$0.passive.owner, $0.active.owner] }
+                let busy = connections.flatMap { [$0.target, $0.source] }
                     .filter { $0.isHub == losesHubs && !sharesGrants($0) }
                 losePower(busy.isEmpty ? losers[number % losers.count] : busy[number % busy.count])
             }
@@ -274,9 +280,21 @@ final class SimulationRun {
         return tuning
     }
 
+    private func randomLink() -> SimulatedLink.Plan {
+        var link = SimulatedLink.Plan()
+        link.latency = generator.pick([0...0, 1...5, 20...300])
+        link.bytesPerMillisecond = generator.pick([50, 2_000, 1_000_000])
+        link.capacity = generator.pick([1, 10_000, 1 << 20])
+        link.cutAfter =
+            generator.chance(0.4) ? generator.pick([1_000, 10_000, 200_000]) : nil
+        link.notice = generator.pick([0...0, 0...50, 0...3_000])
+        link.losesWhatIsUnderWay = generator.chance(0.5)
+        return link
+    }
+
     func connect(_ edge: Edge) {
         let isLinked = connections.contains {
-            $0.active.owner.index == edge.source && $0.passive.owner.index == edge.target
+            $0.source.index == edge.source && $0.target.index == edge.target
         }
         guard !isQuiescing, !isLinked else { return }
         var plan = SimulatedConnection.Plan()
@@ -286,10 +304,9 @@ final class SimulationRun {
         default: break
         }
         plan.isContinuous = generator.chance(0.5)
-        plan.latency = generator.pick([0...0, 1...5, 20...300])
+        plan.link = randomLink()
         plan.storeDelay = generator.pick([0...0, 0...0, 0...30])
         plan.tuning = randomTuning()
-        plan.cutAfter = generator.chance(0.4) ? generator.int(1...120) : nil
         plan.resolverFailures = generator.pick([0, 0, 0.3])
         plan.reset = generator.chance(0.05) ? .checkpoint : .none
         plan.activeDeltas = generator.chance(0.6)
@@ -300,81 +317,83 @@ final class SimulationRun {
             plan.isContinuous = false
             plan.documentIDs = (0..<5).map { _ in "doc\(generator.int(0...40))" }
         }
+        persist(&plan)
         open(edge, plan)
     }
 
-    private func fetch(
-        _ notice: FetchNotice,
-        _ edge: Edge,
-        _ remoteName: String?,
-        _ done: @escaping (Bool) -> Void
-    ) {
+    /// Pulls documents by their IDs over a connection of its own; returns whether it ended well.
+    private func fetch(_ notice: FetchNotice, _ edge: Edge, _ remoteName: String?) async -> Bool {
         var plan = SimulatedConnection.Plan()
         plan.pushes = false
         plan.fetch = notice
         plan.remoteName = remoteName
-        open(edge, plan)
-        // A connection may be over before anybody could wait for its end.
-        guard let connection = connections.last, connection.plan.fetch == notice else { return done(false) }
-        fetches[ObjectIdentifier(connection)] = done
+        guard !Task.isCancelled, let connection = open(edge, plan) else { return false }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { fetches[ObjectIdentifier(connection)] = $0 }
+        } onCancel: {
+            connection.stop()
+        }
     }
 
-    func open(_ edge: Edge, _ plan: SimulatedConnection.Plan) {
+    @discardableResult
+    func open(_ edge: Edge, _ plan: SimulatedConnection.Plan) -> SimulatedConnection? {
         trace("connect \(edge.source)>\(edge.target)")
         var plan = plan
         plan.merges = merges
         plan.remoteName = plan.remoteName ?? addresses[edge]
+        plan.omissions = simulation.fault?.driverOmissions ?? []
         plan.trustsOwnCheckpoint = simulation.fault == .trustOwnCheckpoint
         guests.first { $0.peer.index == edge.source }?.restrict(&plan)
         let seed = generator.next()
-        let faultSeed = generator.next()
-        do {
-            let connection = try SimulatedConnection(
-                from: peers[edge.source],
-                to: peers[edge.target],
-                plan: plan,
-                access: access(to: edge.target, from: edge.source),
-                clock: clock,
-                seed: seed,
-                wrap: { [simulation, isQuiescing, oracle] store, owner in
-                    let store = ObservedReplica(
-                        store,
-                        owner: owner,
-                        oracle: oracle,
-                        inspect: inspector(of: owner)
-                    )
-                    guard let fault = simulation.fault, !isQuiescing else { return store }
-                    return FaultyReplica(
-                        store,
-                        fault: fault,
-                        seed: faultSeed &+ (owner.index == edge.source ? 1 : 2)
-                    )
-                },
-                trace: { [unowned self] in trace($0) },
-                onEnd: { [unowned self] in ended($0) }
-            )
-            if simulation.isVerbose {
-                connection.detail = { [clock] text in
-                    print(clock.now, text.replacing("LoveseatReplication.", with: ""))
-                }
-            }
-            connection.onFetch = { [unowned self] notice, done in
-                clock.schedule(after: 0) { [unowned self] in fetch(notice, edge, plan.remoteName, done) }
-            }
-            report.connections += 1
-            connections.append(connection)
-            connection.open()
-        } catch { report.problems.append("a connection could not be made: \(error)") }
+        let connection = SimulatedConnection(
+            from: peers[edge.source],
+            to: peers[edge.target],
+            plan: plan,
+            seed: seed,
+            surroundings(edge, plan.remoteName, faultSeed: generator.next())
+        )
+        report.connections += 1
+        connections.append(connection)
+        connection.open()
+        return connection
+    }
+
+    private func surroundings(_ edge: Edge, _ remoteName: String?, faultSeed: UInt64)
+        -> SimulatedConnection.Surroundings
+    {
+        SimulatedConnection.Surroundings(
+            runtime: runtime,
+            access: { [unowned self] in access(to: edge.target, from: edge.source) },
+            wrap: { [unowned self, isQuiescing] store, owner in
+                let store = ObservedReplica(
+                    store,
+                    owner: owner,
+                    oracle: oracle,
+                    inspect: inspector(of: owner)
+                )
+                guard let fault = simulation.fault, !isQuiescing else { return store }
+                return FaultyReplica(
+                    store,
+                    fault: fault,
+                    seed: faultSeed &+ (owner.index == edge.source ? 1 : 2)
+                )
+            },
+            fetch: { [unowned self] in await fetch($0, edge, remoteName) },
+            trace: { [unowned self] in trace($0) },
+            detail: simulation.isVerbose
+                ? { [clock] text in print(clock.now, text.replacing("LoveseatReplication.", with: "")) }
+                : nil,
+            onEnd: { [unowned self] in ended($0) }
+        )
     }
 
     private func ended(_ connection: SimulatedConnection) {
         connections.removeAll { $0 === connection }
-        fetches.removeValue(forKey: ObjectIdentifier(connection))?(connection.endedWell)
-        report.revisionsSent += connection.active.peer.revisionsSent + connection.passive.peer.revisionsSent
+        fetches.removeValue(forKey: ObjectIdentifier(connection))?.resume(returning: connection.endedWell)
+        report.revisionsSent += connection.revisionsSent
         let isDisturbed = disturbed.remove(ObjectIdentifier(connection)) != nil
-        if let failure = connection.active.failure ?? connection.passive.failure, !isDisturbed,
-            simulation.fault == nil
-        {
+        if connection.hasLeftTimers { report.problems.append("a driver left timers behind") }
+        if let failure = connection.failure, !isDisturbed, simulation.fault == nil {
             report.problems.append("a session failed: \(failure)")
         }
     }
@@ -387,7 +406,7 @@ final class SimulationRun {
 
     func crash(_ peer: SimulatedPeer) {
         for connection in connections
-        where connection.active.owner === peer || connection.passive.owner === peer {
+        where connection.source === peer || connection.target === peer {
             connection.crash(peer)
         }
     }
@@ -396,7 +415,7 @@ final class SimulationRun {
         let side = Set(peers.indices.filter { _ in generator.chance(0.5) })
         trace("partition \(side.sorted())")
         for connection in connections
-        where side.contains(connection.active.owner.index) != side.contains(connection.passive.owner.index) {
+        where side.contains(connection.source.index) != side.contains(connection.target.index) {
             connection.cut()
         }
     }

@@ -28,7 +28,7 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(
         help:
-            "What happens beside edits and crashes: thousands, addresses, collections, filters, access, with commas; none; by default the seed decides."
+            "What happens beside edits and crashes: thousands, addresses, collections, filters, access, network, bodies, with commas; none; by default the seed decides."
     )
     var worlds: String?
 
