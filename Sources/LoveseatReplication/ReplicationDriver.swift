@@ -243,7 +243,11 @@ package actor ReplicationDriver {
             while bytes < Self.batchBytes, batch.count < Self.batchFrames {
                 let (frame, actions) = peer.nextFrame()
                 if !actions.isEmpty { perform(actions) }
-                guard let frame else { break }
+                guard let frame else {
+                    // What these actions led to may have put something into the queue.
+                    if actions.isEmpty { break }
+                    continue
+                }
                 batch.append(frame)
                 bytes += frame.count
             }

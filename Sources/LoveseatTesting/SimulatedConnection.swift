@@ -137,7 +137,7 @@ final class SimulatedConnection: @unchecked Sendable {
         steps.report = { [self] in surroundings.trace("\(source.index)>\(target.index) \($0.name)") }
         runtime.task { [self] in
             let error = await supervisor.run(policy, steps)
-            if let error { note(error) }
+            if let error, active?.isDead != true { note(error) }
             endedWell = error == nil && !wasEnded
             isRunning = false
             await finish(active)
@@ -214,7 +214,7 @@ final class SimulatedConnection: @unchecked Sendable {
         let connection = PeerConnection(channel: link.channel(.far), negotiated: .mobile3)
         runtime.task { [self] in
             let error = await server.serve(connection) { makePassive(end, connection.channel, $0) }
-            if let error { note(error) }
+            if let error, !end.isDead { note(error) }
             await finish(end)
             serving -= 1
             endIfOver()

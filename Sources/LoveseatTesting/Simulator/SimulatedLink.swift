@@ -211,9 +211,11 @@ package final class SimulatedLink: @unchecked Sendable {
         let isGone = closed.contains(side) || direction(side).end != nil
         guard !isGone else { throw LoveseatError(.webSocketAbnormalClose, "the connection is closed") }
         post(messages, from: side)
-        let mustWait = !hasRoom(from: side) && isOpen
-        guard mustWait else { return }
-        await withCheckedContinuation { continuation in change(side.other) { $0.writer = continuation } }
+        await withCheckedContinuation { continuation in
+            let mustWait = !hasRoom(from: side) && isOpen
+            guard mustWait else { return continuation.resume() }
+            change(side.other) { $0.writer = continuation }
+        }
     }
 
     fileprivate func receive(at side: Side) async throws -> [[UInt8]]? {
@@ -232,7 +234,12 @@ package final class SimulatedLink: @unchecked Sendable {
             case .failure(let error): throw error
             case nil: break
             }
-            await withCheckedContinuation { continuation in change(side) { $0.reader = continuation } }
+            await withCheckedContinuation { continuation in
+                let direction = self.direction(side)
+                let mustWait = direction.arrived.isEmpty && direction.end == nil
+                guard mustWait else { return continuation.resume() }
+                change(side) { $0.reader = continuation }
+            }
         }
     }
 
