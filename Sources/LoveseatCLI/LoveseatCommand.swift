@@ -6,9 +6,9 @@ import Loveseat
 struct LoveseatCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "loveseat",
-        abstract: "JSON document databases that synchronise with each other, with no server in the middle.",
+        abstract: "JSON document databases that synchronise with each other, without a server in between.",
         discussion: """
-            A database is a folder, DB.loveseat; DB may have a path in front. Documents are in the default collection \
+            A database is the folder DB.loveseat; DB may include a path. Documents are in the default collection \
             unless --collection names another (scope.collection).
 
             EXAMPLES
@@ -20,10 +20,10 @@ struct LoveseatCommand: AsyncParsableCommand {
             EXIT CODES
               0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
             database, document, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
-            already exists · 74 the disk failed · 75 in use, try later · 76 the peer broke the protocol · 77 refused: \
+            already exists · 74 the disk failed · 75 in use, try later · 76 the peer violated the protocol · 77 refused: \
             password, permission or certificate · 130 interrupted (SIGINT) or 143 terminated (SIGTERM) before it was \
-            done. What goes on until a signal (serve, serve-stdio, --continuous, --follow) ends with 0 then; a second signal ends \
-            everything at once with 130 or 143
+            done. Commands that run until a signal (serve, serve-stdio, --continuous, --follow) exit with 0; a second \
+            signal ends them at once with 130 or 143
 
             Shell completion: loveseat --generate-completion-script bash|zsh|fish
             """,
@@ -81,7 +81,7 @@ enum Main {
         }
     }
 
-    /// Swift mends arguments that are not UTF-8, which would save something else than was given.
+    /// Swift repairs arguments that are not UTF-8, so that another text would be saved.
     private static func refuseDamagedArguments() throws {
         for (number, argument) in CommandLine.arguments.enumerated() {
             guard argument.unicodeScalars.contains("\u{FFFD}"), let given = CommandLine.unsafeArgv[number],

@@ -13,7 +13,7 @@ public let certAttrOrganizationUnit = "OU"
 public let certAttrLocality = "L"
 /// The key of the state or province in a certificate's attributes.
 public let certAttrStateOrProvince = "ST"
-/// The key of the country in a certificate's attributes, two letters.
+/// The key of the country in a certificate's attributes, as two letters.
 public let certAttrCountry = "C"
 /// The key of mail addresses in a certificate's attributes, separated by commas.
 public let certAttrEmailAddress = "rfc822Name"
@@ -45,7 +45,7 @@ struct CertificateAttributes {
         let (locality, state) = (take(certAttrLocality), take(certAttrStateOrProvince))
         let country = take(certAttrCountry)
         guard country == nil || country?.utf8.count == 2 else {
-            throw LoveseatError(.crypto, "a country is two letters, not \"\(country ?? "")\"")
+            throw LoveseatError(.crypto, "the country \"\(country ?? "")\" is not valid: use two letters")
         }
         do {
             subject = try DistinguishedName {
@@ -56,7 +56,7 @@ struct CertificateAttributes {
                 if let state { StateOrProvinceName(state) }
                 if let country { CountryName(country) }
             }
-        } catch { throw LoveseatError(.crypto, "these attributes make no certificate: \(error)") }
+        } catch { throw LoveseatError(.crypto, "a certificate cannot have these attributes: \(error)") }
         var names = list(certAttrHostname).map { GeneralName.dnsName($0) }
         for text in list(certAttrIPAddress) {
             guard let bytes = IPAddress.bytes(text) else {

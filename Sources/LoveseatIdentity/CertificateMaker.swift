@@ -4,14 +4,14 @@ import LoveseatModel
 import SwiftASN1
 import X509
 
-/// Makes certificates with keys of their own.
+/// Creates certificates with new keys.
 enum CertificateMaker {
     /// A year.
     static let defaultValidity: TimeInterval = 365 * 24 * 3_600
-    /// Clocks of peers may be behind ours by so many seconds.
+    /// How much the clocks of peers may be behind ours, in seconds.
     private static let clockTolerance: TimeInterval = 3_600
 
-    /// A new key and its certificate, signed by itself or by the issuer.
+    /// Creates a key and its certificate, signed by itself or by the issuer.
     static func make(
         usages: KeyUsages,
         attributes: CertificateAttributes,
@@ -23,7 +23,7 @@ enum CertificateMaker {
         guard end > now, end.timeIntervalSince1970 < 253_402_300_800 else {
             throw LoveseatError(
                 .crypto,
-                "a certificate's expiration is in the future and before the year 10000, not \(end)"
+                "the expiration \(end) is not possible: use a time in the future, before the year 10000"
             )
         }
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
@@ -57,7 +57,7 @@ enum CertificateMaker {
                 issuerPrivateKey: issuer?.key ?? key
             )
             return ([try TLSCertificate(certificate)] + (issuer?.certs ?? []), key)
-        } catch { throw LoveseatError(.crypto, "the certificate cannot be made: \(error)") }
+        } catch { throw LoveseatError(.crypto, "the certificate cannot be created: \(error)") }
     }
 }
 

@@ -33,7 +33,7 @@ struct PinnedRootPolicy: VerifierPolicy {
 }
 
 /// Refuses wildcards other than the whole first label of a name below a domain: `*` alone, `*.org`, and `a*.example.org`.
-/// Stands beside X509's own check of names, which takes them.
+/// Complements X509's own check of names, which accepts them.
 struct WildcardPolicy: VerifierPolicy {
     /// Nil for an address, which no name matches.
     let host: String?

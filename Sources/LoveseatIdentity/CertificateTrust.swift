@@ -3,17 +3,17 @@ package import LoveseatModel
 import SwiftASN1
 import X509
 
-/// Decides whether a certificate chain is to be trusted (replication.md §18.1).
+/// Decides whether a certificate chain is trusted.
 package enum CertificateTrust {
-    /// What a client demands of a server.
+    /// A client's requirements for a server's certificate.
     package struct ServerRules: Sendable {
         /// The fingerprint of the pinned certificate; nothing else counts then.
         package var pin: String?
         /// The pinned certificate itself, where it is known: a server need not send the root of its chain.
         package var pinnedCertificate: TLSCertificate?
-        /// Whether every certificate will do, because something else proves that the server is the right one.
+        /// Whether every certificate is accepted, because something else identifies the server.
         package var acceptsAny = false
-        /// Only a single certificate that signed itself.
+        /// Whether only a single self-signed certificate is accepted.
         package var onlySelfSigned = false
         /// The authorities to trust; the system's if nil.
         package var roots: [TLSCertificate]?
@@ -21,14 +21,14 @@ package enum CertificateTrust {
         package init() {}
     }
 
-    /// Judges a server's chain, the server's own certificate first; returns why it is not to be trusted.
-    package static func judge(
+    /// Validates a server's chain, its own certificate first; returns why it is not trusted.
+    package static func validate(
         server chain: [TLSCertificate],
         host: String,
         _ rules: ServerRules
     ) async -> LoveseatError? {
         guard let leaf = chain.first else {
-            return LoveseatError(.tlsHandshakeFailed, "the server shows no certificate")
+            return LoveseatError(.tlsHandshakeFailed, "the server sent no certificate")
         }
         if let pin = rules.pin {
             if await matches(chain, pin: pin, rules.pinnedCertificate) { return nil }
@@ -53,7 +53,7 @@ package enum CertificateTrust {
         )
         let failures: [CertificateValidationResult.PolicyFailure]?
         if let roots = rules.roots, roots.contains(leaf) {
-            // A certificate that is itself among the roots needs nobody to vouch for it, but it has to be for this host.
+            // A certificate that is itself among the roots needs no issuer, but it has to be for this host.
             failures = await Self.failures(
                 of: [leaf],
                 Verifier(rootCertificates: store([leaf])) {
@@ -73,11 +73,11 @@ package enum CertificateTrust {
             )
         }
         guard let failures else { return nil }
-        // No chain to a root came so far that its contents were looked at.
+        // No chain to a root was found, so no contents were checked.
         guard failures.isEmpty else {
             return LoveseatError(
                 .tlsCertUntrusted,
-                "the server's certificate \(leaf.subject) is not good for \(host): \(reasons(failures)): connect to a name that it has, or pin it"
+                "the server's certificate \(leaf.subject) is not valid for \(host): \(reasons(failures)): connect to a name that it contains, or pin it"
             )
         }
         let what = leaf.isSelfSigned ? "is self-signed" : "is of an unknown authority, \(leaf.issuer)"
@@ -87,25 +87,26 @@ package enum CertificateTrust {
         )
     }
 
-    /// Judges a client's chain by the authorities that may vouch for clients; returns why it is not to be trusted.
-    package static func judge(client chain: [TLSCertificate], roots: [TLSCertificate]) async -> LoveseatError?
+    /// Validates a client's chain by the authorities that may issue client certificates; returns why it is not trusted.
+    package static func validate(client chain: [TLSCertificate], roots: [TLSCertificate]) async
+        -> LoveseatError?
     {
         guard let leaf = chain.first else {
-            return LoveseatError(.tlsClientCertRequired, "the client shows no certificate")
+            return LoveseatError(.tlsClientCertRequired, "the client sent no certificate")
         }
-        // A certificate that is itself among the roots needs nobody to vouch for it.
+        // A certificate that is itself among the roots needs no issuer.
         if roots.contains(leaf) { return expiry(leaf) }
         let verifier = Verifier(rootCertificates: store(roots)) { RFC5280Policy() }
         guard let failures = await failures(of: chain, verifier) else { return nil }
         return LoveseatError(
             .tlsClientCertRejected,
-            "no authority that is trusted vouches for \(leaf.subject): \(reasons(failures))"
+            "the certificate \(leaf.subject) was not issued by a trusted authority: \(reasons(failures))"
         )
     }
 
     /// Whether the leaf is the pinned certificate, or the pinned certificate issued the chain.
     ///
-    /// Certificates are public: that the pinned one stands somewhere among those that the server sends proves nothing.
+    /// Certificates are public: the pinned one among those that the server sends proves nothing.
     private static func matches(
         _ chain: [TLSCertificate],
         pin: String,
@@ -117,7 +118,7 @@ package enum CertificateTrust {
             == nil
     }
 
-    /// Asks nothing of a certificate that is trusted as it is.
+    /// Accepts a certificate that is trusted by itself.
     private struct TrustedLeafPolicy: VerifierPolicy {
         let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [
             .X509ExtensionID.basicConstraints, .X509ExtensionID.keyUsage, .X509ExtensionID.extendedKeyUsage,
@@ -141,7 +142,7 @@ package enum CertificateTrust {
         )
     }
 
-    /// Why no chain to a root is good; nil if one is.
+    /// The reasons why no chain to a root is valid; nil if one is.
     private static func failures(
         of chain: [TLSCertificate],
         _ verifier: consuming sending Verifier<some VerifierPolicy>

@@ -55,7 +55,7 @@ enum EncryptedKey {
         }
     }
 
-    /// Opens a key that we or another program encrypted.
+    /// Decrypts a key of this or another program.
     static func open(_ derBytes: [UInt8], passphrase: String?) throws -> X509.Certificate.PrivateKey {
         guard let passphrase, !passphrase.isEmpty else {
             throw LoveseatError(.crypto, "the private key is encrypted: give its passphrase")
@@ -67,7 +67,7 @@ enum EncryptedKey {
             }
             return try X509.Certificate.PrivateKey(anyDER: key.derBytes)
         } catch {
-            throw LoveseatError(.crypto, "the passphrase of the private key is wrong, or the key damaged")
+            throw LoveseatError(.crypto, "the passphrase of the private key is wrong, or the key is damaged")
         }
     }
 

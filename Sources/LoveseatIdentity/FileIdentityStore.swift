@@ -8,11 +8,11 @@ import LoveseatPlatform
 /// The folder has the mode 0700 and its files have 0600. If others could read or write them, every call throws `crypto`. With a
 /// passphrase, the keys are encrypted (PKCS#8, PBES2).
 public struct FileIdentityStore: IdentityStore {
-    /// The folder. It is created when the first identity is stored.
+    /// The folder that contains the files. It is created when the first identity is stored.
     public let folder: URL
     private let passphrase: String?
 
-    /// Creates a store in a folder. Keys are encrypted if there is a passphrase.
+    /// Creates a store in a folder. With a passphrase, keys are encrypted; it must not be empty.
     public init(folder: URL, passphrase: String? = nil) {
         self.folder = folder
         self.passphrase = passphrase
@@ -64,7 +64,7 @@ public struct FileIdentityStore: IdentityStore {
             guard errno == EEXIST else { throw failure("keep", path) }
             throw LoveseatError(
                 .crypto,
-                "there is an identity \"\(label)\" already: delete it first, or use another label"
+                "an identity \"\(label)\" exists already: delete it first, or use another label"
             )
         }
         try syncFolder()
@@ -107,7 +107,7 @@ public struct FileIdentityStore: IdentityStore {
         guard let name = label.addingPercentEncoding(withAllowedCharacters: Self.plainCharacters),
             (1...200).contains(name.utf8.count)
         else {
-            throw LoveseatError(.crypto, "an identity's label has 1 to 200 bytes")
+            throw LoveseatError(.crypto, "the label of the identity is not valid: use 1 to 200 bytes")
         }
         return folder.appending(path: name + Self.suffix, directoryHint: .notDirectory).path
     }
@@ -147,7 +147,7 @@ public struct FileIdentityStore: IdentityStore {
                 withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700]
             )
-        } catch { throw LoveseatError(.ioError, "cannot make the folder \(folder.path): \(error)") }
+        } catch { throw LoveseatError(.ioError, "cannot create the folder \(folder.path): \(error)") }
         guard chmod(folder.path, 0o700) == 0 else { throw failure("protect", folder.path) }
     }
 

@@ -42,7 +42,7 @@ public struct KeychainIdentityStore: IdentityStore {
         guard status != errSecDuplicateItem else {
             throw LoveseatError(
                 .crypto,
-                "there is an identity \"\(label)\" already: delete it first, or use another label"
+                "an identity \"\(label)\" exists already: delete it first, or use another label"
             )
         }
         guard status == errSecSuccess else { throw failure("keep", label, status) }

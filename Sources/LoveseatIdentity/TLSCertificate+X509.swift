@@ -46,10 +46,10 @@ extension TLSCertificate {
         self.init(checked: serializer.serializedBytes)
     }
 
-    /// Nil for bytes that nobody checked, which does not happen.
+    /// Nil for bytes that were not checked, which does not happen.
     var parsed: X509.Certificate? { try? X509.Certificate(derEncoded: derBytes) }
 
-    /// The common name of the subject, or nil if it has none.
+    /// The subject's common name, or nil if there is none.
     public var commonName: String? {
         parsed?.subject.lazy.flatMap { $0 }
             .first { $0.type == .RDNAttributeType.commonName }
@@ -62,10 +62,10 @@ extension TLSCertificate {
     /// The issuer, as in `CN=Ana,O=Sofa`.
     public var issuer: String { parsed.map { String(describing: $0.issuer) } ?? "" }
 
-    /// The time from which the certificate is valid.
+    /// The date from which the certificate is valid.
     public var notValidBefore: Date { parsed?.notValidBefore ?? .distantPast }
 
-    /// The time until which the certificate is valid.
+    /// The date until which the certificate is valid.
     public var notValidAfter: Date { parsed?.notValidAfter ?? .distantPast }
 
     /// Whether the certificate was signed with its own key.
@@ -75,9 +75,8 @@ extension TLSCertificate {
             && parsed.publicKey.isValidSignature(parsed.signature, for: parsed)
     }
 
-    /// The SHA-256 fingerprint: 64 lower-case hexadecimal digits, as `openssl x509 -fingerprint -sha256` prints them, without colons.
-    ///
-    /// Two people can compare it to verify a pin.
+    /// The certificate's SHA-256 fingerprint: 64 lower-case hexadecimal digits, as `openssl x509 -fingerprint -sha256`
+    /// prints them, without colons. People can compare it to verify a pin.
     public var fingerprint: String { SHA256.hash(data: derBytes).hexadecimalText }
 }
 
@@ -86,14 +85,14 @@ extension TLSCertificate: CustomStringConvertible {
     public var description: String { "\(subject) (\(fingerprint.prefix(16))…)" }
 }
 
-/// PEM texts, whose parts are read in the order in which they stand.
+/// PEM texts, whose parts are read in order.
 enum PEMText {
-    /// Texts above this are refused, in bytes.
-    private static let longest = 1 << 20
+    /// The maximum length of a text, in bytes.
+    private static let maximumBytes = 1 << 20
 
     static func documents(_ text: String) throws(LoveseatError) -> [PEMDocument] {
-        guard text.utf8.count <= longest else {
-            throw LoveseatError(.crypto, "a PEM text of more than \(longest) bytes is refused")
+        guard text.utf8.count <= maximumBytes else {
+            throw LoveseatError(.crypto, "the PEM text is longer than \(maximumBytes) bytes")
         }
         do { return try PEMDocument.parseMultiple(pemString: text) } catch {
             throw LoveseatError(.crypto, "the PEM text is damaged: \(error)")

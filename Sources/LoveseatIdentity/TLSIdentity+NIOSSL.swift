@@ -4,7 +4,7 @@ import SwiftASN1
 import X509
 
 extension TLSIdentity {
-    /// The key as NIOSSL wants it.
+    /// The key for NIOSSL.
     package func sslPrivateKey() throws -> NIOSSLPrivateKey {
         try NIOSSLPrivateKey(bytes: Array(key.serializeAsPEM().pemString.utf8), format: .pem)
     }

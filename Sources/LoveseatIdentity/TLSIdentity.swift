@@ -6,16 +6,16 @@ import X509
 
 /// The purposes of an identity's key, as a certificate states them.
 public struct KeyUsages: OptionSet, Hashable, Sendable {
-    /// The purposes as bits.
+    /// The purposes as a bit mask.
     public let rawValue: Int
-    /// Creates a set of purposes from bits.
+    /// Creates a set of purposes from a bit mask.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// To authenticate a client, which is a replicator.
+    /// Authenticating a client, which is a replicator.
     public static let clientAuth = KeyUsages(rawValue: 1)
-    /// To authenticate a server, which is a listener.
+    /// Authenticating a server, which is a listener.
     public static let serverAuth = KeyUsages(rawValue: 2)
-    /// To issue certificates for other identities, as an authority of your own.
+    /// Issuing certificates for other identities, as an authority of your own.
     public static let certificateAuthority = KeyUsages(rawValue: 4)
 }
 
@@ -28,7 +28,7 @@ public final class TLSIdentity: Sendable {
     public let certs: [TLSCertificate]
     let key: X509.Certificate.PrivateKey
 
-    /// When the key's own certificate expires.
+    /// The date when the key's own certificate expires.
     public var expiration: Date { certs.first?.notValidAfter ?? .distantPast }
 
     init(certs: [TLSCertificate], key: X509.Certificate.PrivateKey) throws(LoveseatError) {
@@ -64,7 +64,9 @@ public final class TLSIdentity: Sendable {
         label: String?,
         in store: any IdentityStore = TLSIdentity.standardStore
     ) throws(LoveseatError) -> TLSIdentity {
-        guard !usages.isEmpty else { throw LoveseatError(.crypto, "say what the identity is for") }
+        guard !usages.isEmpty else {
+            throw LoveseatError(.crypto, "the identity has no usages: name at least one")
+        }
         let made = try CertificateMaker.make(
             usages: usages,
             attributes: try CertificateAttributes(attributes),
@@ -134,7 +136,7 @@ public final class TLSIdentity: Sendable {
         in store: any IdentityStore = TLSIdentity.standardStore
     ) throws(LoveseatError) -> TLSIdentity {
         guard data.count <= 1 << 20 else {
-            throw LoveseatError(.crypto, "a PKCS#12 file of \(data.count) bytes is refused")
+            throw LoveseatError(.crypto, "the PKCS#12 file is too large: it has \(data.count) bytes")
         }
         do {
             let bundle = try NIOSSLPKCS12Bundle(buffer: Array(data), passphrase: (password ?? "").utf8)
@@ -223,7 +225,7 @@ public final class TLSIdentity: Sendable {
                 in: store
             )
         } catch {
-            // Another process may have made it meanwhile.
+            // Another process may have created it meanwhile.
             guard let kept = try store.identity(label: anonymousLabel) else { throw error }
             return kept
         }
@@ -265,7 +267,7 @@ public final class TLSIdentity: Sendable {
 }
 
 extension X509.Certificate.PrivateKey {
-    /// A key in whatever DER form it comes: PKCS#8, SEC 1 or PKCS#1.
+    /// Reads a key in any DER form: PKCS#8, SEC 1 or PKCS#1.
     init(anyDER bytes: [UInt8]) throws {
         if let key = try? X509.Certificate.PrivateKey(derBytes: bytes) {
             self = key

@@ -10,7 +10,6 @@ extension ReplicationSession {
         var resolving: Set<String> = []
         /// After which sequence there are conflicts that are not being resolved yet; nil if there are none.
         var unlistedConflicts: UInt64?
-        var isListingConflicts = false
         /// The pull may have changed something that a push of one pass has already gone by.
         var mayHaveMoreToPush = false
         /// Documents that could not be stored when they were pulled before.
@@ -18,6 +17,24 @@ extension ReplicationSession {
         /// Documents that are being fetched by their IDs, and those that were.
         var fetching: Set<String> = []
         var fetched: Set<String> = []
+
+        /// Goes on as far as it gets without the peer.
+        mutating func goOn(isActive: Bool, _ effects: inout SessionEffects) {
+            pull.goOn(&effects)
+            while let list = pull.takeList() {
+                // What the peer has got of a document decides whether it may take the document away.
+                push?.flushMarks(&effects)
+                pull.judge(list, &effects)
+                if isActive { mayHaveMoreToPush = true }
+            }
+            pumpPush(&effects)
+        }
+
+        mutating func pumpPush(_ effects: inout SessionEffects) {
+            guard push != nil else { return }
+            let echoes = pull.echoes
+            push?.pump(isEcho: echoes.contains, &effects)
+        }
 
         // These run after every event. A method looks at a collection where it is; anything else copies all of it.
 

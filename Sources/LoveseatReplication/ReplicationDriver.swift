@@ -50,7 +50,6 @@ package actor ReplicationDriver {
     private let executor: any SerialExecutor
     private let runtime: ReplicationRuntime
     private let peer: ReplicationPeer
-    private let store: any ReplicaStore
     private let channel: any MessageChannel
     private let hooks: Hooks
     /// Collections in which something was saved, and the session has not been told.
@@ -68,8 +67,7 @@ package actor ReplicationDriver {
 
     /// `spill`: takes what is received and too much for memory.
     package init(
-        session: ReplicationSession,
-        store: sending any ReplicaStore,
+        session: sending ReplicationSession,
         channel: any MessageChannel,
         runtime: ReplicationRuntime,
         compressionLevel: Int,
@@ -79,7 +77,6 @@ package actor ReplicationDriver {
         var limits = BLIPLimits()
         limits.compressionLevel = compressionLevel
         peer = ReplicationPeer(session: session, limits: limits, spill: spill)
-        self.store = store
         self.channel = channel
         self.hooks = hooks
         self.runtime = runtime
@@ -153,11 +150,8 @@ package actor ReplicationDriver {
     package func stop() { perform(peer.stop()) }
 
     private func perform(_ first: [ReplicationPeer.Action]) {
-        var actions = first[...]
-        while let action = actions.popFirst() {
+        for action in first {
             switch action {
-            case .store(let request, let continuation):
-                actions.append(contentsOf: peer.stored(continuation, store.perform(request)))
             case .setTimer(let timer, let milliseconds): setTimer(timer, milliseconds)
             case .cancelTimer(let timer): cancel(timer)
             case .resolve(let notice): resolve(notice)

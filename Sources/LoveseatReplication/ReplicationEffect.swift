@@ -12,7 +12,6 @@ package enum ReplicationEffect: Hashable, Sendable {
     case supply([UInt8], isLast: Bool, to: UInt64)
     /// Take back requests that are still queued, and do not listen to the answers of those that are not.
     case cancel([ReplyContinuation])
-    case store(StoreRequest, then: StoreContinuation)
     /// Fire once after so many milliseconds; setting again moves it.
     case setTimer(ReplicationTimer, milliseconds: Int)
     case cancelTimer(ReplicationTimer)
@@ -62,40 +61,6 @@ package enum ReplyContinuation: Hashable, Sendable {
 
     /// Whether the answer's body comes in pieces.
     package var isInPieces: Bool { if case .blob = self { true } else { false } }
-}
-
-/// What an answer of the database's is for.
-package enum StoreContinuation: Hashable, Sendable {
-    case nothing
-    case checkpointLoaded(collection: Int)
-    case checkpointBegun(collection: Int)
-    case checkpointSaved(collection: Int)
-    case peerCheckpoint(request: UInt64)
-    case peerCheckpointSaved(request: UInt64)
-    case bound(request: UInt64)
-    case boundDefault
-    case failuresListed(collection: Int)
-    case changesRead(collection: Int)
-    case revocationsRead(collection: Int)
-    case changesJudged(collection: Int, list: Int)
-    case proposalsJudged(collection: Int, list: Int)
-    case met(collection: Int, key: Int)
-    case heard(collection: Int, key: Int)
-    case revisionsRead(collection: Int, keys: [Int])
-    case subscriptionBegins(collection: Int)
-    case unaskedJudged(request: UInt64, isUrgent: Bool)
-    case inserted(collection: Int)
-    case conflictsListed(collection: Int)
-    case deltaExpanded(collection: Int, key: Int)
-    case admitted(collection: Int, key: Int)
-    case accessRemoved(collection: Int, documentIDs: [String], answering: Int?)
-    case blobsHeld(collection: Int, key: Int)
-    case blobBegun(collection: Int, BlobHandle)
-    case blobWritten(collection: Int, BlobHandle)
-    case blobFinished(collection: Int, BlobHandle)
-    case blobFound(request: UInt64)
-    case blobRead(request: UInt64)
-    case proven(request: UInt64)
 }
 
 package enum ReplicationTimer: Hashable, Sendable {

@@ -7,7 +7,6 @@ package import LoveseatModel
 package final class ReplicationPeer {
     /// What is left for the driver to do.
     package enum Action: Hashable, Sendable {
-        case store(StoreRequest, then: StoreContinuation)
         case setTimer(ReplicationTimer, milliseconds: Int)
         case cancelTimer(ReplicationTimer)
         case resolve(ConflictNotice)
@@ -65,9 +64,6 @@ package final class ReplicationPeer {
     package var isOver: Bool { session.isOver }
 
     package func connected(_ negotiated: ReplicationProtocol) -> [Action] { run { $0.connected(negotiated) } }
-    package func stored(_ what: StoreContinuation, _ answer: StoreAnswer) -> [Action] {
-        run { $0.stored(what, answer) }
-    }
     package func timerFired(_ timer: ReplicationTimer) -> [Action] { run { $0.timerFired(timer) } }
     package func localChange(_ collection: Int) -> [Action] { run { $0.localChange(collection) } }
     package func accessChanged() -> [Action] { run { $0.accessChanged() } }
@@ -84,9 +80,7 @@ package final class ReplicationPeer {
         run { session in
             session.hasHeard = true
             do throws(BLIPError) { try connection.receive(frame) } catch {
-                session.fail(Self.failure(error))
-                defer { session.effects = [] }
-                return session.effects
+                return session.failed(Self.failure(error))
             }
             return []
         }
@@ -102,9 +96,9 @@ package final class ReplicationPeer {
         var frame: [UInt8]?
         let actions = run { session in
             do throws(BLIPError) { frame = try connection.nextFrame() } catch {
-                session.fail(LoveseatError(.unexpectedError, "a message could not be sent: \(error)"))
-                defer { session.effects = [] }
-                return session.effects
+                return session.failed(
+                    LoveseatError(.unexpectedError, "a message could not be sent: \(error)")
+                )
             }
             return []
         }
@@ -142,11 +136,9 @@ package final class ReplicationPeer {
     private func received(_ number: UInt64, _ message: Message) -> [ReplicationEffect] {
         if !heldRequests.isEmpty || connection.queuedBytes > Self.outputLimit {
             guard heldRequests.queue.count < Self.requestsHeld else {
-                session.fail(
+                return session.failed(
                     LoveseatError(.remoteError, "the peer asks more and more, and does not read the answers")
                 )
-                defer { session.effects = [] }
-                return session.effects
             }
             return hold(number, message, in: &heldRequests)
         }
@@ -167,9 +159,7 @@ package final class ReplicationPeer {
         var message = message
         if let spill, held.bytes + message.body.count > Self.heldBytes {
             do { try spill.append(message.body, to: number << 1) } catch {
-                session.fail(Self.failure(.spill("\(error)")))
-                defer { session.effects = [] }
-                return session.effects
+                return session.failed(Self.failure(.spill("\(error)")))
             }
             message.body = []
         }
@@ -194,9 +184,7 @@ package final class ReplicationPeer {
                 return pass(number, message)
             }
         } catch {
-            session.fail(Self.failure(.spill("\(error)")))
-            defer { session.effects = [] }
-            return session.effects
+            return session.failed(Self.failure(.spill("\(error)")))
         }
         return nil
     }
@@ -219,7 +207,6 @@ package final class ReplicationPeer {
             case .cancel(let continuations): cancel(Set(continuations))
             case .supply(let bytes, let isLast, let number):
                 connection.supply(bytes, isLast: isLast, for: number)
-            case .store(let request, let continuation): actions.append(.store(request, then: continuation))
             case .setTimer(let timer, let milliseconds):
                 actions.append(.setTimer(timer, milliseconds: milliseconds))
             case .cancelTimer(let timer): actions.append(.cancelTimer(timer))
@@ -229,9 +216,9 @@ package final class ReplicationPeer {
             case .close(let code, let reason): actions.append(.close(code: code, reason: reason))
             }
         } catch {
-            session.fail(LoveseatError(.unexpectedError, "a message could not be sent: \(error)"))
-            let rest = session.effects
-            session.effects = []
+            let rest = session.failed(
+                LoveseatError(.unexpectedError, "a message could not be sent: \(error)")
+            )
             for effect in rest { perform(effect) }
         }
     }

@@ -28,28 +28,10 @@ extension ReplicationSession {
             let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
             return CollectionSession(name: binding.name, checkpoint: checkpoint, pull: pull)
         }
-        phase = .loadingCheckpoints(missing: collections.count)
-        for index in collections.indices {
-            guard !plan.isFetch else {
-                checkpointLoaded(index, nil, .unknown, wasTakenFrom: false)
-                continue
-            }
-            effects.append(
-                .store(.loadCheckpoint(collection: index), then: .checkpointLoaded(collection: index))
-            )
+        for index in collections.indices where !plan.isFetch {
+            guard let stored = effects.ask({ try $0.checkpoint(of: index) }) else { return }
+            collections[index].checkpoint?.loaded(stored)
         }
-    }
-
-    mutating func checkpointLoaded(
-        _ index: Int,
-        _ json: JSONText?,
-        _ marks: MarkState,
-        wasTakenFrom: Bool
-    ) {
-        guard let plan, case .loadingCheckpoints(let missing) = phase else { return }
-        collections[index].checkpoint?.loaded(json, marks, wasTakenFrom: wasTakenFrom)
-        phase = .loadingCheckpoints(missing: missing - 1)
-        guard missing == 1 else { return }
         phase = .negotiating
         if hasCollections == true {
             let message = GetCollectionsMessage.request(
@@ -131,12 +113,10 @@ extension ReplicationSession {
         for index in collections.indices {
             guard let checkpoint = collections[index].checkpoint else { continue }
             let wireIndex = checkpoint.wireIndex
-            effects.append(.store(.believeMarks(collection: index, checkpoint.trust), then: .nothing))
+            effects.store.believeMarks(checkpoint.trust, in: index)
             collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
             if plan.pulls {
-                effects.append(
-                    .store(.listFailures(collection: index), then: .failuresListed(collection: index))
-                )
+                collections[index].failedBefore = effects.ask { try $0.failures(in: index) } ?? []
                 let binding = plan.collections[index]
                 let message = Subscription.request(
                     collection: wireIndex,
@@ -164,7 +144,6 @@ extension ReplicationSession {
                     peer: peerKind,
                     tuning: tuning
                 )
-                collections[index].push?.pump(&effects)
             }
         }
     }
@@ -174,7 +153,7 @@ extension ReplicationSession {
         case .getCollections: collectionsAnswered(answer)
         case .getCheckpoint: checkpointAnswered(answer)
         case .refetchCheckpoint(let index):
-            collections[index].checkpoint?.refetched(answer, &effects)
+            collections[index].checkpoint?.refetched(answer, time: now, &effects)
         case .setCheckpoint(let index):
             collections[index].checkpoint?.savedRemotely(answer, time: now, &effects)
         case .subscribe(let index):
@@ -190,9 +169,14 @@ extension ReplicationSession {
         case .revocations(let index, let ids):
             collections[index].push?.revocationsAnswered(&effects)
             guard case .success = answer else { return }
-            effects.append(.store(.forgetGrants(collection: index, ids), then: .nothing))
+            effects.ask { try $0.forgetGrants(ids, in: index) }
         case .revision(let index, let key):
-            if plan != nil, case .success = answer { collections[index].pushed(key) }
+            if plan != nil, case .success(let message) = answer {
+                collections[index].pushed(key)
+                if message.properties[TreeMessage.property] != nil {
+                    collections[index].mayHaveMoreToPush = true
+                }
+            }
             collections[index].push?.revisionAnswered(key, answer, &effects)
         case .blob(let index, let handle):
             guard case .failure(let error) = answer else { return }
@@ -204,98 +188,7 @@ extension ReplicationSession {
         let digest = collections[index].pull.digest(handle)
         collections[index].pull.blobEnded(handle, error, &effects)
         // Documents of any collection may have waited for this one.
-        for index in collections.indices { collections[index].pull.fetchWaiting(digest, &effects) }
-    }
-
-    mutating func handleStored(_ what: StoreContinuation, _ answer: StoreAnswer) {
-        if case .failed(let error) = answer, handleStoreFailure(what, error) { return }
-        switch (what, answer) {
-        case (.checkpointLoaded(let index), .checkpoint(let json, let marks, let wasTakenFrom)):
-            checkpointLoaded(index, json, marks, wasTakenFrom: wasTakenFrom)
-        case (.checkpointBegun(let index), .done):
-            collections[index].checkpoint?.begun(time: now, &effects)
-        case (.checkpointSaved(let index), let answer):
-            collections[index].checkpoint?.savedLocally(answer, &effects)
-        case (.failuresListed(let index), .failures(let ids)): collections[index].failedBefore = ids
-        case (.changesRead(let index), .changes(let changes, let through, let hasMore)):
-            let echoes = collections[index].pull.echoes
-            collections[index].push?.changesRead(
-                changes,
-                through: through,
-                hasMore: hasMore,
-                isEcho: echoes.contains,
-                &effects
-            )
-        case (.revocationsRead(let index), .changes(let changes, _, _)): announceRevoked(changes, index)
-        case (.changesJudged(let index, let list), .changeVerdicts(let verdicts)):
-            // What the peer has got of a document decides whether it may take the document away.
-            collections[index].push?.flushMarks(&effects)
-            collections[index].pull.changesJudged(list, verdicts, &effects)
-            collections[index].mayHaveMoreToPush = plan != nil
-        case (.proposalsJudged(let index, let list), .proposalVerdicts(let verdicts)):
-            collections[index].pull.proposalsJudged(list, verdicts, &effects)
-        case (.met(let index, let key), .met(let meeting)):
-            collections[index].push?.met(key, meeting, &effects)
-        case (.heard(let index, let key), .heard(let hearing)):
-            collections[index].push?.heard(key, hearing, &effects)
-            collections[index].mayHaveMoreToPush = true
-        case (.revisionsRead(let index, let keys), .revisions(let found)):
-            collections[index].push?.revisionsRead(keys, found, &effects)
-        case (.deltaExpanded(let index, let key), .expanded(let expansion)):
-            collections[index].pull.deltaExpanded(key, expansion, &effects)
-        case (.admitted(let index, let key), .admitted(let verdicts)):
-            collections[index].pull.admitted(key, verdicts == [true], &effects)
-        case (.accessRemoved(let index, let ids, let list), .accessRemoved(let verdicts)):
-            collections[index].pull.accessRemoved(ids, verdicts, answering: list, &effects)
-            for (id, verdict) in zip(ids, verdicts) where verdict == .removed {
-                collections[index].push?.documentRemoved(id, &effects)
-            }
-        case (.inserted(let index), .inserted(let results)): inserted(index, results)
-        case (.conflictsListed(let index), .conflicts(let ids, let next)):
-            collections[index].isListingConflicts = false
-            collections[index].unlistedConflicts = next
-            for id in ids { resolve(index, id) }
-        case (.subscriptionBegins(let index), .lastSequence(let last)):
-            collections[index].push?.tombstonesSkipped = last
-            findRevoked(index)
-            collections[index].push?.pump(&effects)
-        case (.unaskedJudged(let request, let isUrgent), .changeVerdicts(let verdicts)):
-            answerUnasked(request, isUrgent: isUrgent, isHere: verdicts == [.alreadyHere])
-        case (.blobsHeld(let index, let key), .missingBlobs(let missing)):
-            collections[index].pull.blobsHeld(key, missing: missing, &effects)
-        case (.blobBegun(let index, let handle), .blobBegun(let start)):
-            collections[index].pull.blobBegun(handle, start, &effects)
-        case (.blobFinished(let index, let handle), _): blobEnded(index, handle, nil)
-        default: handleStoredPassive(what, answer)
-        }
-    }
-
-    /// Returns whether the failure is dealt with.
-    private mutating func handleStoreFailure(_ what: StoreContinuation, _ error: LoveseatError) -> Bool {
-        switch what {
-        case .checkpointSaved where error.code != .busy: return false
-        case .blobBegun(let index, let handle), .blobWritten(let index, let handle),
-            .blobFinished(let index, let handle):
-            blobEnded(index, handle, error)
-        case .blobFound(let request), .blobRead(let request), .proven(let request),
-            .peerCheckpoint(let request),
-            .peerCheckpointSaved(let request), .bound(let request):
-            answerFailed(request, error)
-        default: fail(error)
-        }
-        return true
-    }
-
-    private mutating func inserted(_ index: Int, _ results: [InsertResult]) {
-        // A database that cannot write is no fault of one document.
-        if case .failed(let error)? = results.first(where: { if case .failed = $0 { true } else { false } }),
-            error.code.domain != .couchbaseLite
-        {
-            return fail(error)
-        }
-        for (id, isConflict) in collections[index].pull.inserted(results, &effects) {
-            if isConflict { resolve(index, id) } else { collections[index].push?.documentMoved(id, &effects) }
-        }
+        for index in collections.indices { collections[index].pull.blobCame(digest) }
     }
 
     /// Fetches documents that the feed of changes has passed.
@@ -307,26 +200,13 @@ extension ReplicationSession {
 
     /// Has the app resolve what earlier runs left, as many at a time as one answer holds.
     mutating func listConflicts(_ index: Int, after sequence: UInt64) {
-        collections[index].isListingConflicts = true
-        effects.append(
-            .store(
-                .listConflicts(collection: index, after: sequence),
-                then: .conflictsListed(collection: index)
-            )
-        )
-    }
-
-    private mutating func answerUnasked(_ request: UInt64, isUrgent: Bool, isHere: Bool) {
-        if isHere {
-            effects.append(.reply(Message(["noop": "true"], isUrgent: isUrgent), to: request))
-        } else {
-            let error = ReplyError("HTTP", 403, "the revision was not asked for")
-            effects.append(.replyError(error, to: request, isUrgent: isUrgent))
-        }
+        guard let page = effects.ask({ try $0.conflicts(in: index, after: sequence) }) else { return }
+        collections[index].unlistedConflicts = page.next
+        for id in page.ids { resolve(index, id) }
     }
 
     /// Only an active puller takes conflicts in, and so only it resolves them.
-    private mutating func resolve(_ index: Int, _ id: String) {
+    mutating func resolve(_ index: Int, _ id: String) {
         guard plan?.pulls == true else { return }
         guard collections[index].resolving.insert(id).inserted else { return }
         effects.append(

@@ -7,11 +7,10 @@ extension ReplicationSession {
     private static let longestCheckpoint = 64 << 10
     /// Checkpoints that one connection may save under IDs of their own.
     private static let checkpointsSaved = 100
-    private static let profilesDeferred = 1_000
 
     mutating func handle(_ message: Message, number: UInt64) {
         if case .passive(let plan) = role, hasCollections != true, message.profile != "getCollections" {
-            guard bindDefault(plan, message, number: number) else { return }
+            guard hasCollections == false || bindDefault(plan, message, number: number) else { return }
         }
         switch message.profile {
         case "getCollections": getCollections(message, number: number)
@@ -61,18 +60,8 @@ extension ReplicationSession {
 
     // MARK: Collections
 
-    /// Serves a peer of the 2.x form, which knows the default collection only; false if the message has to wait.
+    /// Serves a peer of the 2.x form, which knows the default collection only; false if there is none for it.
     private mutating func bindDefault(_ plan: PassivePlan, _ message: Message, number: UInt64) -> Bool {
-        if hasCollections == false {
-            guard deferred.isEmpty else {
-                deferred.append((number, message))
-                if deferred.count > Self.profilesDeferred {
-                    fail(LoveseatError(.remoteError, "the peer does not wait for answers"))
-                }
-                return false
-            }
-            return true
-        }
         guard plan.collections.contains(.default) else {
             refuse(
                 message,
@@ -81,10 +70,18 @@ extension ReplicationSession {
             )
             return false
         }
+        guard let bound = effects.ask({ try $0.bind([.default], checkpoints: [""]) }) else { return false }
+        guard bound.first?.exists == true else {
+            if plan.restrictsAccess {
+                refuse(message, number, ReplyError("HTTP", 403, "you may not have the default collection"))
+            } else {
+                fail(LoveseatError(.notOpen, "the collection is gone"))
+            }
+            return false
+        }
         hasCollections = false
-        deferred.append((number, message))
-        effects.append(.store(.bindCollections([.default], checkpoints: [""]), then: .boundDefault))
-        return false
+        makeCollections([.default])
+        return true
     }
 
     private mutating func getCollections(_ message: Message, number: UInt64) {
@@ -100,24 +97,35 @@ extension ReplicationSession {
         }
         do throws(ReplyError) {
             let (names, checkpoints) = try GetCollectionsMessage.parse(message.body)
-            hasCollections = true
             let known = names.map { name in name.flatMap { plan.collections.contains($0) ? $0 : nil } }
             guard known.allSatisfy({ $0 != nil }) else {
                 // A peer that was answered `null` cannot go on.
-                hasCollections = nil
                 let bound = known.map { BoundCollection(exists: $0 != nil) }
                 return effects.append(
                     .reply(GetCollectionsMessage.answer(bound, extensions: extensions), to: number)
                 )
             }
-            makeCollections(known.compactMap { $0 })
-            effects.append(
-                .store(
-                    .bindCollections(known.compactMap { $0 }, checkpoints: checkpoints),
-                    then: .bound(request: number)
-                )
-            )
+            let served = known.compactMap { $0 }
+            let bound = answering(number) { try $0.bind(served, checkpoints: checkpoints) }
+            guard let bound else { return }
+            if bound.allSatisfy(\.exists) {
+                hasCollections = true
+                makeCollections(served)
+            }
+            effects.append(.reply(GetCollectionsMessage.answer(bound, extensions: extensions), to: number))
         } catch { refuse(message, number, error) }
+    }
+
+    /// Asks the database for a peer, whom it tells of an error.
+    mutating func answering<Answer>(
+        _ request: UInt64,
+        _ question: (any RevisionStore) throws -> Answer
+    ) -> Answer? {
+        do { return try question(effects.store) } catch {
+            let error = ReplyError(LoveseatError(store: error))
+            effects.append(.replyError(error, to: request, isUrgent: false))
+            return nil
+        }
     }
 
     private mutating func makeCollections(_ names: [CollectionName]) {
@@ -207,17 +215,11 @@ extension ReplicationSession {
                 peer: peerKind,
                 tuning: tuning
             )
-            guard !subscription.activeOnly else {
-                // What is deleted from now on is announced: the peer may have the document by then.
-                return effects.append(
-                    .store(
-                        .lastSequence(collection: index),
-                        then: .subscriptionBegins(collection: index)
-                    )
-                )
+            // What is deleted from now on is announced: the peer may have the document by then.
+            if subscription.activeOnly {
+                collections[index].push?.tombstonesSkipped = effects.store.lastSequence(in: index)
             }
             findRevoked(index)
-            collections[index].push?.pump(&effects)
         } catch { refuse(message, number, error) }
     }
 
@@ -238,13 +240,11 @@ extension ReplicationSession {
         guard case .passive(let plan) = role, plan.restrictsAccess,
             collections[index].push?.subscription?.wantsRevocations == true
         else { return }
-        effects.append(
-            .store(.readRevocations(collection: index), then: .revocationsRead(collection: index))
-        )
+        if let revoked = effects.ask({ try $0.revocations(in: index) }) { announceRevoked(revoked, index) }
     }
 
     /// Tells the peer to give documents up (replication.md §B.1).
-    mutating func announceRevoked(_ changes: [LocalChange], _ index: Int) {
+    private mutating func announceRevoked(_ changes: [LocalChange], _ index: Int) {
         guard let push = collections[index].push else { return }
         for start in stride(from: 0, to: changes.count, by: tuning.changesPerMessage) {
             let list = Array(changes[start..<min(start + tuning.changesPerMessage, changes.count)])
@@ -269,7 +269,12 @@ extension ReplicationSession {
         do throws(ReplyError) {
             _ = try collection(of: message)
             let id = try checkpointID(message)
-            effects.append(.store(.getPeerCheckpoint(id: id), then: .peerCheckpoint(request: number)))
+            guard let found = answering(number, { try $0.peerCheckpoint(id) }) else { return }
+            guard let found else {
+                return effects.append(.replyError(ReplyError("HTTP", 404), to: number, isUrgent: false))
+            }
+            let properties: MessageProperties = ["rev": CheckpointRevision.text(found.revision)]
+            effects.append(.reply(Message(properties, body: found.body.bytes), to: number))
         } catch { refuse(message, number, error) }
     }
 
@@ -290,66 +295,12 @@ extension ReplicationSession {
             guard let revision = CheckpointRevision.number(message.properties["rev"]) else {
                 throw ReplyError("HTTP", 409, "revision ID mismatch")
             }
-            effects.append(
-                .store(
-                    .savePeerCheckpoint(id: id, replacing: revision, body),
-                    then: .peerCheckpointSaved(request: number)
-                )
-            )
+            let saved = answering(number) {
+                try $0.savePeerCheckpoint(body, as: id, replacing: revision)
+            }
+            guard let saved else { return }
+            guard let saved else { throw ReplyError("HTTP", 409, "revision ID mismatch") }
+            effects.append(.reply(Message(["rev": CheckpointRevision.text(saved)]), to: number))
         } catch { refuse(message, number, error) }
-    }
-
-    // MARK: The database's answers
-
-    mutating func handleStoredPassive(_ what: StoreContinuation, _ answer: StoreAnswer) {
-        switch (what, answer) {
-        case (.bound(let request), .bound(let bound)):
-            effects.append(.reply(GetCollectionsMessage.answer(bound, extensions: extensions), to: request))
-            if bound.contains(where: { !$0.exists }) {
-                collections = []
-                hasCollections = nil
-            }
-        case (.boundDefault, .bound(let bound)):
-            guard bound.first?.exists == true else {
-                if case .passive(let plan) = role, plan.restrictsAccess { return refuseDefault() }
-                return fail(LoveseatError(.notOpen, "the collection is gone"))
-            }
-            makeCollections([.default])
-            let waiting = deferred
-            deferred = []
-            for (number, message) in waiting { handle(message, number: number) }
-        case (.peerCheckpoint(let request), .peerCheckpoint(let revision, let body)):
-            guard let body else {
-                return effects.append(.replyError(ReplyError("HTTP", 404), to: request, isUrgent: false))
-            }
-            let properties: MessageProperties = ["rev": CheckpointRevision.text(revision)]
-            effects.append(.reply(Message(properties, body: body.bytes), to: request))
-        case (.peerCheckpointSaved(let request), .peerCheckpointSaved(let revision)):
-            guard let revision else {
-                let error = ReplyError("HTTP", 409, "revision ID mismatch")
-                return effects.append(.replyError(error, to: request, isUrgent: false))
-            }
-            effects.append(.reply(Message(["rev": CheckpointRevision.text(revision)]), to: request))
-        case (.blobFound(let request), .blobLength(let length)): blobFound(request, length)
-        case (.blobRead(let request), .blobBytes(let bytes)): blobRead(request, bytes)
-        case (.proven(let request), .proof(let proof)):
-            guard let proof else {
-                return effects.append(
-                    .replyError(ReplyError("LiteCore", 7, "blob not found"), to: request, isUrgent: false)
-                )
-            }
-            effects.append(.reply(Message(body: Array(proof.text.utf8)), to: request))
-        default: break
-        }
-    }
-
-    /// A peer of the 2.x form may not have the only collection that it knows.
-    private mutating func refuseDefault() {
-        let waiting = deferred
-        deferred = []
-        hasCollections = nil
-        for (number, message) in waiting {
-            refuse(message, number, ReplyError("HTTP", 403, "you may not have the default collection"))
-        }
     }
 }

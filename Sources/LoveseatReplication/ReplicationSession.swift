@@ -1,83 +1,13 @@
 package import LoveseatBLIP
 package import LoveseatModel
 
-/// What an active session is to do.
-package struct ActivePlan: Hashable, Sendable {
-    package struct Binding: Hashable, Sendable {
-        package let name: CollectionName
-        /// Under which both sides keep the checkpoint (replication.md §5.2).
-        package let checkpointID: String
-        /// The only documents to replicate; nil for all.
-        package var documentIDs: [String]?
-        /// The gateway's channels to pull from; none for all.
-        package var channels: [String] = []
-        /// The app decides which received revisions are stored.
-        package var filtersPull = false
-        /// The collection holds nothing yet, so tombstones need not be pulled.
-        package var isEmpty = false
-
-        package init(name: CollectionName, checkpointID: String) {
-            self.name = name
-            self.checkpointID = checkpointID
-        }
-    }
-
-    /// What is not believed of earlier sessions.
-    package enum Reset: Hashable, Sendable {
-        case none
-        /// Everything is examined again, but for what the peer is marked to have.
-        case checkpoint
-        /// Everything is offered again.
-        case checkpointAndMarks
-    }
-
-    package var collections: [Binding]
-    package var pushes: Bool
-    package var pulls: Bool
-    package var isContinuous: Bool
-    package var reset = Reset.none
-    /// Documents that the peer takes away are purged here.
-    package var autoPurges = true
-    package var usesDeltas = false
-    /// Whether the session fetches documents by their IDs for another one: it keeps no checkpoint and asks for no fetch.
-    package var isFetch = false
-
-    package init(collections: [Binding], pushes: Bool, pulls: Bool, isContinuous: Bool) {
-        self.collections = collections
-        self.pushes = pushes
-        self.pulls = pulls
-        self.isContinuous = isContinuous
-    }
-}
-
-/// What a passive session allows.
-package struct PassivePlan: Hashable, Sendable {
-    package var collections: [CollectionName]
-    /// Peers may pull and keep checkpoints, and push nothing.
-    package var isReadOnly = false
-    package var usesDeltas = false
-    /// Whether documents may be taken away from the peer.
-    package var restrictsAccess = false
-    /// Speaks the protocol and nothing beyond it, as foreign peers do.
-    package var isPlain = false
-
-    package init(collections: [CollectionName]) { self.collections = collections }
-}
-
-/// The two forms of the protocol that this build speaks.
-package enum ReplicationProtocol: String, Hashable, Sendable, CaseIterable {
-    case mobile3 = "BLIP_3+CBMobile_3"
-    case mobile2 = "BLIP_3+CBMobile_2"
-}
-
 /// One connection's life: checkpoints, push and pull of every collection, for the active or the passive side.
 ///
-/// Reads no clock, opens no socket, touches no database: events arrive as method calls, and each answers with what
-/// the driver must do. A session makes one connection and is never used again; trying again is a new session.
-package struct ReplicationSession: Sendable {
+/// Reads no clock and opens no socket: events arrive as method calls, and each asks the database and answers with what the
+/// driver must do. A session makes one connection and is never used again; trying again is a new session.
+package struct ReplicationSession {
     enum Phase: Hashable {
         case connecting
-        case loadingCheckpoints(missing: Int)
         case negotiating
         case running
         case stopping
@@ -93,7 +23,7 @@ package struct ReplicationSession: Sendable {
     let tuning: ReplicationTuning
     var phase = Phase.connecting
     var collections: [CollectionSession] = []
-    var effects: [ReplicationEffect] = []
+    var effects: SessionEffects
     /// Unix time in seconds, for the `time` of checkpoints.
     package var now: Int64 = 0
 
@@ -104,7 +34,6 @@ package struct ReplicationSession: Sendable {
     var hasCollections: Bool?
     /// What the peer knows beyond the protocol.
     var peer = ProtocolExtensions.none
-    var deferred: [(number: UInt64, message: Message)] = []
     var blobReads: [UInt64: BlobRead] = [:]
     /// Blobs asked for while as many as may be are being sent, in order.
     var waitingBlobReads: [UInt64] = []
@@ -128,13 +57,23 @@ package struct ReplicationSession: Sendable {
         var length: UInt64 = 0
     }
 
-    package init(active plan: ActivePlan, tuning: ReplicationTuning = ReplicationTuning()) {
+    package init(
+        active plan: ActivePlan,
+        store: any RevisionStore,
+        tuning: ReplicationTuning = ReplicationTuning()
+    ) {
         role = .active(plan)
+        effects = SessionEffects(store)
         self.tuning = tuning
     }
 
-    package init(passive plan: PassivePlan, tuning: ReplicationTuning = ReplicationTuning()) {
+    package init(
+        passive plan: PassivePlan,
+        store: any RevisionStore,
+        tuning: ReplicationTuning = ReplicationTuning()
+    ) {
         role = .passive(plan)
+        effects = SessionEffects(store)
         self.tuning = tuning
     }
 
@@ -194,13 +133,15 @@ package struct ReplicationSession: Sendable {
     {
         event { session in
             guard case .blob(let index, let handle) = what else { return }
-            let error = session.collections[index].pull.blobPiece(
-                handle,
-                bytes,
-                isLast: isLast,
-                &session.effects
-            )
-            if let error { session.blobEnded(index, handle, error) }
+            do throws(LoveseatError) {
+                try session.collections[index].pull.blobPiece(
+                    handle,
+                    bytes,
+                    isLast: isLast,
+                    session.effects.store
+                )
+                if isLast { session.blobEnded(index, handle, nil) }
+            } catch { session.blobEnded(index, handle, error) }
         }
     }
 
@@ -208,25 +149,13 @@ package struct ReplicationSession: Sendable {
     package mutating func sent(_ what: ReplyContinuation) -> [ReplicationEffect] {
         event { session in
             guard case .revision(let index, let key) = what else { return }
-            session.collections[index].push?.revisionSent(key, &session.effects)
+            session.collections[index].push?.stopTransmitting(key)
         }
     }
 
     /// A blob being sent has room for more.
     package mutating func wantsBody(_ number: UInt64) -> [ReplicationEffect] {
-        event { session in
-            guard let read = session.blobReads[number] else { return }
-            session.effects.append(
-                .store(
-                    .readBlob(read.digest, offset: read.offset, count: session.tuning.blobPiece),
-                    then: .blobRead(request: number)
-                )
-            )
-        }
-    }
-
-    package mutating func stored(_ what: StoreContinuation, _ answer: StoreAnswer) -> [ReplicationEffect] {
-        event { $0.handleStored(what, answer) }
+        event { $0.supplyBlob(number) }
     }
 
     package mutating func timerFired(_ timer: ReplicationTimer) -> [ReplicationEffect] {
@@ -240,7 +169,7 @@ package struct ReplicationSession: Sendable {
                     time: session.now,
                     &session.effects
                 )
-            case .insert(let index): session.collections[index].pull.timerFired(&session.effects)
+            case .insert(let index): session.collections[index].pull.timerFired()
             case .stop: session.close(1000, "")
             case .silence: session.checkSilence()
             }
@@ -273,7 +202,7 @@ package struct ReplicationSession: Sendable {
         event { session in
             guard session.phase == .running, session.collections.indices.contains(index) else { return }
             guard let push = session.collections[index].push, push.isContinuous else { return }
-            session.collections[index].push?.localChange(&session.effects)
+            session.collections[index].push?.hasMore = true
         }
     }
 
@@ -346,11 +275,7 @@ package struct ReplicationSession: Sendable {
     /// The connection is gone.
     package mutating func disconnected() -> [ReplicationEffect] {
         event { session in
-            for index in session.collections.indices {
-                session.collections[index].pull.disconnected(&session.effects)
-                session.collections[index].push?.flushMarks(&session.effects)
-                session.collections[index].push?.reportParked(&session.effects)
-            }
+            session.finish()
             session.phase = .over
         }
     }
@@ -358,16 +283,40 @@ package struct ReplicationSession: Sendable {
     private mutating func event(_ body: (inout ReplicationSession) -> Void) -> [ReplicationEffect] {
         if phase != .over {
             body(&self)
+            goOn()
             countViolations()
             settle()
+            if let failure = effects.failure { fail(failure) }
         }
-        defer { effects = [] }
-        return effects
+        return effects.take()
+    }
+
+    /// Takes every collection as far as it gets without the peer.
+    private mutating func goOn() {
+        guard phase != .over else { return }
+        for index in collections.indices {
+            var moved: [PullSession.Moved]
+            repeat {
+                collections[index].goOn(isActive: plan != nil, &effects)
+                moved = collections[index].pull.takeMoved()
+                for document in moved { follow(document, index) }
+            } while !moved.isEmpty
+        }
+        beginBlobReads()
+    }
+
+    /// The pull changed a document.
+    private mutating func follow(_ document: PullSession.Moved, _ index: Int) {
+        switch document {
+        case .stored(let id): collections[index].push?.documentMoved(id, &effects)
+        case .inConflict(let id): resolve(index, id)
+        case .takenAway(let id): collections[index].push?.documentRemoved(id)
+        }
     }
 
     /// A protocol violation is reported to the peer. A peer that keeps violating the protocol is disconnected.
     private mutating func countViolations() {
-        for case .replyError(let error, _, _) in effects where error.isViolation {
+        for case .replyError(let error, _, _) in effects.queue where error.isViolation {
             violations += 1
             guard violations > tuning.violationsAccepted else { continue }
             return fail(
@@ -381,6 +330,12 @@ package struct ReplicationSession: Sendable {
 
     // MARK: Ending
 
+    /// The same from outside.
+    mutating func failed(_ error: LoveseatError) -> [ReplicationEffect] {
+        fail(error)
+        return effects.take()
+    }
+
     mutating func fail(_ error: LoveseatError) {
         guard phase != .over, !hasFailed else { return }
         hasFailed = true
@@ -393,13 +348,18 @@ package struct ReplicationSession: Sendable {
 
     mutating func close(_ code: Int, _ reason: String) {
         guard phase != .over else { return }
+        finish()
+        phase = .over
+        effects.append(.close(code: code, reason: reason))
+    }
+
+    /// Gives up what is half done.
+    private mutating func finish() {
         for index in collections.indices {
-            collections[index].pull.disconnected(&effects)
+            collections[index].pull.disconnected(effects.store)
             collections[index].push?.flushMarks(&effects)
             collections[index].push?.reportParked(&effects)
         }
-        phase = .over
-        effects.append(.close(code: code, reason: reason))
     }
 
     // MARK: Where we are
@@ -409,8 +369,7 @@ package struct ReplicationSession: Sendable {
     }
 
     private func isBusy(_ index: Int) -> Bool {
-        if !collections[index].resolving.isEmpty || collections[index].isListingConflicts
-            || !collections[index].fetching.isEmpty
+        if !collections[index].resolving.isEmpty || !collections[index].fetching.isEmpty
             || !collections[index].pull.isQuiet || collections[index].push?.isCaughtUp == false
         {
             return true
@@ -429,12 +388,13 @@ package struct ReplicationSession: Sendable {
 
     /// Looks at the whole after every event: whether to save checkpoints, to end, and what to tell the app.
     private mutating func settle() {
-        if let failure = collectionFailure { fail(failure) }
+        if let failure = effects.failure ?? collectionFailure { fail(failure) }
         guard phase == .running || phase == .stopping else { return }
         for index in collections.indices
         where collections[index].mayHaveMoreToPush && !isBusy(index) {
             collections[index].mayHaveMoreToPush = false
-            collections[index].push?.localChange(&effects)
+            collections[index].push?.hasMore = true
+            collections[index].pumpPush(&effects)
         }
         if phase == .running, let plan, plan.pulls, !plan.isFetch {
             for index in collections.indices where !isBusy(index) { fetchMissed(index) }
@@ -453,6 +413,7 @@ package struct ReplicationSession: Sendable {
                     &effects
                 )
             }
+            if let failure = effects.failure { return fail(failure) }
             let isUnsaved = (!busy || isEnding) && collections.indices.contains { needsCheckpoint($0) }
             report(isBusy: busy || isUnsaved)
             if isEnding, !isUnsaved { close(1000, "") }

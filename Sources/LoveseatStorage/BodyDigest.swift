@@ -2,9 +2,10 @@ private import Crypto
 package import LoveseatModel
 
 /// Whether a revision's ID is the digest of its content, as it is for revisions made here, by other Loveseats and by Couchbase
-/// Lite 3.3 and later (replication.md §3). What was so when the revision was stored must be so for ever.
+/// Lite 3.3 and later. This must not change after a revision was stored.
 enum BodyDigest {
-    /// ``RowFlags/verified`` if the ID is that digest; no flags for IDs that other software made in its own way.
+    /// Returns ``RowFlags/verified`` if the ID is that digest, and no flags for IDs that other software computed in
+    /// another way.
     static func flags(
         of revision: RevisionID,
         parent: RevisionID?,
@@ -27,7 +28,7 @@ enum BodyDigest {
             .withUnsafeBytes { revision.hasDigest($0) }
     }
 
-    /// The name of a revision made here (replication.md §3).
+    /// Returns the ID of a local revision.
     static func name(over parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
         digest(parent: parent, isDeleted: isDeleted, body: body).withUnsafeBytes {
             RevisionID(generation: (parent?.generation ?? 0) &+ 1, digestBytes: $0)
@@ -45,19 +46,19 @@ enum BodyDigest {
 }
 
 extension RevisionTree.Node {
-    /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
+    /// Whether the stored body differs from the one of which the revision was made.
     package var isDamaged: Bool {
         guard flags.contains(.verified), let body else { return false }
-        // A revision whose parent was pruned cannot be checked any more.
+        // A revision whose parent was pruned cannot be verified any more.
         guard id.generation - 1 == parent?.generation ?? 0 else { return false }
         return !BodyDigest.matches(id, parent: parent, isDeleted: isDeleted, body: body)
     }
 }
 
 extension DocumentRecord {
-    /// Whether the stored body is not the one that the revision was made of: the disk, or somebody, changed it.
+    /// Whether the stored body differs from the one of which the revision was made.
     ///
-    /// `tree`: nil if there is no more of it than the row.
+    /// `tree`: nil if there is only the row.
     package func isDamaged(in tree: RevisionTree?) -> Bool {
         if let known = tree?.node(revision) { return known.isDamaged }
         guard flags.contains(.verified), revision.generation == 1 else { return false }

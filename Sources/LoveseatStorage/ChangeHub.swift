@@ -1,10 +1,10 @@
 package import LoveseatModel
 private import Synchronization
 
-/// What one transaction changed in one collection.
+/// The documents that one transaction changed in one collection.
 package struct CollectionCommit: Hashable, Sendable {
     package let collection: CollectionName
-    /// The collection's number: a collection that was deleted and made again has another.
+    /// The collection's number. A collection that was deleted and created again has another one.
     package let number: Int64
     /// The documents saved, deleted, purged or replicated, in order, each once; none if the collection was deleted.
     package let documentIDs: [String]
@@ -12,7 +12,7 @@ package struct CollectionCommit: Hashable, Sendable {
     package let lastSequence: UInt64
 }
 
-/// Tells subscribers of every commit once, in the order of the commits.
+/// Reports every commit to subscribers, once and in order.
 package final class ChangeHub: Sendable {
     package typealias Subscriber = @Sendable (CollectionCommit) -> Void
 
@@ -47,7 +47,7 @@ package final class ChangeHub: Sendable {
         for subscriber in subscribers { subscriber.onClose() }
     }
 
-    /// After this returns no further call begins.
+    /// Ends a subscription. No call begins after this returns.
     package func unsubscribe(_ token: Int) { state.withLock { $0.subscribers[token] = nil } }
 
     func publish(_ commits: [CollectionCommit]) {
@@ -57,7 +57,7 @@ package final class ChangeHub: Sendable {
             }
             for entry in interested { entry.value.notify(commit) }
             guard commit.documentIDs.isEmpty else { continue }
-            // The collection is gone, and nothing more will come of it.
+            // The collection is deleted, so no further commit follows.
             for entry in interested {
                 entry.value.onClose()
                 unsubscribe(entry.key)

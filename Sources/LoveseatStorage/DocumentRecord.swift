@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// One document as its row holds it.
+/// A document's row.
 package struct DocumentRecord: Sendable {
     package let row: Int64
     package let id: String
@@ -9,9 +9,9 @@ package struct DocumentRecord: Sendable {
     package let flags: RowFlags
     /// The remote that is known to have the current revision; 0 for none. Others are in the tree.
     package let synced: Int
-    /// When the document purges itself, in milliseconds since 1970.
+    /// When the document expires, in milliseconds since 1970.
     package let expires: Int64?
-    /// The rest of the tree (RevisionTree+Encoding.swift); nil if there is no more than the current revision.
+    /// The rest of the tree (RevisionTree+Encoding.swift); nil if there is only the current revision.
     package let encodedTree: [UInt8]?
     package let body: JSONText
 
@@ -32,7 +32,7 @@ package struct DocumentRecord: Sendable {
             guard let decoded else {
                 throw LoveseatError(
                     .corruptRevisionData,
-                    "the revision tree of document \"\(id)\" is damaged; run `check`"
+                    "the revision tree of document \"\(id)\" is damaged: run `check`"
                 )
             }
             tree = decoded
@@ -40,7 +40,7 @@ package struct DocumentRecord: Sendable {
             tree = RevisionTree(nodes: [node], remotes: [:])
         }
         if flags.contains(.verified) { tree.noteVerified(revision) }
-        if synced != 0 { tree.note(synced, has: revision) }
+        if synced != 0 { tree.recordMark(of: synced, at: revision) }
         return tree
     }
 
@@ -56,15 +56,15 @@ package struct DocumentRecord: Sendable {
         storedDigest.map { $0.hexadecimalText }
     }
 
-    /// Of the digest that stands behind a stored tree of more than one line, in bytes.
+    /// The length of the digest after a stored tree of more than one line, in bytes.
     static let digestLength = 8
 
     private static func digest(_ summary: String) -> some Sequence<UInt8> {
         Hashing.sha1(Array(summary.utf8)).prefix(digestLength)
     }
 
-    /// Whether another Loveseat that has the same current revision and told this digest, or none for a single line, knows the
-    /// same.
+    /// Whether another Loveseat with the same current revision knows the same, if it sent this digest, or none for a
+    /// single line.
     package func knowsTheSame(as digest: String?) -> Bool {
         let mine = knowledgeDigest
         return mine == digest || (mine ?? lineDigest) == (digest ?? lineDigest)
@@ -74,7 +74,7 @@ package struct DocumentRecord: Sendable {
         Array(Self.digest(RevisionTree.summary(ofLine: revision))).hexadecimalText
     }
 
-    /// What others must have who know the same.
+    /// The digest of a peer that knows the same.
     package var comparableDigest: String { knowledgeDigest ?? lineDigest }
 
     /// A tree as its row holds it, with the digest of what is known; nil for no tree.

@@ -2,9 +2,9 @@ import GRDB
 package import LoveseatModel
 private import LoveseatPlatform
 
-/// How a store is opened, made and migrated.
+/// How a store is opened, created and migrated.
 extension DocumentStore {
-    /// Opens a database folder, making it if it is not there.
+    /// Opens a database folder, and creates it if it does not exist.
     ///
     /// - Throws: ``LoveseatError``: `busy` if another process has it open, `unreadableDatabase` for a file of another
     ///   kind, `databaseTooNew`, or an error of the disk.
@@ -47,7 +47,7 @@ extension DocumentStore {
         return String(last.hasSuffix(".loveseat") ? last.dropLast(9) : last)
     }
 
-    /// Writes down that ancestors keep their bodies, or finds that an earlier opener wanted it.
+    /// Records that ancestors keep their bodies, or finds that an earlier process asked for it.
     private static func rememberAncestorBodies(_ options: inout Options, _ writer: any DatabaseWriter) throws
     {
         let key = "ancestor_bodies"
@@ -68,7 +68,7 @@ extension DocumentStore {
         }
     }
 
-    /// Makes an empty file that only its owner can read, if there is none. SQLite gives its other files the same mode.
+    /// Creates an empty file that only its owner can read, if it does not exist. SQLite gives its other files the same mode.
     static func createPrivateFile(_ path: String) throws(LoveseatError) {
         // The names of these functions are also those of methods here.
         let descriptor = LoveseatPlatform.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -76,7 +76,7 @@ extension DocumentStore {
         _ = LoveseatPlatform.close(descriptor)
     }
 
-    /// Opens a database folder without writing anything to it. SQLite keeps readers and the writing process apart.
+    /// Opens a database folder without writing to it. SQLite separates readers from the writing process.
     private static func openForReading(folder: String, options: Options) throws(LoveseatError)
         -> DocumentStore
     {
@@ -103,7 +103,7 @@ extension DocumentStore {
         }
     }
 
-    /// A store that lives in memory, for simulations; its blobs are files in a folder of the caller's.
+    /// Creates a store in memory, for simulations; its blobs are files in the caller's folder.
     package static func inMemory(
         blobFolder: String,
         options: Options = Options()
@@ -143,7 +143,7 @@ extension DocumentStore {
         return configuration
     }
 
-    /// Refuses what is no database of ours, or one of a newer format; returns the format, 0 for an empty file.
+    /// Refuses files that are not a Loveseat database, or have a newer format; returns the format, 0 for an empty file.
     private static func checkFormat(_ db: Database) throws -> Int32 {
         let application = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         let version = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0
@@ -154,7 +154,7 @@ extension DocumentStore {
         guard version <= Schema.version else {
             throw LoveseatError(
                 .databaseTooNew,
-                "the database has format \(version), this program knows \(Schema.version): update it"
+                "the database has format \(version), and this version of Loveseat supports \(Schema.version): update Loveseat"
             )
         }
         return version
@@ -188,7 +188,7 @@ extension DocumentStore {
         }
     }
 
-    /// Brings an older format up to date, all or nothing.
+    /// Migrates an older format in one transaction.
     private static func migrate(_ db: Database, from version: Int32) throws {
         guard version < Schema.version else { return }
         try db.inTransaction {

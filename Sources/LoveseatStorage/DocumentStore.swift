@@ -6,22 +6,22 @@ import Synchronization
 ///
 /// One writer, parallel readers on snapshots, and one kept connection for reads of single rows.
 package final class DocumentStore: Sendable {
-    /// How a store is opened.
+    /// The options with which a store is opened.
     package struct Options: Sendable {
-        /// Whether a commit reaches the disk before it returns. Without, it survives a crash of the process but the
-        /// last commits may not survive a power cut.
+        /// Whether a commit reaches the disk before it returns. Otherwise it survives a crash of the process, but the
+        /// last commits may not survive a power loss.
         package var fullSync = false
-        /// Whether only to read, which goes on while another process writes.
+        /// Whether the store only reads, which is possible while another process writes.
         package var isReadOnly = false
         /// How many ancestors of each document's current revision keep their bodies, for deltas.
         package var ancestorBodiesKept = 0
-        /// How long to wait for another process that holds the file.
+        /// How long to wait for another process that has the file locked.
         package var busyTimeout = Duration.seconds(10)
         /// How many revisions of a line are kept.
         package var revisionDepth = RevisionTree.maximumDepth
         /// For the simulator: parts of the rule for conflicts that are left out.
         package var omissions: RevisionTree.Omissions = []
-        /// Whether to keep as many ancestors' bodies as any opener before, if that is more.
+        /// Whether to keep as many ancestors' bodies as an earlier process asked for, if that is more.
         package var remembersAncestorBodies = false
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
@@ -29,7 +29,7 @@ package final class DocumentStore: Sendable {
         package init() {}
     }
 
-    /// What it is called in messages.
+    /// The name in messages.
     let name: String
     let writer: any DatabaseWriter
     let snapshots: any DatabaseReader
@@ -47,28 +47,28 @@ package final class DocumentStore: Sendable {
     let waitingRoom = WaitingRoom()
     let writeLane = TransactionLane(label: "loveseat.write")
     let readLanes: Mutex<[TransactionLane]> = Mutex([])
-    /// How many transactions are open, on whatever thread.
+    /// The number of open transactions on all threads.
     let transactionsOpen = Atomic<Int>(0)
     let durableWrites = Atomic<Int>(0)
-    /// How many reads of a database file there are at a time.
+    /// The maximum number of concurrent reads of a database file.
     static let readers = 4
 
-    /// Sequences and collections as the last commit left them.
+    /// The sequences and collections as of the last commit.
     package struct Catalog: Sendable {
-        /// What SQLite counts up whenever a table is made or dropped.
+        /// SQLite's count of created and dropped tables.
         var schemaVersion: Int32 = 0
         var collections: [CollectionName: CollectionHandle] = [:]
         var lastSequence: [Int64: UInt64] = [:]
-        /// The highest sequence given in any collection.
+        /// The highest sequence used in any collection.
         var highestSequence: UInt64 = 0
-        /// What may have been used before the database was opened (SequenceReserve).
+        /// The highest sequence that may have been used before the database was opened (``SequenceReserve``).
         var firstFree: UInt64 = 0
         /// The last sequence that may be used.
         var reserved: UInt64 = 0
-        /// Whether something purged is remembered (PurgeTable).
+        /// Whether something purged is remembered (PurgeTable.swift).
         var remembersPurges = false
 
-        /// Begins every collection behind what may have been used.
+        /// Continues every collection after the sequences that may have been used.
         mutating func beginBehind(_ used: UInt64) {
             firstFree = max(firstFree, used)
             lastSequence = lastSequence.mapValues { max($0, firstFree) }
@@ -106,7 +106,7 @@ package final class DocumentStore: Sendable {
         catalog.withLock { $0 = loaded }
     }
 
-    /// Reads the catalog again after everything stored was replaced by what was stored before.
+    /// Reads the catalog again after the content was replaced by a snapshot.
     func reloadCatalog() throws {
         let loaded = try writer.unsafeRead { try CollectionTable.load($0) }
         catalog.withLock { catalog in
@@ -119,7 +119,7 @@ package final class DocumentStore: Sendable {
     /// Whether a commit reaches the disk before it returns.
     package var isFullSync: Bool { syncsFully.load(ordering: .acquiring) }
 
-    /// Takes over what another opener asks for beyond what the store does already.
+    /// Adds the options of another opener of the same folder.
     package func tighten(_ options: Options) throws(LoveseatError) {
         ancestorBodiesKept.max(options.ancestorBodiesKept, ordering: .relaxed)
         guard options.fullSync, !isFullSync, !self.options.isReadOnly else { return }
@@ -134,8 +134,8 @@ package final class DocumentStore: Sendable {
         return try Bool.fetchOne(db, sql: sql, arguments: [deletedBodiesKey]) ?? false
     }
 
-    /// Keeps the body of what is deleted from now on, also when the database is opened again: an access policy judges a
-    /// tombstone by it.
+    /// Keeps the bodies of revisions that are deleted from now on, even after the database is opened again: an access
+    /// policy is asked about them.
     package func keepDeletedBodies() throws {
         guard !keepsDeletedBodies.load(ordering: .relaxed) else { return }
         try write {
@@ -147,10 +147,10 @@ package final class DocumentStore: Sendable {
         keepsDeletedBodies.store(true, ordering: .relaxed)
     }
 
-    /// Closes every connection. Waits for transactions under way.
+    /// Closes every connection. Waits for open transactions.
     package func close() throws(LoveseatError) {
         try requireNoTransaction()
-        // Everything is then in one file, also where another process still reads. Nothing is lost if it cannot be.
+        // Everything is then in one file, even if another process still reads. If this fails, nothing is lost.
         if lock != nil {
             _ = try? maintain {
                 try SequenceReserve.release($0)
@@ -165,7 +165,7 @@ package final class DocumentStore: Sendable {
         changes.close()
     }
 
-    /// A number that changes with every commit of another connection, also one of another process.
+    /// A number that changes with every commit of another connection, including those of other processes.
     package func dataVersion() throws -> Int {
         try rows.unsafeReentrantRead { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
     }
@@ -178,7 +178,7 @@ package final class DocumentStore: Sendable {
         catalog.withLock { $0.collections[name] }
     }
 
-    /// Whether a collection is still there.
+    /// Whether a collection still exists.
     package func contains(_ collection: CollectionHandle) -> Bool {
         catalog.withLock { $0.lastSequence[collection.number] != nil }
     }
@@ -190,7 +190,7 @@ package final class DocumentStore: Sendable {
     /// Whether an error is SQLite's, not the app's.
     package static func isStorageError(_ error: any Error) -> Bool { error is DatabaseError }
 
-    /// Runs work whose errors may be SQLite's, and throws ours.
+    /// Runs a closure that may throw SQLite's errors, and converts them to ``LoveseatError``.
     package static func wrapping<T>(_ body: () throws -> T) throws(LoveseatError) -> T {
         do { return try body() } catch { throw LoveseatError(storage: error) }
     }

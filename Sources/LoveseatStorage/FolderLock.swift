@@ -2,9 +2,9 @@ package import LoveseatModel
 private import LoveseatPlatform
 private import Synchronization
 
-/// Keeps other processes out of a database folder, for as long as this process lives.
+/// Keeps other processes out of a database folder while this process runs.
 ///
-/// The operating system lets go of the lock when the process ends in whatever way, so nothing is ever stale.
+/// The operating system releases the lock when the process ends in any way, so it is never stale.
 package final class FolderLock: Sendable {
     private let descriptor: Mutex<Int32>
 
@@ -32,7 +32,7 @@ package final class FolderLock: Sendable {
     package func release() {
         descriptor.withLock {
             guard $0 >= 0 else { return }
-            // A child process that is just being started still has the descriptor, and closing ours would leave the lock.
+            // A child process that is being started still has the descriptor, so closing ours would keep the lock.
             flock($0, LOCK_UN)
             close($0)
             $0 = -1

@@ -3,12 +3,12 @@ import LoveseatModel
 private import LoveseatPlatform
 
 extension DocumentStore {
-    /// Removes blobs that no document refers to, and gives free pages back to the file system.
+    /// Removes blobs that no document refers to, and returns free pages to the file system.
     ///
     /// - Throws: `notWriteable` if the database is open for reading only; an error of the disk.
     package func compact() throws -> (blobs: Int, bytes: UInt64) {
         try requireNoTransaction()
-        // Another process may be storing blobs that only it knows of.
+        // Another process may be storing blobs that only it knows.
         try requireWriteable()
         let sizeBefore = try databaseSize()
         let freed = try blobs.collectGarbage { try read { try $0.referencedBlobs() } }
@@ -28,15 +28,15 @@ extension DocumentStore {
         }
     }
 
-    /// Builds every index anew.
+    /// Rebuilds every index.
     package func reindex() throws { try maintain { try $0.execute(sql: "REINDEX") } }
 
-    /// Updates the planner's statistics: where they are out of date, or all of them.
+    /// Updates the planner's statistics: the outdated ones, or all.
     package func optimize(isFull: Bool) throws {
         try maintain { try $0.execute(sql: isFull ? "ANALYZE" : "PRAGMA optimize") }
     }
 
-    /// Looks at everything stored, and returns a sentence for each thing that is wrong.
+    /// Verifies everything that is stored, and returns a sentence for each problem.
     package func check() throws -> [String] {
         try requireNoTransaction()
         var problems: [String] = []
@@ -69,11 +69,11 @@ extension DocumentStore {
         do throws(LoveseatError) {
             let tree = try record.tree()
             if record.isDamaged(in: tree) {
-                problems.append("the body is not the one that revision \(record.revision) was made of")
+                problems.append("the body does not match revision \(record.revision)")
             }
             for node in tree.nodes.values.sorted(by: { $0.id > $1.id })
             where node.id != record.revision && node.isDamaged {
-                problems.append("the body kept of revision \(node.id) is not the one that it was made of")
+                problems.append("the kept body of revision \(node.id) does not match it")
             }
             if tree.current?.id != record.revision {
                 problems.append("the row's revision is not the tree's current one")
@@ -93,7 +93,7 @@ extension DocumentStore {
         return problems
     }
 
-    /// Writes a copy of everything into an empty folder, with an identity of its own.
+    /// Copies everything to an empty folder, with an identity of its own.
     package func copy(to folder: String) throws {
         try requireNoTransaction()
         guard mkdir(folder, 0o700) == 0 else { throw BlobFiles.failure("make", folder) }
@@ -117,7 +117,7 @@ extension DocumentStore {
             (0..<32).map { _ in "0123456789abcdef".randomElement() ?? "0" }.map(String.init).joined()
         }
         try copy.write { transaction in
-            // Checkpoints belong to an identity: the copy starts with none, and re-examines instead of skipping.
+            // Checkpoints belong to an identity: the copy starts without any, and compares all documents again.
             try transaction.database.execute(
                 sql: "UPDATE info SET value = ? WHERE key = 'private_uuid'",
                 arguments: [fresh()]

@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import LoveseatModel
 
-/// A statement of GRDB's, stepped by hand: what one row costs this way is a tenth of what a `Row` costs.
+/// A GRDB statement that is stepped directly: a row costs a tenth of what a `Row` costs.
 struct RawStatement {
     private let pointer: OpaquePointer
     private let database: Database
@@ -77,7 +77,7 @@ struct RawStatement {
         }
     }
 
-    /// Runs a statement that returns nothing, and says how many rows it changed.
+    /// Runs a statement that returns no rows, and returns the number of changed rows.
     @discardableResult
     func run() throws -> Int {
         defer { reset() }
@@ -85,7 +85,7 @@ struct RawStatement {
         return Int(sqlite3_changes(database.sqliteConnection))
     }
 
-    /// Lets go of the statement's locks.
+    /// Releases the statement's locks.
     func reset() { sqlite3_reset(pointer) }
 
     func int(_ column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }

@@ -2,7 +2,7 @@ import GRDB
 
 /// Every table, in one place. docs/schema.md describes them; the two change together.
 enum Schema {
-    /// `lvst`: what tells a database of ours from any other SQLite file.
+    /// `lvst`, which distinguishes a Loveseat database from other SQLite files.
     static let applicationID: Int32 = 0x6C76_7374
     /// The version this code writes.
     static let version: Int32 = 3
@@ -59,7 +59,7 @@ enum Schema {
         ) WITHOUT ROWID;
         """
 
-    /// One table a collection. `body` is last, so that the columns before it are read without it.
+    /// One table for each collection. `body` is last, so that the columns before it are read without it.
     static func collection(_ table: String) -> String {
         """
         CREATE TABLE "\(table)" (
@@ -95,6 +95,6 @@ package struct RowFlags: OptionSet, Hashable, Sendable {
     package static let hasConflicts = RowFlags(rawValue: 16)
     /// The current revision's ID was the digest of its content when it was stored.
     package static let verified = RowFlags(rawValue: 32)
-    /// More is known of the document than one line.
+    /// The history has more than one line.
     package static let branched = RowFlags(rawValue: 64)
 }

@@ -3,7 +3,7 @@ package import LoveseatModel
 private import LoveseatPlatform
 
 extension LoveseatError {
-    /// Says an error of the disk or of SQLite in our codes; other errors become `unexpectedError`.
+    /// Converts an error of the disk or of SQLite; other errors become `unexpectedError`.
     package init(storage error: any Error) {
         if let error = error as? LoveseatError {
             self = error
@@ -19,12 +19,16 @@ extension LoveseatError {
         case .SQLITE_FULL:
             (code, advice) = (.init(Int(ENOSPC), domain: .posix), "the disk is full: free some space")
         case .SQLITE_NOTADB:
-            (code, advice) = (.unreadableDatabase, "db.sqlite is no database, or an encrypted one")
+            (code, advice) = (.unreadableDatabase, "db.sqlite is not an SQLite database, or is encrypted")
         case .SQLITE_CORRUPT:
-            (code, advice) = (.corruptData, "the database file is damaged: restore it or sync it anew")
+            (code, advice) = (
+                .corruptData,
+                "the database file is damaged: restore a backup, or replicate into a new database"
+            )
         case .SQLITE_CANTOPEN: (code, advice) = (.cantOpenFile, "the database file cannot be opened")
         case .SQLITE_READONLY: (code, advice) = (.notWriteable, "the database file is read-only")
-        case .SQLITE_BUSY, .SQLITE_LOCKED: (code, advice) = (.busy, "another program holds the database file")
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            (code, advice) = (.busy, "another program has locked the database file")
         case .SQLITE_NOMEM: (code, advice) = (.memoryError, "out of memory")
         case .SQLITE_IOERR: (code, advice) = (.ioError, "the disk failed")
         case .SQLITE_MISUSE: (code, advice) = (.notOpen, "the database is closed")

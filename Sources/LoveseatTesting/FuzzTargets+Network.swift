@@ -105,11 +105,11 @@ private struct WebSocketTranscript: Equatable {
     init(_ pieces: [ArraySlice<UInt8>], isClient: Bool) {
         var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
         settings.acceptsText = true
-        settings.largestMessage = Self.largestMessage
+        settings.maximumMessageSize = Self.largestMessage
         let mailbox = Mailbox(limit: .max) {}
         let texts = Mailbox(limit: .max) {}
         let handler = WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings)
-        let decoder = ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.largestMessage))
+        let decoder = ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.maximumMessageSize))
         let channel = EmbeddedChannel(handlers: [decoder, handler])
         do { try channel.connect(to: SocketAddress(unixDomainSocketPath: "x")).wait() } catch {
             preconditionFailure("a channel cannot be made: \(error)")
@@ -118,10 +118,10 @@ private struct WebSocketTranscript: Equatable {
         while let data = try? channel.readOutbound(as: ByteBuffer.self) { sent += data.readableBytesView }
         if isClient { sent = [] }
         _ = try? channel.finish(acceptAlreadyClosed: true)
-        self.texts = (try? texts.take()) ?? []
+        self.texts = (try? texts.takeMessages()) ?? []
         do throws(LoveseatError) {
-            messages = try mailbox.take() ?? []
-            _ = try mailbox.take()
+            messages = try mailbox.takeMessages() ?? []
+            _ = try mailbox.takeMessages()
         } catch { end = error }
         precondition((messages + self.texts).allSatisfy { $0.count <= Self.largestMessage }, "a long message")
     }

@@ -10,7 +10,7 @@ extension FuzzTargets {
     public static func passive(_ bytes: [UInt8]) {
         var plan = PassivePlan(collections: [.default])
         plan.usesDeltas = true
-        converse(ReplicationSession(passive: plan), remote: nil, bytes)
+        converse(remote: nil, bytes) { ReplicationSession(passive: plan, store: $0) }
     }
 
     /// The same to the active side, which pushes and pulls; some of the messages answer what it asks.
@@ -22,7 +22,7 @@ extension FuzzTargets {
             isContinuous: true
         )
         plan.usesDeltas = true
-        converse(ReplicationSession(active: plan), remote: 1, bytes)
+        converse(remote: 1, bytes) { ReplicationSession(active: plan, store: $0) }
     }
 
     /// What a peer says of a document's history, and the same bytes as a stored tree. What is taken in has a current revision,
@@ -57,9 +57,17 @@ extension FuzzTargets {
         precondition(read?.summary == tree.summary, "less is known after reading")
     }
 
-    private static func converse(_ session: ReplicationSession, remote: Int?, _ bytes: [UInt8]) {
+    private static func converse(
+        remote: Int?,
+        _ bytes: [UInt8],
+        session: (any RevisionStore) -> ReplicationSession
+    ) {
         guard let scratch = try? Scratch(),
-            let conversation = HostileConversation(session, remote: remote, folder: "\(scratch.path)/blobs")
+            let conversation = HostileConversation(
+                remote: remote,
+                folder: "\(scratch.path)/blobs",
+                session: session
+            )
         else { return }
         for piece in pieces(of: bytes) {
             guard conversation.say(piece) else { break }
@@ -81,7 +89,7 @@ private final class HostileConversation {
     private var questions: [UInt64] = []
 
     /// `remote`: the number of the remote database; nil for the passive side.
-    init?(_ session: ReplicationSession, remote: Int?, folder: String) {
+    init?(remote: Int?, folder: String, session: (any RevisionStore) -> ReplicationSession) {
         guard let store = try? DocumentStore.inMemory(blobFolder: folder),
             let collection = try? Self.fill(store)
         else { return nil }

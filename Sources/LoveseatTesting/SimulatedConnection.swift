@@ -49,7 +49,7 @@ final class SimulatedConnection: @unchecked Sendable {
         let runtime: SimulatedRuntime
         /// What the passive side lets the active one do; nil for everything.
         let access: () -> PeerAccess?
-        let wrap: (any ReplicaStore, SimulatedPeer) -> any ReplicaStore
+        let wrap: (any RevisionStore, SimulatedPeer) -> any RevisionStore
         /// Pulls documents by their IDs over another connection, and says whether that ended well.
         let fetch: (FetchNotice) async -> Bool
         let trace: (String) -> Void
@@ -277,29 +277,28 @@ final class SimulatedConnection: @unchecked Sendable {
 
     private func makeDriver(
         _ end: End,
-        _ session: ReplicationSession,
-        _ replica: any ReplicaStore,
+        _ replica: any RevisionStore,
         _ channel: any MessageChannel,
-        _ hooks: ReplicationDriver.Hooks
+        _ hooks: ReplicationDriver.Hooks,
+        _ makeSession: (any RevisionStore) -> ReplicationSession
     ) -> ReplicationDriver {
         var delays = SeededGenerator(seed: dice.next())
         let (delay, detail) = (plan.storeDelay, surroundings.detail)
-        // The driver and everything else run on one thread.
-        nonisolated(unsafe) let store: any ReplicaStore = MortalReplica(
+        let store = SimulatedReplica(
             surroundings.wrap(replica, end.owner),
+            owner: end.owner,
             isDead: { end.isDead },
-            onAsked: { request, answer in
-                if delay.upperBound > 0 { end.executor.block(for: delays.int(delay)) }
-                detail?("\(end.owner.index) \(request) -> \(answer)")
-            }
+            onAsk: { if delay.upperBound > 0 { end.executor.block(for: delays.int(delay)) } },
+            detail: detail
         )
+        // The driver and everything else run on one thread.
+        nonisolated(unsafe) let session = makeSession(store)
         let runtime = surroundings.runtime.runtime(driver: end.executor)
         end.time = runtime.clock as? SimulatedTime
         var hooks = hooks
         hooks.omissions = plan.omissions
         let driver = ReplicationDriver(
             session: session,
-            replica: store,
             store: end.owner.store,
             collections: end.owner.collections,
             channel: channel,
@@ -330,13 +329,9 @@ final class SimulatedConnection: @unchecked Sendable {
             note($0)
         }
         let replica = StoreReplica(store: target.store, access: access, nowMilliseconds: runtime.unixTime)
-        return makeDriver(
-            end,
-            ReplicationSession(passive: passive, tuning: plan.tuning),
-            replica,
-            channel,
-            hooks
-        )
+        return makeDriver(end, replica, channel, hooks) {
+            ReplicationSession(passive: passive, store: $0, tuning: plan.tuning)
+        }
     }
 
     // MARK: The active side
@@ -393,13 +388,9 @@ final class SimulatedConnection: @unchecked Sendable {
         let end = End(source, surroundings.runtime)
         if let last = active { self.runtime.task { [self] in await finish(last) } }
         active = end
-        return makeDriver(
-            end,
-            ReplicationSession(active: activePlan, tuning: plan.tuning),
-            replica,
-            channel,
-            hooks(end)
-        )
+        return makeDriver(end, replica, channel, hooks(end)) {
+            ReplicationSession(active: activePlan, store: $0, tuning: plan.tuning)
+        }
     }
 }
 

@@ -76,7 +76,7 @@ struct SecureSyncTests {
         #expect(try folder.run("ls", "b").lines == ["mine"])
         try folder.write("{\"*\":{\"*\":{\"access\":\"read\",\"if\":\"public\"}}}", to: "access.json")
         kill(server.server.process.processIdentifier, SIGHUP)
-        _ = try server.awaitLine { $0.contains("as the file says") }
+        _ = try server.awaitLine { $0.contains("--access file was read again") }
         #expect(try folder.run(arguments, environment: environment).status == 0)
         #expect(try folder.run("ls", "b").lines == [])
         try folder.write("{\"ana\":\"everything\"}", to: "wrong.json")

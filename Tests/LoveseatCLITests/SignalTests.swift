@@ -45,7 +45,7 @@ struct SignalTests {
         let help = try folder.run("--help").output.split { $0.isWhitespace }.joined(separator: " ")
         #expect(
             help.contains(
-                "What goes on until a signal (serve, serve-stdio, --continuous, --follow) ends with 0"
+                "Commands that run until a signal (serve, serve-stdio, --continuous, --follow) exit with 0"
             )
         )
     }

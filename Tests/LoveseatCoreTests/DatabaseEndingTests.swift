@@ -134,7 +134,7 @@ struct DatabaseEndingTests {
             continuation.yield(call)
             return (hasMore: false, next: nil)
         }
-        timer.look()
+        timer.checkNow()
         var iterator = purged.makeAsyncIterator()
         #expect(await iterator.next() == 4)
         timer.stop()

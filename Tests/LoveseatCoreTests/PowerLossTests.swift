@@ -144,8 +144,8 @@ import Testing
             rules: [rules],
             nowMilliseconds: { 0 }
         )
-        _ = replica.perform(.loadCheckpoint(collection: 0))
-        _ = replica.perform(.believeMarks(collection: 0, marks))
+        _ = try replica.checkpoint(of: 0)
+        replica.believeMarks(marks, in: 0)
         return (replica, collection)
     }
 
@@ -158,11 +158,7 @@ import Testing
     private func offered(_ replica: StoreReplica) throws -> [String] {
         var query = ChangeQuery(since: 0, limit: 100)
         query.isForPush = true
-        guard case .changes(let changes, _, _) = replica.perform(.readChanges(collection: 0, query)) else {
-            Issue.record("no changes were read")
-            return []
-        }
-        return changes.map(\.documentID)
+        return try replica.changes(in: 0, query).changes.map(\.documentID)
     }
 
     /// A document made here that a hub has another revision of, and that waits for a resolver.
@@ -170,21 +166,14 @@ import Testing
         try here.save(Document(id: "d", ["by": "us"]))
         let theirs = try #require(RevisionID("1-ff"))
         let (replica, _) = try session()
-        let answer = replica.perform(
-            .insert(
-                collection: 0,
-                [
-                    IncomingRevision(
-                        documentID: "d",
-                        history: [theirs],
-                        isDeleted: false,
-                        body: JSONText(canonical: ["by": "them"]),
-                        sender: .hub
-                    )
-                ]
-            )
+        let incoming = IncomingRevision(
+            documentID: "d",
+            history: [theirs],
+            isDeleted: false,
+            body: JSONText(canonical: ["by": "them"]),
+            sender: .hub
         )
-        #expect(answer == .inserted([.conflict]))
+        #expect(try replica.insert([incoming], in: 0) == [.conflict])
         return theirs
     }
 
@@ -240,11 +229,9 @@ import Testing
                 peer: .hub
             )
         }
-        _ = replica.perform(.readRevisions(collection: 0, [requests[0]]))
+        _ = try replica.revisions([requests[0]], in: 0)
         #expect(try near.store.durableWriteCount == before)
-        guard case .revisions(let found) = replica.perform(.readRevisions(collection: 0, [requests[1]])),
-            case .found(let content)? = found.first
-        else {
+        guard case .found(let content)? = try replica.revisions([requests[1]], in: 0).first else {
             Issue.record("the document was not read")
             return
         }
@@ -256,7 +243,7 @@ import Testing
         let theirs = try makeConflict()
         let (replica, _) = try session(doubts)
         let known = DocumentRevision(documentID: "d", revision: theirs)
-        _ = replica.perform(.markSynced(collection: 0, [known]))
+        try replica.markSynced([known], in: 0)
         try resolve(.remote)
         #expect(try offered(replica).isEmpty)
     }

@@ -178,12 +178,10 @@ struct SavedDocumentTests {
         )
         try database.deleteCollection(name: "tasks")
         try database.createCollection(name: "tasks").save(Document(id: "new"))
-        let answer = replica.perform(.readChanges(collection: 0, ChangeQuery(since: 0, limit: 10)))
-        guard case .failed(let error) = answer else {
-            Issue.record("documents of another collection: \(answer)")
-            return
+        let error = #expect(throws: LoveseatError.self) {
+            try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10))
         }
-        #expect(error.code == .notOpen && error.message.contains("deleted"))
+        #expect(error?.code == .notOpen && error?.message.contains("deleted") == true)
     }
 
     @Test func `the first documents of a collection that was made anew are replicated`() async throws {

@@ -33,7 +33,7 @@ import Testing
     @Test func `a late deletion of another document does not take the place of what the hub took`() throws {
         var tree = RevisionTree()
         tree.insertLocal(anew, parent: nil, flags: [], body: body(1))
-        tree.note(Self.hub, has: anew)
+        tree.recordMark(of: Self.hub, at: anew)
         try take([deletion, old], in: &tree)
         #expect(tree.current?.id == anew)
     }

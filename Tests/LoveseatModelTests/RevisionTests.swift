@@ -99,7 +99,7 @@ private func rev(_ text: String) -> RevisionID {
             #expect(tree.current?.id == rev(branch))
         }
         tree.insertLocal(rev("3-dd"), parent: rev(branches[39]), flags: [], body: body("d"))
-        tree.note(1, has: rev("3-dd"))
+        tree.recordMark(of: 1, at: rev("3-dd"))
         #expect(!tree.contains(rev(branches[0])) && tree.closed.contains(rev(branches[0])))
         _ = try tree.insert(arrival([branches[0], "1-aa"], from: .hub, remote: 1))
         #expect(tree.current?.id == rev(branches[0]))
@@ -281,7 +281,7 @@ private func rev(_ text: String) -> RevisionID {
     @Test func `what a hub announced before it took ours closes nothing`() throws {
         var tree = RevisionTree()
         tree.insertLocal(rev("1-bb"), parent: nil, flags: [], body: body("mine"))
-        tree.note(1, has: rev("1-bb"))
+        tree.recordMark(of: 1, at: rev("1-bb"))
         var old = arrival(["2-aa", "1-aa"], from: .hub, flags: .deleted, remote: 1)
         old.isOutdated = true
         _ = try tree.insert(old)
@@ -349,8 +349,8 @@ private func rev(_ text: String) -> RevisionID {
 
     @Test func `what a remote is known to have never goes back`() throws {
         var tree = try tree([["3-cc", "2-bb", "1-aa"]])
-        tree.note(5, has: rev("3-cc"))
-        tree.note(5, has: rev("2-bb"))
+        tree.recordMark(of: 5, at: rev("3-cc"))
+        tree.recordMark(of: 5, at: rev("2-bb"))
         #expect(tree.remotes[5] == rev("3-cc"))
     }
 
@@ -358,7 +358,7 @@ private func rev(_ text: String) -> RevisionID {
         var tree = RevisionTree()
         tree.insertLocal(rev("1-aa"), parent: nil, flags: [], body: try JSONText("{\"n\":1}"))
         for generation in 2...200 {
-            if generation == 11 { tree.note(7, has: rev("10-aa")) }
+            if generation == 11 { tree.recordMark(of: 7, at: rev("10-aa")) }
             tree.insertLocal(
                 rev("\(generation)-aa"),
                 parent: rev("\(generation - 1)-aa"),
@@ -409,7 +409,7 @@ private func rev(_ text: String) -> RevisionID {
         var tree = try tree([
             ["3-cc", "2-bb", "1-aa"], ["3-dd", "2-bb"], ["1-0123456789abcdef0123456789abcdef01234567"],
         ])
-        tree.note(3, has: rev("2-bb"))
+        tree.recordMark(of: 3, at: rev("2-bb"))
         tree.announceCopy(rev("7-0c"))
         let bytes = try #require(tree.encoded)
         let body = try #require(tree.current?.body)

@@ -113,7 +113,7 @@ import Testing
             var generator = SeededGenerator(seed: seed)
             for var tree in try Self.trees(&generator) {
                 guard let current = tree.current, let body = current.body else { continue }
-                tree.note(3, has: current.id)
+                tree.recordMark(of: 3, at: current.id)
                 guard let bytes = tree.encoded else { continue }
                 let again = RevisionTree(encoded: bytes, currentBody: body) { $0 }
                 #expect(again == tree)
@@ -133,7 +133,7 @@ import Testing
                         #expect(marked == nil)
                         continue
                     }
-                    tree.note(remote, has: current.id)
+                    tree.recordMark(of: remote, at: current.id)
                     #expect(marked == tree.encoded)
                 }
             }
@@ -145,7 +145,10 @@ import Testing
             var generator = SeededGenerator(seed: seed)
             for var tree in try Self.trees(&generator) where tree.current != nil {
                 for remote in 1...3 {
-                    tree.note(remote, has: tree.nodes.keys.sorted()[generator.int(0...tree.nodes.count - 1)])
+                    tree.recordMark(
+                        of: remote,
+                        at: tree.nodes.keys.sorted()[generator.int(0...tree.nodes.count - 1)]
+                    )
                 }
                 guard let bytes = tree.encoded else { continue }
                 for remote in 1...4 {

@@ -244,13 +244,9 @@ struct AccessPolicyTests {
         for (user, isGiven) in [("bob", false), ("ana", true)] {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
             let replica = StoreReplica(store: try far.store, access: access, nowMilliseconds: { 0 })
-            _ = replica.perform(.bindCollections([.default], checkpoints: [""]))
-            guard
-                case .changes(let changes, _, _) = replica.perform(
-                    .readChanges(collection: 0, ChangeQuery(since: 0, limit: 10))
-                )
-            else { throw LoveseatError(.assertionFailed, "no changes") }
-            let requests = changes.map {
+            _ = try replica.bind([.default], checkpoints: [""])
+            let page = try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10))
+            let requests = page.changes.map {
                 RevisionRequest(
                     documentID: $0.documentID,
                     revision: $0.revision,
@@ -259,22 +255,15 @@ struct AccessPolicyTests {
                     peer: .client
                 )
             }
-            let ask = StoreRequest.blobLength(collection: 0, documentID: nil, blob.digest)
-            #expect(replica.perform(ask) == .blobLength(nil))
+            #expect(try replica.blobLength(blob.digest, of: nil, in: 0) == nil)
             // Of a document that it may read it may ask for the blob without having been sent it.
-            let named = StoreRequest.blobLength(collection: 0, documentID: "secret", blob.digest)
-            #expect(replica.perform(named) == .blobLength(isGiven ? 7 : nil))
-            _ = replica.perform(.readRevisions(collection: 0, requests))
-            #expect(replica.perform(ask) == .blobLength(isGiven ? 7 : nil))
+            #expect(try replica.blobLength(blob.digest, of: "secret", in: 0) == (isGiven ? 7 : nil))
+            _ = try replica.revisions(requests, in: 0)
+            #expect(try replica.blobLength(blob.digest, of: nil, in: 0) == (isGiven ? 7 : nil))
             // A peer that pushes a document that refers to it has to send it.
-            let hold = StoreRequest.holdBlobs(collection: 0, documentID: "new", [blob.digest])
-            #expect(replica.perform(hold) == .missingBlobs(isGiven ? [] : [blob.digest]))
-            _ = replica.perform(.releaseBlobs([blob.digest]))
-            guard
-                case .proof(let proof) = replica.perform(
-                    .proveBlob(collection: 0, blob.digest, nonce: [1])
-                )
-            else { return }
+            #expect(try replica.holdBlobs([blob.digest], of: "new", in: 0) == (isGiven ? [] : [blob.digest]))
+            replica.releaseBlobs([blob.digest])
+            let proof = try replica.proveBlob(blob.digest, nonce: [1], in: 0)
             #expect((proof != nil) == isGiven)
         }
     }

@@ -121,9 +121,8 @@ struct DeletionAccessTests {
         func seen(by user: String) throws -> Set<String> {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
             let replica = StoreReplica(store: try far.store, access: access, nowMilliseconds: { 0 })
-            _ = replica.perform(.bindCollections([.default], checkpoints: [""]))
-            let answer = replica.perform(.readChanges(collection: 0, ChangeQuery(since: 0, limit: 10)))
-            guard case .changes(let changes, _, _) = answer else { return [] }
+            _ = try replica.bind([.default], checkpoints: [""])
+            let changes = try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10)).changes
             let requests = changes.map {
                 RevisionRequest(
                     documentID: $0.documentID,
@@ -133,11 +132,8 @@ struct DeletionAccessTests {
                     peer: .client
                 )
             }
-            guard case .revisions(let found) = replica.perform(.readRevisions(collection: 0, requests)) else {
-                return []
-            }
             // Nothing of the content goes along.
-            for case .found(let content) in found {
+            for case .found(let content) in try replica.revisions(requests, in: 0) {
                 #expect(content.isDeleted && content.body == .emptyObject)
             }
             return Set(changes.map(\.documentID))

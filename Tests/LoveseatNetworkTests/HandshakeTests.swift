@@ -32,7 +32,7 @@ struct HandshakeTests {
     }
 
     @Test(arguments: [
-        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 11_002, "not with a WebSocket"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 11_002, "did not open a WebSocket"),
         ("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", 10_503, "Service Unavailable"),
         (
             "HTTP/1.1 403 No\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\nnot you\n", 10_403,

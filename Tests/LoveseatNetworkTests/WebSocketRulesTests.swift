@@ -18,7 +18,7 @@ struct WebSocketRulesTests {
         init(isClient: Bool = false, acceptsText: Bool = false) throws {
             var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
             settings.acceptsText = acceptsText
-            settings.largestMessage = 200
+            settings.maximumMessageSize = 200
             handler = WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings)
             channel = EmbeddedChannel(handlers: [
                 ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: 200)), handler,
@@ -64,7 +64,9 @@ struct WebSocketRulesTests {
         let sent = try end.sent()
         #expect(sent.first == 0x88)
         #expect(sent.dropFirst(2).prefix(2).elementsEqual([UInt8(code >> 8), UInt8(code & 255)]))
-        #expect { _ = try end.mailbox.take() } throws: { ($0 as? LoveseatError)?.code.value == 10_000 + code }
+        #expect { _ = try end.mailbox.takeMessages() } throws: {
+            ($0 as? LoveseatError)?.code.value == 10_000 + code
+        }
     }
 
     /// blip.md §14, vector A1, and as D1 frames it.
@@ -85,7 +87,7 @@ struct WebSocketRulesTests {
             for start in stride(from: 0, to: Self.masked.count, by: size) {
                 try end.receive(Array(Self.masked[start..<min(start + size, Self.masked.count)]))
             }
-            #expect(try end.mailbox.take() == [Self.plain])
+            #expect(try end.mailbox.takeMessages() == [Self.plain])
         }
         let (server, client) = (try End(), try End(isClient: true))
         for end in [server, client] {
@@ -111,22 +113,24 @@ struct WebSocketRulesTests {
             try end.receive(frame(0x82, message[...]))
             let (start, rest) = (message.prefix(count / 3), message.dropFirst(count / 3))
             try end.receive(frame(0x02, start) + frame(0x80, rest))
-            #expect(try end.mailbox.take() == [message, message])
+            #expect(try end.mailbox.takeMessages() == [message, message])
         }
     }
 
     @Test func `a server must not mask`() throws {
         let end = try End(isClient: true)
         try end.receive([0x82, 0x80] + Self.mask)
-        #expect { _ = try end.mailbox.take() } throws: { ($0 as? LoveseatError)?.code.value == 11_002 }
+        #expect { _ = try end.mailbox.takeMessages() } throws: {
+            ($0 as? LoveseatError)?.code.value == 11_002
+        }
     }
 
     @Test func `text is taken where it is wanted, and has to be UTF-8`() throws {
         let end = try End(acceptsText: true)
         try end.receive([0x01, 0x81] + Self.mask + [0xC3] + [0x80, 0x81] + Self.mask + [0xA9])
-        #expect(try end.texts.take() == [Array("é".utf8)])
+        #expect(try end.texts.takeMessages() == [Array("é".utf8)])
         try end.receive([0x81, 0x81] + Self.mask + [0xC3])
-        #expect(throws: LoveseatError.self) { try end.texts.take() }
+        #expect(throws: LoveseatError.self) { try end.texts.takeMessages() }
     }
 
     @Test func `a peer that pings and does not read is answered once`() throws {
@@ -142,7 +146,7 @@ struct WebSocketRulesTests {
     @Test func `no code is a normal end, and is answered as one`() throws {
         let end = try End()
         try end.receive([0x88, 0x80] + Self.mask)
-        #expect(try end.mailbox.take() == nil)
+        #expect(try end.mailbox.takeMessages() == nil)
         #expect(try end.sent() == [0x88, 2, 0x03, 0xE8])
         #expect(!end.channel.isActive)
     }

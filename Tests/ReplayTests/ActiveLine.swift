@@ -20,7 +20,7 @@ extension ReplayedPeer {
         let store = store
         let remote = try store.write { try $0.remoteNumber("puppet") }
         let line = Line(
-            ReplicationSession(active: plan),
+            { ReplicationSession(active: plan, store: $0) },
             StoreReplica(
                 store: store,
                 collections: [handle],
@@ -98,7 +98,7 @@ extension ReplayedPeer {
         var plan = PassivePlan(collections: [.default])
         change(&plan)
         let line = Line(
-            ReplicationSession(passive: plan),
+            { ReplicationSession(passive: plan, store: $0) },
             StoreReplica(
                 store: store,
                 peer: PeerIdentity(username: user),

@@ -67,7 +67,7 @@ struct ActiveReplayTests {
             let store = ours.store
             let remote = try store.write { try $0.remoteNumber("recorded") }
             return ReplayedPeer.Line(
-                ReplicationSession(active: plan),
+                { ReplicationSession(active: plan, store: $0) },
                 StoreReplica(
                     store: store,
                     collections: handles,

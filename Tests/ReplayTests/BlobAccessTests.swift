@@ -172,13 +172,11 @@ struct BlobAccessTests {
         for (user, isExpanded) in [("bob", false), ("ana", true)] {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
             let replica = StoreReplica(store: ours.store, access: access, nowMilliseconds: { 0 })
-            _ = replica.perform(.bindCollections([.default], checkpoints: [""]))
+            _ = try replica.bind([.default], checkpoints: [""])
             let delta = Array(#"{"owner":"bob"}"#.utf8)
-            let answer = replica.perform(
-                .expandDelta(collection: 0, documentID: "d", base: base, delta: delta)
-            )
+            let expansion = try replica.expand(delta, of: "d", base: base, in: 0)
             let body = DeltaExpansion.body(Array(#"{"owner":"bob","secret":1}"#.utf8))
-            #expect(answer == .expanded(isExpanded ? body : .unknownBase))
+            #expect(expansion == (isExpanded ? body : .unknownBase))
         }
     }
 }

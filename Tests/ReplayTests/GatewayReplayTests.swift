@@ -22,7 +22,7 @@ struct GatewayReplayTests {
         let store = ours.store
         let remote = try store.write { try $0.remoteNumber("recorded") }
         return ReplayedPeer.Line(
-            ReplicationSession(active: plan),
+            { ReplicationSession(active: plan, store: $0) },
             StoreReplica(
                 store: store,
                 collections: handles,
@@ -169,7 +169,7 @@ struct GatewayReplayTests {
         _ = try ours.collection(.default)
         func passive() throws -> ReplayedPeer.Line {
             let line = ReplayedPeer.Line(
-                ReplicationSession(passive: PassivePlan(collections: [.default])),
+                { ReplicationSession(passive: PassivePlan(collections: [.default]), store: $0) },
                 StoreReplica(store: ours.store, nowMilliseconds: { 0 }),
                 resolve: { _ in nil }
             )

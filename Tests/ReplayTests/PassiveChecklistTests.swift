@@ -20,7 +20,7 @@ struct PassiveChecklistTests {
         var plan = PassivePlan(collections: [.default])
         change(&plan)
         let line = ReplayedPeer.Line(
-            ReplicationSession(passive: plan),
+            { ReplicationSession(passive: plan, store: $0) },
             StoreReplica(store: ours.store, nowMilliseconds: { 0 }),
             resolve: { _ in nil }
         )

@@ -77,7 +77,7 @@ struct PassiveReplayTests {
         let served = name == "unknown-collection" ? [.default] : names
         for name in served { _ = try ours.collection(name) }
         let line = ReplayedPeer.Line(
-            ReplicationSession(passive: PassivePlan(collections: served)),
+            { ReplicationSession(passive: PassivePlan(collections: served), store: $0) },
             StoreReplica(store: ours.store, nowMilliseconds: { 0 }),
             resolve: { _ in nil }
         )

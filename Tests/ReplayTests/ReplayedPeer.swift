@@ -83,7 +83,7 @@ final class ReplayedPeer {
         var isClosed: Bool { line.isClosed }
 
         init(
-            _ session: ReplicationSession,
+            _ session: (any RevisionStore) -> ReplicationSession,
             _ replica: StoreReplica,
             resolve: @escaping (ConflictNotice) -> LoveseatError?
         ) {

@@ -1,14 +1,31 @@
 import LoveseatBLIP
+import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
+import LoveseatStorage
 import Testing
 
 /// A peer whose connection lives, and which answers nothing.
 @Suite struct SilenceTests {
+    private let ours: ReplayedPeer
+    private let collection: CollectionHandle
+
+    init() throws {
+        ours = try ReplayedPeer()
+        collection = try ours.collection(.default)
+    }
+
     private func peer(isContinuous: Bool) -> ReplicationPeer {
         let binding = ActivePlan.Binding(name: .default, checkpointID: "cp-x")
         let plan = ActivePlan(collections: [binding], pushes: true, pulls: true, isContinuous: isContinuous)
-        return ReplicationPeer(session: ReplicationSession(active: plan))
+        let replica = StoreReplica(
+            store: ours.store,
+            collections: [collection],
+            checkpointIDs: ["cp-x"],
+            remote: 1,
+            nowMilliseconds: { 0 }
+        )
+        return ReplicationPeer(session: ReplicationSession(active: plan, store: replica))
     }
 
     private func failure(_ actions: [ReplicationPeer.Action]) -> LoveseatError? {

@@ -33,7 +33,7 @@ enum WebSocketEcho {
     private static func settings(isClient: Bool) -> WebSocketSettings {
         var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
         settings.acceptsText = true
-        settings.largestMessage = longestMessage
+        settings.maximumMessageSize = longestMessage
         return settings
     }
 

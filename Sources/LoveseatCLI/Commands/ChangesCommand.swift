@@ -4,19 +4,19 @@ import Loveseat
 
 struct Changes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List changes in their order: sequence, ID, revision.",
+        abstract: "List changes in order: sequence, ID, revision.",
         discussion: "EXAMPLE: loveseat changes trips --since 120 --follow"
     )
 
     @OptionGroup var options: CollectionOptions
-    @Option(help: "Only those after this sequence.")
+    @Option(help: "Only changes after this sequence.")
     var since: UInt64 = 0
-    @Flag(name: [.short, .long], help: "Go on with changes as they happen, whichever process makes them.")
+    @Flag(name: [.short, .long], help: "Keep listing changes as they happen, in any process.")
     var follow = false
-    @Flag(help: "As one JSON object a line.")
+    @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    /// How often to look for commits of other processes, of which SQLite tells nobody.
+    /// How often to look for commits of other processes, which SQLite does not report.
     private static let lookEvery = Duration.milliseconds(100)
 
     func run() async throws {

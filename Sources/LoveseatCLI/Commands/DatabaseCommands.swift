@@ -4,12 +4,12 @@ import Loveseat
 
 struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make a database.",
+        abstract: "Create a database.",
         discussion: "EXAMPLE: loveseat create trips --collections travel.sights,travel.hotels"
     )
 
     @OptionGroup var argument: DatabaseArgument
-    @Option(help: "Collections to make in it, with commas in between.")
+    @Option(help: "Collections to create, separated by commas.")
     var collections = ""
 
     func run() throws {
@@ -25,10 +25,10 @@ struct Create: ParsableCommand {
 }
 
 struct Info: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show what is in a database.")
+    static let configuration = CommandConfiguration(abstract: "Show the collections and sizes of a database.")
 
     @OptionGroup var argument: DatabaseArgument
-    @Flag(help: "As one JSON object.")
+    @Flag(help: "Print one JSON object.")
     var json = false
 
     func run() throws {
@@ -75,7 +75,7 @@ struct Info: ParsableCommand {
 
 struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Remove blobs that no document refers to, and give free space back."
+        abstract: "Remove blobs that no document refers to, and return free space to the file system."
     )
 
     @OptionGroup var argument: DatabaseArgument
@@ -90,7 +90,7 @@ struct Compact: ParsableCommand {
 struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Verify everything that is stored.",
-        discussion: "Exits with 65 if something is damaged. Runs beside `serve` and `sync`, too."
+        discussion: "Exits with 65 if something is damaged. It can run while `serve` or `sync` does."
     )
 
     @OptionGroup var argument: DatabaseArgument
@@ -101,6 +101,6 @@ struct Check: ParsableCommand {
         for problem in problems { try Output.standard.line(problem) }
         try database.close()
         guard problems.isEmpty else { throw ExitCode(65) }
-        Output.remark("nothing is wrong")
+        Output.remark("no problems found")
     }
 }

@@ -6,9 +6,9 @@ struct List: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "ls", abstract: "List the IDs of documents.")
 
     @OptionGroup var options: CollectionOptions
-    @Flag(name: [.short, .long], help: "With revision, sequence and size.")
+    @Flag(name: [.short, .long], help: "Show revision, sequence and size too.")
     var long = false
-    @Flag(help: "As one JSON object a line.")
+    @Flag(help: "Print one JSON object per line.")
     var json = false
 
     func run() throws {
@@ -42,9 +42,9 @@ struct Get: ParsableCommand {
     @OptionGroup var options: CollectionOptions
     @Argument(help: "The document's ID.")
     var id: String
-    @Option(help: "Another revision than the current one, as far as it is kept.")
+    @Option(help: "A revision other than the current one, if it is still kept.")
     var rev: String?
-    @Flag(help: "As it is stored, instead of indented with its keys in order.")
+    @Flag(help: "Print the document as stored, instead of indented and sorted.")
     var raw = false
 
     func run() throws {
@@ -89,7 +89,7 @@ struct Get: ParsableCommand {
 
 struct Put: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Save a document, in place of one that is there.",
+        abstract: "Save a document, replacing an existing one.",
         discussion:
             "EXAMPLES\n  loveseat put trips tower '{\"likes\":3}'\n  loveseat put trips tower < tower.json"
     )
@@ -97,9 +97,9 @@ struct Put: ParsableCommand {
     @OptionGroup var options: CollectionOptions
     @Argument(help: "The document's ID.")
     var id: String
-    @Argument(help: "The document, a JSON object; read from standard input if it is not here.")
+    @Argument(help: "The document, a JSON object; read from standard input if omitted.")
     var json: String?
-    @Option(help: "The revision that is replaced; nothing is saved if another is there.")
+    @Option(help: "The revision to replace; nothing is saved if the document has another one.")
     var rev: String?
 
     func run() throws {
@@ -131,8 +131,8 @@ struct Set: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Change properties of a document.",
         discussion: """
-            A path is names and positions: address.lines[0]. A value is JSON, or else text; an empty one removes the \
-            property.
+            A path consists of names and positions: address.lines[0]. A value that is not JSON is stored as text; an empty \
+            value removes the property.
 
             EXAMPLE: loveseat set trips tower likes=4 address.city=Paris 'tags=["high"]' old=
             """
@@ -187,7 +187,7 @@ struct Remove: ParsableCommand {
 
 struct Purge: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Remove documents here, with all their versions. Other databases keep them."
+        abstract: "Remove documents from this database, with all their versions. Other databases keep them."
     )
 
     @OptionGroup var options: CollectionOptions
@@ -209,17 +209,17 @@ struct Revisions: ParsableCommand {
         abstract: "Show a document's revisions, newest first.",
         discussion:
             """
-            Of each: its ID, its parent, and what it is: current; a leaf; deleted; a candidate, which nobody has superseded or given up; \
-            closed, given up by somebody who knew it; in conflict, waiting for the app's resolver; a copy, which some database \
-            made of another revision for a peer that takes only what descends from its own. Where a document has several \
-            lines, the origin, its line's first revision, tells which document it is of.
+            Prints the ID, the parent and the flags of each revision. A leaf has no children. A candidate was neither superseded nor \
+            given up. A closed revision was given up by a peer that knew it. One in conflict waits for the app's resolver. A copy \
+            repeats another revision for a peer that accepts only descendants of its current one. If a document has several \
+            lines, the origin is the first revision of the line.
             """
     )
 
     @OptionGroup var options: CollectionOptions
     @Argument(help: "The document's ID.")
     var id: String
-    @Flag(help: "As one JSON object a line.")
+    @Flag(help: "Print one JSON object per line.")
     var json = false
 
     func run() throws {

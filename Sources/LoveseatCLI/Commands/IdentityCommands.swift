@@ -4,10 +4,10 @@ import Loveseat
 
 struct Identity: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make, list, import and export keys with their certificates.",
+        abstract: "Create, list, import and export keys with their certificates.",
         discussion: """
-            They are kept in ~/.local/share/loveseat/identities, or in the folder that LOVESEAT_IDENTITIES names. If \
-            LOVESEAT_PASSPHRASE is set their keys are encrypted with it.
+            Identities are stored in ~/.local/share/loveseat/identities, or in the folder that LOVESEAT_IDENTITIES names. If \
+            LOVESEAT_PASSPHRASE is set, their keys are encrypted with it.
             """,
         subcommands: [
             CreateIdentity.self, ListIdentities.self, ShowIdentity.self, DeleteIdentity.self,
@@ -20,23 +20,23 @@ struct Identity: ParsableCommand {
 struct CreateIdentity: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Make a key and a certificate.",
+        abstract: "Create a key and a certificate.",
         discussion:
             "EXAMPLE: loveseat identity create kiosk --dns kiosk.local --ip 192.168.1.7 --issuer our-ca"
     )
-    @Argument(help: "The label to keep it under.") var label: String
-    @Option(help: "The owner's name; the label if none is given.") var commonName: String?
+    @Argument(help: "The label under which to store it.") var label: String
+    @Option(help: "The owner's name. The default is the label.") var commonName: String?
     @Option(help: "The owner's organisation.") var organization: String?
-    @Option(help: "Host names it is for, with commas in between.") var dns: String?
-    @Option(help: "IP addresses it is for, with commas in between.") var ip: String?
-    @Option(help: "Days until it expires.") var days = 365
-    @Option(help: "The label of the authority that signs it; its own key if none is named.") var issuer:
+    @Option(help: "Host names it is for, separated by commas.") var dns: String?
+    @Option(help: "IP addresses it is for, separated by commas.") var ip: String?
+    @Option(help: "The number of days until it expires.") var days = 365
+    @Option(help: "The label of the authority that signs it. By default it is self-signed.") var issuer:
         String?
-    @Flag(help: "Make an authority, which signs others.") var ca = false
+    @Flag(help: "Create an authority, which can sign others.") var ca = false
 
     func run() throws {
         guard (1...36_500).contains(days) else {
-            throw LoveseatError(.invalidParameter, "--days is 1 to 36500, not \(days)")
+            throw LoveseatError(.invalidParameter, "--days is \(days): use 1 to 36500")
         }
         var attributes = [certAttrCommonName: commonName ?? label]
         attributes[certAttrOrganization] = organization
@@ -58,7 +58,7 @@ struct CreateIdentity: ParsableCommand {
 struct ListIdentities: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List them: label, fingerprint, expiration and subject."
+        abstract: "List identities: label, fingerprint, expiration and subject."
     )
     func run() throws {
         for label in try TLSIdentity.labels(in: Identities.store) {
@@ -77,7 +77,7 @@ struct ListIdentities: ParsableCommand {
 struct ShowIdentity: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show the certificates of one, its own first, as JSON."
+        abstract: "Show an identity's certificates as JSON, its own first."
     )
     @Argument(help: "Its label.") var label: String
     func run() throws {
@@ -103,22 +103,22 @@ struct ImportIdentity: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Import an identity from PEM files or a PKCS#12 file.",
-        discussion: "LOVESEAT_IDENTITY_PASSWORD has the password of an encrypted key."
+        discussion: "Set LOVESEAT_IDENTITY_PASSWORD to the password of an encrypted key."
     )
-    @Argument(help: "The label to keep it under.") var label: String
+    @Argument(help: "The label under which to store it.") var label: String
     @Argument(help: "The file: .p12, or PEM with the certificates.") var file: String
-    @Option(help: "The PEM file with the key, if it is another one.") var key: String?
+    @Option(help: "The PEM file with the key, if it is a separate one.") var key: String?
     func run() throws { _ = try Identities.read(certificates: file, key: key, label: label) }
 }
 
 struct ExportIdentity: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Print the certificates of one in PEM.",
-        discussion: "With --key the key too, encrypted with LOVESEAT_PASSPHRASE if that is set."
+        abstract: "Print an identity's certificates as PEM.",
+        discussion: "With --key, also print the key, encrypted with LOVESEAT_PASSPHRASE if that is set."
     )
     @Argument(help: "Its label.") var label: String
-    @Flag(help: "With the private key.") var key = false
+    @Flag(help: "Print the private key, too.") var key = false
     func run() throws {
         let identity = try Identities.labelled(label)
         let passphrase = ProcessInfo.processInfo.environment["LOVESEAT_PASSPHRASE"]

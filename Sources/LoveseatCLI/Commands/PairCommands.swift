@@ -4,10 +4,10 @@ import Loveseat
 
 struct Pair: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Pair two databases by a code, so that they trust each other.",
+        abstract: "Pair two databases with a code, so that they trust each other.",
         discussion: """
             EXAMPLE
-              loveseat pair show trips --port 55990       on the one machine: shows a QR code and six digits
+              loveseat pair show trips --port 55990       on one machine: shows a QR code and six digits
               loveseat pair use copy 123456 wss://192.168.1.7:55990/trips     on the other
               loveseat serve trips --port 55990 --paired
               loveseat sync copy --paired
@@ -24,24 +24,24 @@ struct PairShow: AsyncParsableCommand {
             "Prints the code's text and its digits on standard output, and the QR code on standard error."
     )
     @OptionGroup var argument: DatabaseArgument
-    @Option(help: "The port; 0 for a free one. Serve at the same one later.")
+    @Option(help: "The port; 0 for a free one. Use the same port for `serve` later.")
     var port: UInt16 = 0
-    @Option(help: "The network interface or address to listen on; all if it is not named.")
+    @Option(help: "The network interface or address to listen on. The default is all.")
     var interface: String?
     @Option(help: "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12.")
     var tls = "anonymous"
-    @Option(help: "Seconds for which the code is good.")
+    @Option(help: "The number of seconds for which the code is valid.")
     var seconds = ListenerPairingAuthenticator.defaultValidity
     @Option(
         help:
-            "The name that you give to the other machine; `serve --access` goes by it. Without one, its rights go by its fingerprint only."
+            "A name for the other machine, which can be used in the file of `serve --access`. Without it, that file can only use its fingerprint."
     )
     var name: String?
     @OptionGroup var logging: LogOptions
 
     func validate() throws {
-        guard name.map({ !$0.isEmpty }) ?? true else { throw ValidationError("--name is not empty.") }
-        guard (1...86_400).contains(seconds) else { throw ValidationError("--seconds is 1 to 86400.") }
+        guard name.map({ !$0.isEmpty }) ?? true else { throw ValidationError("--name is empty.") }
+        guard (1...86_400).contains(seconds) else { throw ValidationError("--seconds must be 1 to 86400.") }
     }
 
     func run() async throws {
@@ -89,7 +89,7 @@ struct PairShow: AsyncParsableCommand {
             case .paired(let found): peer = found
             case .replaced(let code):
                 try reply(
-                    .remark("loveseat: somebody guessed at the digits five times: these take their place")
+                    .remark("loveseat: somebody guessed at the digits five times: use these instead")
                 )
                 try reply(.output(digits(code)))
             }
@@ -128,10 +128,10 @@ struct PairUse: AsyncParsableCommand {
     @OptionGroup var argument: DatabaseArgument
     @Argument(
         help:
-            "The text of the QR code, or the six digits; - for the first line of --code-file, or else LOVESEAT_PAIRING_CODE, which others cannot see."
+            "The text of the QR code, or the six digits; - to read --code-file or LOVESEAT_PAIRING_CODE, which other users cannot see."
     )
     var code: String
-    @Argument(help: "With digits: the URL that was shown with them.") var url: String?
+    @Argument(help: "The URL that was shown with the digits.") var url: String?
     @Option(help: "A file with the code in its first line.")
     var codeFile: String?
     @Option(help: "The identity to show to that peer from now on: anonymous, a label, or files.")
@@ -165,9 +165,9 @@ struct PairList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract:
-            "List the peers that a database was paired with: fingerprint, name, whose name that is, and URLs.",
+            "List the peers that a database was paired with: fingerprint, name, origin of the name, and URLs.",
         discussion:
-            "A name is \"given\" (pair show --name) or \"own\": the name of its host, which decides no rights."
+            "The origin of a name is \"given\" (pair show --name) or \"own\": the peer's host name, which grants no rights."
     )
     @OptionGroup var argument: DatabaseArgument
     func run() async throws {
@@ -185,7 +185,7 @@ struct PairList: AsyncParsableCommand {
 struct PairForget: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Remove a paired peer, so that it is no longer trusted."
+        abstract: "Remove a paired peer, which is then no longer trusted."
     )
     @OptionGroup var argument: DatabaseArgument
     @Argument(help: "The fingerprint of its certificate.") var fingerprint: String

@@ -6,11 +6,10 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Let peers replicate with a database, until interrupted.",
         discussion: """
-            Prints the URLs, one a line, as soon as it accepts, and on standard error the fingerprint of its certificate, \
-            which others pin: `loveseat sync DB URL --pin FINGERPRINT`.
+            When it accepts connections, prints its URLs, one per line, and on standard error the fingerprint of its \
+            certificate, which peers pin: `loveseat sync DB URL --pin FINGERPRINT`.
 
-            SIGINT and SIGTERM close the connections and end it with 0. At SIGHUP it reads the file of --access again, \
-            and goes on.
+            SIGINT and SIGTERM close the connections; the exit code is 0. SIGHUP makes it read the file of --access again.
 
             EXAMPLE: loveseat serve trips --port 55990 --user ana --password-file secret.txt
             """
@@ -19,44 +18,44 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var argument: DatabaseArgument
     @Option(
         help:
-            "The database's name in the URLs; its own if none is given. Couchbase Lite wants lower-case letters and digits."
+            "The database's name in the URLs. The default is its own. Couchbase Lite needs lower-case letters and digits."
     )
     var name: String?
     @Option(help: "The port; 0 for a free one.")
     var port: UInt16 = 0
-    @Option(help: "The network interface or address to listen on; all if it is not named.")
+    @Option(help: "The network interface or address to listen on. The default is all.")
     var interface: String?
     @OptionGroup var credentials: Credentials
-    @Option(help: "The collections to serve, with commas in between; all if none is named.")
+    @Option(help: "The collections to serve, separated by commas. The default is all.")
     var collections = ""
-    @Flag(help: "Let peers pull only.")
+    @Flag(help: "Let peers only pull.")
     var readOnly = false
-    @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
+    @Flag(help: "Send and accept only the difference if a peer has an earlier revision.")
     var delta = false
     @Option(
         help:
             "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12 (LOVESEAT_IDENTITY_PASSWORD has its password)."
     )
     var tls = "anonymous"
-    @Flag(help: "Do not warn that everybody on the network may connect.")
+    @Flag(help: "Do not warn that everybody on the network can connect.")
     var open = false
-    @Flag(help: "Serve in the clear.")
+    @Flag(help: "Serve without encryption.")
     var noTls = false
     @Option(
         name: .customLong("client-ca"),
-        help: "A PEM file: clients need a certificate of one of its authorities."
+        help: "A PEM file with authorities: clients need a certificate from one of them."
     )
     var clientCA: String?
 
-    @Flag(help: "Let in the peers that the database was paired with (loveseat pair).")
+    @Flag(help: "Accept only peers that the database was paired with (loveseat pair).")
     var paired = false
     @Option(
         help: ArgumentHelp(
-            "A JSON file that says what each peer, by its user name, the name of `pair show --name`, its certificate's common name with --client-ca, or its fingerprint, may do: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. Read again at SIGHUP."
+            "A JSON file with the rights of each peer, by its user name, the name of `pair show --name`, its certificate's common name with --client-ca, or its fingerprint: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. Read again at SIGHUP."
         )
     )
     var access: String?
-    @Flag(help: "Do not print a line when a peer comes, is done, or goes.")
+    @Flag(help: "Do not print a line when a peer connects, becomes idle, or disconnects.")
     var quiet = false
 
     @OptionGroup var logging: LogOptions
@@ -66,7 +65,7 @@ struct Serve: AsyncParsableCommand {
             throw ValidationError("Use one of --client-ca, --user and --paired.")
         }
         guard clientCA == nil && !paired || !noTls else {
-            throw ValidationError("Certificates are shown in TLS: leave out --no-tls.")
+            throw ValidationError("Certificates need TLS: leave out --no-tls.")
         }
     }
 
@@ -129,7 +128,7 @@ struct Serve: AsyncParsableCommand {
 }
 
 extension Serve {
-    /// What other `loveseat` processes may ask of this one, which alone may write to the database.
+    /// Handles requests of other `loveseat` processes, because only this one may write to the database.
     private func control(_ database: Database, _ listener: URLEndpointListener) throws -> ControlServer {
         try ControlServer(folder: argument.folder) { request, reply in
             switch request {
@@ -146,16 +145,18 @@ extension Serve {
         }
     }
 
-    /// Says what a person may not have thought of.
+    /// Warns of risky settings.
     private func warn(servingAs name: String) {
         let isLoopback = interface.map { ["lo", "lo0", "::1"].contains($0) || $0.hasPrefix("127.") } ?? false
         if credentials.user == nil, clientCA == nil, !paired, !open, !isLoopback {
             Output.remark(
-                "loveseat: WARNING: everybody on the network may \(readOnly ? "read" : "read and change") this database. Use --user, --client-ca or --paired, or --open if that is meant"
+                "loveseat: WARNING: everybody on the network can \(readOnly ? "read" : "read and change") this database. Use --user, --client-ca or --paired, or --open if that is intended"
             )
         }
         if noTls, credentials.user != nil {
-            Output.remark("loveseat: WARNING: without TLS the password and all documents travel in the clear")
+            Output.remark(
+                "loveseat: WARNING: without TLS the password and all documents are sent without encryption"
+            )
         }
         if let proposal = URLEndpointListenerConfiguration.compatibleName(for: name) {
             Output.remark(
@@ -166,12 +167,12 @@ extension Serve {
 
     private static func reload(_ file: AccessFile?, for listener: URLEndpointListener) async {
         guard let file else {
-            return Output.remark("loveseat: there is no --access file to read again: nothing has changed")
+            return Output.remark("loveseat: there is no --access file to read again")
         }
         do {
             try file.reload()
             await listener.accessChanged()
-            Output.remark("loveseat: access is as the file says now")
+            Output.remark("loveseat: the --access file was read again")
         } catch { Output.remark("loveseat: \(error)") }
     }
 }
@@ -184,7 +185,7 @@ extension Database {
             guard let collection = try collection(name: name.name, scope: name.scope) else {
                 throw LoveseatError(
                     .notFound,
-                    "there is no collection \(name.fullName): make it with `loveseat create DB --collections \(name)`"
+                    "there is no collection \(name.fullName): create it with `loveseat create DB --collections \(name)`"
                 )
             }
             return collection

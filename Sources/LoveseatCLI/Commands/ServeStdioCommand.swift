@@ -5,15 +5,15 @@ import Loveseat
 struct ServeStdio: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve-stdio",
-        abstract: "Let the one peer replicate that is at the other end of standard input and output.",
+        abstract: "Let one peer replicate, over standard input and output.",
         discussion: "EXAMPLE: loveseat sync trips exec:'ssh host loveseat serve-stdio trips'"
     )
     @OptionGroup var argument: DatabaseArgument
-    @Option(help: "The collections to serve, with commas in between; all if none is named.")
+    @Option(help: "The collections to serve, separated by commas. The default is all.")
     var collections = ""
-    @Flag(help: "Let the peer pull only.")
+    @Flag(help: "Let the peer only pull.")
     var readOnly = false
-    @Flag(help: "Send and take only the difference where the peer has an earlier revision.")
+    @Flag(help: "Send and accept only the difference if the peer has an earlier revision.")
     var delta = false
     @OptionGroup var logging: LogOptions
 
@@ -36,7 +36,7 @@ struct ServeStdio: AsyncParsableCommand {
             if change.status.activity == .stopped { break }
         }
         try await database.close()
-        // That the peer has left is how this ends.
+        // A peer that disconnects is the normal end.
         if let error = last?.error, error.code != .webSocketGoingAway { throw error }
     }
 }

@@ -5,8 +5,8 @@ struct Pending: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "List documents with changes that a peer does not have yet.",
         discussion: """
-            Says what this database knows, and does not ask the peer. Give the same --collections, --doc-ids and --filter as to \
-            `push` or `sync`.
+            The list is what this database knows; the peer is not asked. Use the same --collections, --doc-ids and --filter as \
+            with `push` or `sync`.
 
             A document that the peer refused with 403 is not pending: it is sent again when it changes, or with --reset. --refused \
             lists those, each with the peer's reason.
@@ -14,9 +14,9 @@ struct Pending: AsyncParsableCommand {
     )
     @OptionGroup var argument: DatabaseArgument
     @OptionGroup var peer: PeerOptions
-    @Flag(help: "The documents that the peer refused, instead.")
+    @Flag(help: "List the documents that the peer refused, instead.")
     var refused = false
-    @Flag(help: "As JSON, one object a line.")
+    @Flag(help: "Print one JSON object per line.")
     var json = false
 
     func run() async throws {
@@ -55,11 +55,11 @@ struct Pending: AsyncParsableCommand {
 
 struct Conflicts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List documents whose conflicts wait to be resolved.",
+        abstract: "List documents with conflicts that were not resolved yet.",
         discussion: "The next `pull` or `sync` resolves them. `revs` shows the versions of one."
     )
     @OptionGroup var argument: DatabaseArgument
-    @Flag(help: "As JSON, one object a line.")
+    @Flag(help: "Print one JSON object per line.")
     var json = false
 
     func run() async throws {
@@ -95,13 +95,13 @@ struct Why: AsyncParsableCommand {
     @Argument(help: "The document's ID.")
     var document: String
     @OptionGroup var peer: PeerOptions
-    @Flag(help: "As one JSON object.")
+    @Flag(help: "Print one JSON object.")
     var json = false
 
     func run() async throws {
         let database = try argument.read()
         let configuration = try peer.configuration(database, .pushAndPull, connects: false)
-        // Of several collections the default one is meant.
+        // If there are several collections, the default one is used.
         let collections = configuration.collections.map(\.collection)
         guard
             let collection = collections.first(where: { $0.fullName == "_default._default" })
@@ -140,10 +140,10 @@ extension DocumentStanding {
     fileprivate var sentence: String {
         switch self {
         case .notHere:
-            "there is no such document here, so there is nothing to push; `pull` fetches what the peer has"
+            "there is no such document here; `pull` fetches it if the peer has it"
         case .upToDate: "the peer is known to have the current revision"
         case .pending: "it has a change that was not pushed yet; `push` or `sync` sends it"
-        case .inConflict: "its conflict waits to be resolved; `sync` does that, and sends the result"
+        case .inConflict: "it has a conflict; `sync` resolves it and sends the result"
         case .notListed: "it is not among the documents of --doc-ids"
         case .filtered: "the filter keeps it here"
         case .refused(let error) where error.code == .httpForbidden:
@@ -152,9 +152,9 @@ extension DocumentStanding {
             "the last attempt to push it failed: \(error.message); `push` or `sync` tries again"
         case .notPulled(let error):
             "the peer's revision could not be stored: \(error.message); the next `pull` or `sync` asks for it again"
-        case .notPushed: "only pulling was asked for"
-        case .expired: "its time is up, and it is about to be purged"
-        case .passedOver: "it was looked at before and not pushed; change it, or use --reset"
+        case .notPushed: "the replication only pulls"
+        case .expired: "it has expired and is about to be purged"
+        case .passedOver: "an earlier run passed over it; change it, or use --reset"
         }
     }
 }

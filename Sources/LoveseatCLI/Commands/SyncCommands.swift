@@ -3,23 +3,23 @@ import Foundation
 import Loveseat
 
 struct Push: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Send what a peer lacks.")
+    static let configuration = CommandConfiguration(abstract: "Send changes to a peer.")
     @OptionGroup var options: SyncOptions
     func run() async throws { try await options.run(.push) }
 }
 
 struct Pull: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Fetch what is missing here from a peer.")
+    static let configuration = CommandConfiguration(abstract: "Fetch changes from a peer.")
     @OptionGroup var options: SyncOptions
     func run() async throws { try await options.run(.pull) }
 }
 
 struct Sync: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Push and pull, so that both have the same.",
+        abstract: "Push and pull, until both databases are the same.",
         discussion: """
-            Ends when everything is done, or with --continuous when it is interrupted. With --continuous it \
-            connects again after the peer was restarted.
+            Ends when everything is transferred. With --continuous, it goes on until it is interrupted, and connects again after \
+            the peer was restarted.
 
             EXAMPLE: loveseat sync trips ws://192.168.1.7:55990/trips --user ana --continuous
             """
@@ -31,28 +31,30 @@ struct Sync: AsyncParsableCommand {
 struct SyncOptions: ParsableArguments {
     @OptionGroup var argument: DatabaseArgument
     @OptionGroup var peer: PeerOptions
-    @Flag(help: "Go on with every later change on either side until interrupted.")
+    @Flag(help: "Go on with later changes on either side until interrupted.")
     var continuous = false
-    @Flag(help: "Look at every document again; send nothing that the peer is known to have.")
+    @Flag(help: "Compare all documents again; do not send those that the peer is known to have.")
     var reset = false
-    @Flag(help: "Look at every document again and offer it anew, whatever the peer is known to have.")
+    @Flag(help: "Compare all documents again, and offer them all to the peer.")
     var resetMarks = false
-    @Option(help: "Attempts to connect in all. By default 1, with --continuous no end.")
+    @Option(help: "The maximum number of attempts to connect. The default is 1, with --continuous no limit.")
     var maxAttempts: UInt?
-    @Option(help: "The longest wait between two attempts, in seconds.")
+    @Option(help: "The maximum wait between two attempts, in seconds.")
     var maxWait = ReplicatorConfiguration.defaultMaxAttemptsWaitTime
-    @Option(help: "Seconds that the connection may be idle before a ping checks the peer.")
+    @Option(help: "How long the connection may be idle, in seconds, before a ping checks the peer.")
     var heartbeat = ReplicatorConfiguration.defaultHeartbeat
-    @Flag(help: "Keep documents that the peer takes away.")
+    @Flag(help: "Keep documents to which the user loses access.")
     var noAutoPurge = false
-    @Flag(help: "Push as this user also what was changed here while the peer was used as another one.")
+    @Flag(help: "Also push changes that were made here under another user name.")
     var asThisUser = false
-    @Flag(help: "Purge documents that the peer takes away even if they were edited here since.")
+    @Flag(
+        help: "Purge documents to which the user loses access, even if they have edits that were not pushed."
+    )
     var purgeUnpushedEdits = false
-    @Flag(help: "Send and take only the difference where a peer has an earlier revision.")
+    @Flag(help: "Send and accept only the difference if a peer has an earlier revision.")
     var delta = false
     @OptionGroup var logging: LogOptions
-    @Flag(help: "As one JSON object at the end.")
+    @Flag(help: "Print the result as one JSON object.")
     var json = false
 
     func run(_ type: ReplicatorType) async throws {
@@ -61,7 +63,7 @@ struct SyncOptions: ParsableArguments {
         let database = try argument.open()
         var configuration = try peer.configuration(database, type, connects: true)
         configuration.continuous = continuous
-        // A server that is restarted must not end what is meant to go on.
+        // A restart of the server must not end a continuous replication.
         configuration.reconnectsAfterGoingAway = continuous
         configuration.heartbeat = heartbeat
         configuration.maxAttemptWaitTime = maxWait
@@ -69,7 +71,7 @@ struct SyncOptions: ParsableArguments {
         configuration.adoptsOtherUsersChanges = asThisUser
         configuration.purgesUnpushedEdits = purgeUnpushedEdits
         configuration.enableDeltaSync = delta
-        // Who types a command wants to hear at once that the peer is not there.
+        // A user who types a command should see at once that the peer cannot be reached.
         configuration.maxAttempts = maxAttempts ?? (continuous ? 0 : 1)
         let replicator = Replicator(configuration)
         Signals.onInterrupt { replicator.stop() }
@@ -78,7 +80,7 @@ struct SyncOptions: ParsableArguments {
         let counting = Task { await Self.report(failures) }
         var bar = ProgressBar()
         replicator.start(reset: reset, resetMarks: resetMarks)
-        // A signal that came before there was something to stop.
+        // A signal that arrived before the replicator started.
         if Signals.interruption != nil { replicator.stop() }
         for await status in replicator.statuses { bar.show(status) }
         bar.end()
@@ -92,7 +94,7 @@ struct SyncOptions: ParsableArguments {
         if counts.failed > 0 { throw ExitCode(1) }
     }
 
-    /// The signal that ended a pass before it was done. A continuous one ends by a signal.
+    /// The signal that interrupted a single pass. A continuous replication ends by a signal.
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
     private func advised(_ error: LoveseatError) -> LoveseatError {
@@ -102,7 +104,7 @@ struct SyncOptions: ParsableArguments {
         guard continuous, !peer.docIds.isEmpty, error.code == .init(10400) else { return error }
         return LoveseatError(
             .invalidParameter,
-            "\(error.message): a gateway takes --doc-ids only without --continuous; leave out one of them"
+            "\(error.message): a gateway accepts --doc-ids only without --continuous; leave out one of them"
         )
     }
 
@@ -116,7 +118,7 @@ struct SyncOptions: ParsableArguments {
         private var failures: [String: (push: LoveseatError?, pull: LoveseatError?)] = [:]
         private var leftOut: Swift.Set<String> = []
 
-        /// Documents of which the last attempt of this run failed.
+        /// Documents whose last attempt in this run failed.
         var failed: Int { failures.count }
         /// Documents that the peer refused with 403 in this run, which are among the failed ones.
         var refused: Int { failures.values.count { $0.push?.code == .httpForbidden } }
@@ -124,7 +126,7 @@ struct SyncOptions: ParsableArguments {
         var excluded: Int { leftOut.count { failures[$0] == nil } }
 
         /// Counts a document once, however many attempts there are.
-        mutating func note(_ document: ReplicatedDocument, isPush: Bool) {
+        mutating func add(_ document: ReplicatedDocument, isPush: Bool) {
             let id = "\(document.scope).\(document.collection)/\(document.id)"
             let isLeftOut = document.error == .rejectedByPullFilter
             if isLeftOut { leftOut.insert(id) }
@@ -155,7 +157,7 @@ struct SyncOptions: ParsableArguments {
         for await event in events {
             if event.isPush { counts.pushed += event.missed } else { counts.pulled += event.missed }
             for document in event.documents {
-                counts.note(document, isPush: event.isPush)
+                counts.add(document, isPush: event.isPush)
                 guard let error = document.error, error != .rejectedByPullFilter else { continue }
                 let verb = event.isPush ? "push" : "pull"
                 Output.remark(
@@ -186,7 +188,7 @@ struct SyncOptions: ParsableArguments {
             if counts.excluded > 0 { parts.append("\(counts.excluded) left out by the filter") }
             parts.append("\(counts.failed) failed")
             if counts.refusedEarlier > 0 { parts.append("\(counts.refusedEarlier) refused earlier") }
-            let end = interruption == nil ? "" : "; interrupted, run it again to go on"
+            let end = interruption == nil ? "" : "; interrupted: run it again to continue"
             Output.remark(
                 "\(parts.joined(separator: ", ")) in \(time) s (\(rate.counted("document"))/s)\(end)"
             )

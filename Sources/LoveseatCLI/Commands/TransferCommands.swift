@@ -4,14 +4,14 @@ import Loveseat
 
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Save many documents from JSON.",
+        abstract: "Import documents from JSON.",
         discussion: """
-            The file is a JSON array, or JSON lines (one object a line), or a JSON object of which --array names a \
-            member that is an array. "-" is standard input. A document's ID is its --id-field, by default "_id" or \
-            "id"; without one it gets a new, random ID. The database and the collection are made if they are not there.
+            The file is a JSON array, JSON lines (one object per line), or a JSON object with an array that --array \
+            names. "-" is standard input. A document's ID is its --id-field, by default "_id" or "id"; without \
+            one it gets a random ID. The database and the collection are created if they do not exist.
 
-            Documents are saved a thousand at a time. If one is refused, those saved before it stay, unless --atomic is \
-            given. A document may have 20 MB of JSON at most, nested 128 deep at most, and no key twice in an object.
+            Documents are saved in transactions of a thousand. If one is refused, those saved before it stay, unless --atomic \
+            is used. A document may have at most 20 MB of JSON and 128 levels, and no key twice in an object.
 
             EXAMPLES
               loveseat import geo iso_3166-1.json --array 3166-1 --id-field alpha_3 --collection iso.countries
@@ -24,11 +24,11 @@ struct Import: ParsableCommand {
     var file: String
     @Option(help: "The property that is the document's ID.")
     var idField: String?
-    @Option(help: "The member of a JSON object that is the array of documents.")
+    @Option(help: "The member of a JSON object that contains the array of documents.")
     var array: String?
-    @Flag(help: "Save all documents, or none if one of them is refused.")
+    @Flag(help: "Save no documents if one of them is refused.")
     var atomic = false
-    @Flag(help: "As one JSON object: how many were saved.")
+    @Flag(help: "Print the number of saved documents as a JSON object.")
     var json = false
 
     func run() throws {
@@ -73,9 +73,9 @@ struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print all documents as JSON lines, in order of their IDs.",
         discussion: """
-            Each line is a document with its ID as "_id", and "_collection" if that is not the default one. In front of the \
-            first document that refers to a blob are lines with the blob's content: its digest as "_blob", and up to 192 kB \
-            of it as "content", in Base64. Equal databases give equal text, and `import` reads it.
+            Each line is a document with its ID as "_id", and "_collection" if that is not the default one. The content \
+            of a blob is in lines before the first document that refers to it: its digest as "_blob", and up to 192 kB as \
+            "content", in Base64. Equal databases give equal text, which `import` reads.
             """
     )
 
@@ -119,7 +119,7 @@ struct Export: ParsableCommand {
 
     private func export(_ digest: BlobDigest, of database: Database) throws {
         guard var pieces = try database.blobPieces(digest, pieceBytes: 192 << 10) else {
-            return Output.remark("loveseat: blob \(digest) is missing, run `check`")
+            return Output.remark("loveseat: blob \(digest) is missing: run `check`")
         }
         repeat {
             let piece = try pieces.read() ?? Data()
@@ -133,18 +133,18 @@ struct Export: ParsableCommand {
 struct BlobCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blob",
-        abstract: "Put blobs into documents, and take them out.",
+        abstract: "Store blobs in documents, and read them.",
         subcommands: [Put.self, Get.self]
     )
 
     struct Put: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Store a file as a blob, in a property of a document.",
+            abstract: "Store a file as a blob in a property of a document.",
             discussion: "EXAMPLE: loveseat blob put trips tower photo tower.jpg --type image/jpeg"
         )
 
         @OptionGroup var options: CollectionOptions
-        @Argument(help: "The document's ID; it is made if it is not there.")
+        @Argument(help: "The document's ID. The document is created if it does not exist.")
         var id: String
         @Argument(help: "The property.")
         var property: String
@@ -168,7 +168,7 @@ struct BlobCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Write a document's blob to a file, or to standard output.",
             discussion: """
-                An attachment that a REST client or a 1.x app made is found by its name in place of a property.
+                For an attachment that a REST client or a 1.x app made, use its name instead of a property.
 
                 EXAMPLE: loveseat blob get trips tower photo > tower.jpg
                 """
@@ -179,7 +179,7 @@ struct BlobCommand: ParsableCommand {
         var id: String
         @Argument(help: "The property, or an attachment's name.")
         var property: String
-        @Argument(help: "The file; standard output if it is not here.")
+        @Argument(help: "The file. The default is standard output.")
         var file: String?
 
         func run() async throws {

@@ -17,8 +17,8 @@ final class AccessFile: Sendable {
         let condition: FilterExpression?
         let otherwise: DocumentAccess
 
-        /// The most that it gives for some document.
-        var most: DocumentAccess { max(access, otherwise) }
+        /// The highest access that it grants for any document.
+        var highestAccess: DocumentAccess { max(access, otherwise) }
     }
 
     private typealias Rules = [String: [String: Rule]]
@@ -31,7 +31,7 @@ final class AccessFile: Sendable {
         rules = Mutex(try Self.read(path))
     }
 
-    /// Reads the file again; a mistake in it leaves the rules as they were.
+    /// Reads the file again. If it is not valid, the rules stay as they were.
     func reload() throws {
         let read = try Self.read(path)
         rules.withLock { $0 = read }
@@ -46,7 +46,7 @@ final class AccessFile: Sendable {
             }
             guard let rule else { return .none }
             guard let document, let condition = rule.condition else {
-                return document == nil ? rule.most : rule.access
+                return document == nil ? rule.highestAccess : rule.access
             }
             return condition.matches(document) ? rule.access : rule.otherwise
         }
@@ -59,7 +59,7 @@ final class AccessFile: Sendable {
             throw LoveseatError(.cantOpenFile, "cannot read the access file \(path)")
         }
         let json = try JSONValue(parsing: String(decoding: data, as: UTF8.self))
-        guard case .object(let peers) = json else { throw mistake(path, "it is not an object") }
+        guard case .object(let peers) = json else { throw mistake(path, "it is not a JSON object") }
         var rules: Rules = [:]
         for (peer, value) in peers {
             guard case .object(let collections) = value else {
@@ -80,10 +80,10 @@ final class AccessFile: Sendable {
             return Rule(access: try access(value, path), condition: nil, otherwise: .none)
         }
         if let unknown = fields.keys.first(where: { !["access", "if", "otherwise"].contains($0) }) {
-            throw mistake(path, "there is no \"\(unknown)\" in a rule")
+            throw mistake(path, "a rule cannot have \"\(unknown)\"")
         }
         guard let text = fields["if"]?.string, let condition = FilterExpression(text) else {
-            throw mistake(path, "a rule's \"if\" is a condition such as 'owner = \"bob\"'")
+            throw mistake(path, "the \"if\" of a rule must be a condition such as 'owner = \"bob\"'")
         }
         return Rule(
             access: try access(fields["access"] ?? .null, path),
@@ -97,7 +97,7 @@ final class AccessFile: Sendable {
         case "none": .none
         case "read": .read
         case "write": .write
-        default: throw mistake(path, "access is \"none\", \"read\" or \"write\", not \(value)")
+        default: throw mistake(path, "the access \(value) is not \"none\", \"read\" or \"write\"")
         }
     }
 

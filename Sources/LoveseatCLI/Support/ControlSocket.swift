@@ -1,7 +1,7 @@
 import Foundation
 import Loveseat
 
-/// What a process may ask of the one that has a database open for writing.
+/// A request of another process to the one that has a database open for writing.
 enum ControlRequest {
     case showPairing(name: String?, seconds: Double)
     case forgetPeer(fingerprint: String)
@@ -25,24 +25,24 @@ enum ControlRequest {
     }
 }
 
-/// A line for the process that asked.
+/// A line of a reply.
 enum ControlLine {
     case output(String)
     case remark(String)
 }
 
-/// A socket in the database's folder, for the folder's owner alone. Requests and answers are JSON, one a line.
+/// A socket in the database's folder, for the folder's owner alone. Requests and replies are JSON, one per line.
 final class ControlServer: Sendable {
     typealias Answer = @Sendable (ControlRequest, (ControlLine) throws -> Void) async throws -> Void
 
     private let listener: Int32
     private let folder: String
-    /// The longest request, in bytes.
-    fileprivate static let longest = 64 << 10
+    /// The maximum length of a request, in bytes.
+    fileprivate static let maximumBytes = 64 << 10
 
     init(folder: String, answer: @escaping Answer) throws {
         self.folder = folder
-        // The folder is locked by this process, so a socket that is there is of one that died.
+        // This process has locked the folder, so an existing socket belongs to a process that has ended.
         unlink("\(folder)/\(ControlAddress.name)")
         let address = try ControlAddress(folder: folder)
         listener = try address.withSocket { descriptor, pointer, length in
@@ -61,17 +61,17 @@ final class ControlServer: Sendable {
         }
     }
 
-    /// Takes no more requests.
+    /// Accepts no more requests.
     func close() {
         unlink("\(folder)/\(ControlAddress.name)")
         shutdown(listener, Int32(SHUT_RDWR))
     }
 
     private static func serve(_ connection: Int32, _ answer: @escaping Answer) {
-        // Who connects and says nothing is not waited for.
+        // Do not wait for a client that connects and sends nothing.
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-        var lines = SocketLines(connection, longest: longest)
+        var lines = SocketLines(connection, maximumBytes: maximumBytes)
         guard let line = lines.next(), let json = try? JSONValue(parsing: line),
             let request = ControlRequest(json)
         else {
@@ -100,11 +100,11 @@ final class ControlServer: Sendable {
     }
 }
 
-/// Asks the process that has a database open.
+/// Sends a request to the process that has a database open.
 enum ControlClient {
-    /// Prints what it answers.
+    /// Sends a request, and prints the reply.
     ///
-    /// - Throws: `busy` if that process takes no requests, as only `serve` does; otherwise its error.
+    /// - Throws: `busy` if that process accepts no requests (only `serve` does); otherwise its error.
     static func ask(_ request: ControlRequest, folder: String) throws {
         let connection: Int32
         do {
@@ -121,11 +121,11 @@ enum ControlClient {
         }
         defer { Foundation.close(connection) }
         Signals.onInterrupt {
-            // The answer ends, and with it this process.
+            // The reply ends, and so does this process.
             shutdown(connection, Int32(SHUT_RDWR))
         }
         try SocketLines.write(request.json, to: connection)
-        var lines = SocketLines(connection, longest: ControlServer.longest)
+        var lines = SocketLines(connection, maximumBytes: ControlServer.maximumBytes)
         while let line = lines.next() {
             let json = try JSONValue(parsing: line)
             if let text = json["output"]?.string {
@@ -144,14 +144,14 @@ enum ControlClient {
             }
         }
         if let signal = Signals.interruption { throw Interrupted(signal: signal) }
-        throw LoveseatError(.busy, "the process that has \(folder) open ended before it answered")
+        throw LoveseatError(.busy, "the process that has \(folder) open ended before it replied")
     }
 }
 
 /// A command was interrupted by a signal.
 struct Interrupted: Error { let signal: Int32 }
 
-/// Where the socket is. Its path may be longer than an address holds, so it goes through the folder's descriptor.
+/// The address of the socket. Its path may be too long for an address, so it is opened relative to the folder's descriptor.
 private struct ControlAddress {
     static let name = "control"
     let path: String
@@ -207,15 +207,15 @@ private struct ControlAddress {
     }
 }
 
-/// Lines that come over a socket.
+/// The lines that arrive over a socket.
 private struct SocketLines {
     private let descriptor: Int32
-    private let longest: Int
+    private let maximumBytes: Int
     private var buffer: [UInt8] = []
 
-    init(_ descriptor: Int32, longest: Int) {
+    init(_ descriptor: Int32, maximumBytes: Int) {
         self.descriptor = descriptor
-        self.longest = longest
+        self.maximumBytes = maximumBytes
     }
 
     /// The next line; nil at the end, or when it is too long.
@@ -225,7 +225,7 @@ private struct SocketLines {
                 defer { buffer.removeFirst(end + 1) }
                 return String(decoding: buffer[..<end], as: UTF8.self)
             }
-            guard buffer.count < longest else { return nil }
+            guard buffer.count < maximumBytes else { return nil }
             var piece = [UInt8](repeating: 0, count: 4 << 10)
             let count = read(descriptor, &piece, piece.count)
             if count < 0, errno == EINTR { continue }
@@ -242,7 +242,9 @@ private struct SocketLines {
                 Foundation.write(descriptor, $0.baseAddress.map { $0 + written }, bytes.count - written)
             }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw LoveseatError(.ioError, "the process that asked is gone") }
+            guard count > 0 else {
+                throw LoveseatError(.ioError, "the process that sent the request has ended")
+            }
             written += count
         }
     }

@@ -8,7 +8,8 @@ struct Credentials: ParsableArguments {
     var user: String?
 
     @Option(
-        help: "A file with the password in its first line. Or set LOVESEAT_PASSWORD, or type it when asked."
+        help:
+            "A file with the password in its first line. Or set LOVESEAT_PASSWORD, or type the password when asked."
     )
     var passwordFile: String?
 
@@ -30,7 +31,7 @@ struct Credentials: ParsableArguments {
     }
 }
 
-/// Secrets, which need not stand on the command line, where other users can read them.
+/// Secrets that need not be on the command line, where other users can read them.
 enum Secret {
     /// A value that is given, or in the first line of a file, or in an environment variable, in this order.
     static func read(_ given: String?, file: String?, variable: String) throws -> String? {

@@ -20,36 +20,36 @@ struct DatabaseArgument: ParsableArguments {
         while path.hasSuffix("/") { path = path.dropLast() }
         if path.hasSuffix(".loveseat") { path = path.dropLast(".loveseat".count) }
         guard let last = path.last, last != "/" else {
-            throw ValidationError("\"\(database)\" names no database: use for example trips or data/trips.")
+            throw ValidationError("\"\(database)\" is not a database: use for example trips or data/trips.")
         }
     }
 
-    /// The database's folder, whether or not it is there.
+    /// The database's folder, which may not exist.
     var folder: String { "\(parts.directory)/\(parts.name).loveseat" }
 
     var exists: Bool { Database.exists(withName: parts.name, inDirectory: parts.directory) }
 
-    /// Opens a database that must be there.
+    /// Opens an existing database.
     ///
     /// `keepsDeltaBases`: whether documents keep earlier bodies from now on, to send peers the difference.
     func open(keepsDeltaBases: Bool = false) throws -> Database {
         guard exists else {
             throw LoveseatError(
                 .notFound,
-                "there is no database \(database): make it with `loveseat create \(database)`"
+                "there is no database \(database): create it with `loveseat create \(database)`"
             )
         }
         return try create(keepsDeltaBases: keepsDeltaBases)
     }
 
-    /// Opens a database that must be there for reading, which goes on while `serve` or `sync` has it open.
+    /// Opens an existing database for reading, which is possible while `serve` or `sync` has it open.
     func read() throws -> Database {
         guard exists else { return try open() }
         let config = DatabaseConfiguration(directory: parts.directory, readOnly: true)
         return try Database(name: parts.name, config: config)
     }
 
-    /// Opens a database, making it if it is not there.
+    /// Opens a database, and creates it if it does not exist.
     func create(keepsDeltaBases: Bool = false) throws -> Database {
         var config = DatabaseConfiguration(directory: parts.directory, enableDeltaSync: keepsDeltaBases)
         config.remembersDeltaSync = true
@@ -69,13 +69,13 @@ struct CollectionOptions: ParsableArguments {
 
     func name() throws -> CollectionName { try collection.collectionName }
 
-    /// Opens both, which must be there.
+    /// Opens both. They must exist.
     func open() throws -> (database: Database, collection: Loveseat.Collection) {
         let database = try argument.open()
         return (database, try existing(in: database))
     }
 
-    /// Opens both, which must be there, for reading.
+    /// Opens both for reading. They must exist.
     func read() throws -> (database: Database, collection: Loveseat.Collection) {
         let database = try argument.read()
         return (database, try existing(in: database))
@@ -89,14 +89,14 @@ struct CollectionOptions: ParsableArguments {
         return collection
     }
 
-    /// Opens both, making what is not there.
+    /// Opens both, and creates what does not exist.
     func create() throws -> (database: Database, collection: Loveseat.Collection) {
         let name = try name()
         let database = try argument.create()
         return (database, try database.createCollection(name: name.name, scope: name.scope))
     }
 
-    /// Opens both for reading, and reads a document that must be there.
+    /// Opens both for reading, and reads an existing document.
     func document(_ id: String) throws -> (Database, Loveseat.Collection, Document) {
         let (database, collection) = try read()
         guard let document = try collection.document(id: id) else {
@@ -119,12 +119,12 @@ extension String {
         }
     }
 
-    /// Names with commas in between.
+    /// Names separated by commas.
     var collectionNames: [CollectionName] {
         get throws { try listItems.map { try $0.collectionName } }
     }
 
-    /// Items with commas, and perhaps blanks, in between.
+    /// Items separated by commas, and perhaps spaces.
     var listItems: [String] {
         split(separator: ",").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.filter {
             !$0.isEmpty

@@ -1,14 +1,14 @@
 import Foundation
 import Loveseat
 
-/// Where documents to be imported come from.
+/// The source of documents to import.
 struct DocumentSource {
     private let name: String
     private let array: String?
     private let file: FileHandle
 
-    /// The longest line, or the longest JSON array, in bytes.
-    private static let longest = 256 << 20
+    /// The maximum length of a line, or of a JSON array, in bytes.
+    private static let maximumBytes = 256 << 20
     private static let piece = 1 << 20
 
     init(file path: String, array: String?) throws {
@@ -26,7 +26,7 @@ struct DocumentSource {
 
     /// Calls `body` with each document and where it is, for messages. JSON lines are read one after another.
     func forEach(_ body: (JSONElement, String) throws -> Void) throws {
-        var reader = LineReader(file: file, name: name, longest: Self.longest, piece: Self.piece)
+        var reader = LineReader(file: file, name: name, maximumBytes: Self.maximumBytes, piece: Self.piece)
         var number = 0
         while let line = try reader.next() {
             number += 1
@@ -59,7 +59,7 @@ struct DocumentSource {
     private func parse(_ bytes: [UInt8], depth: Int, _ line: String?) throws -> JSONElement {
         let limits = JSONLimits(
             maximumDepth: JSONLimits.standard.maximumDepth + depth,
-            maximumBytes: Self.longest,
+            maximumBytes: Self.maximumBytes,
             refusesDuplicateKeys: true
         )
         do throws(JSONError) { return try JSONElement(parsing: bytes, limits: limits) } catch {
@@ -70,20 +70,20 @@ struct DocumentSource {
     }
 }
 
-/// Lines of a file, a piece of which is in memory at a time.
+/// The lines of a file, which is read in pieces.
 private struct LineReader {
     let file: FileHandle
     let name: String
-    let longest: Int
+    let maximumBytes: Int
     let piece: Int
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
 
-    init(file: FileHandle, name: String, longest: Int, piece: Int) {
+    init(file: FileHandle, name: String, maximumBytes: Int, piece: Int) {
         self.file = file
         self.name = name
-        self.longest = longest
+        self.maximumBytes = maximumBytes
         self.piece = piece
     }
 
@@ -106,7 +106,7 @@ private struct LineReader {
         }
     }
 
-    /// Everything that is left.
+    /// The rest of the file.
     mutating func rest() throws -> [UInt8] {
         while !isAtEnd { try fill() }
         defer { start = buffer.count }
@@ -122,10 +122,10 @@ private struct LineReader {
         }
         guard let data, !data.isEmpty else { return isAtEnd = true }
         buffer.append(contentsOf: data)
-        guard buffer.count <= longest else {
+        guard buffer.count <= maximumBytes else {
             throw LoveseatError(
                 .invalidJSON,
-                "\(name): a line or an array of more than \(longest) bytes: write one document a line"
+                "\(name): a line or an array of more than \(maximumBytes) bytes: write one document a line"
             )
         }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Loveseat
 
-/// Where the commands find keys and certificates.
+/// The keys and certificates of commands.
 enum Identities {
     /// The user's identities; their keys are encrypted if `LOVESEAT_PASSPHRASE` is set.
     static var store: any IdentityStore {
@@ -24,7 +24,7 @@ enum Identities {
         guard let identity = try TLSIdentity.identity(withLabel: label, in: store) else {
             throw LoveseatError(
                 .notFound,
-                "there is no identity \"\(label)\": `loveseat identity list` shows those there are"
+                "there is no identity \"\(label)\": see `loveseat identity list`"
             )
         }
         return identity
@@ -70,7 +70,7 @@ enum Identities {
             throw LoveseatError(.cantOpenFile, "cannot read \(path)")
         }
         guard data.count <= limit else {
-            throw LoveseatError(.crypto, "\(path) has more than \(limit) bytes, which no identity has")
+            throw LoveseatError(.crypto, "\(path) is not an identity: it has more than \(limit) bytes")
         }
         return data
     }

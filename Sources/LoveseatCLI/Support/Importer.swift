@@ -35,10 +35,10 @@ struct Importer {
         let id: String
         if let idField {
             guard let value = Self.text(properties[idField]) else {
-                throw LoveseatError(.badDocID, "\(place): there is no text or number in \"\(idField)\"")
+                throw LoveseatError(.badDocID, "\(place): \"\(idField)\" is neither a text nor a number")
             }
             id = value
-            // Names that begin with _ are no properties of a document.
+            // Names that begin with _ cannot be properties of a document.
             if idField == "_id" { properties["_id"] = nil }
         } else if let value = Self.text(properties.removeValue(forKey: "_id")) {
             id = value

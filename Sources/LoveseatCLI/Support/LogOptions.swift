@@ -2,13 +2,13 @@ import ArgumentParser
 import Logging
 import Loveseat
 
-/// What is written to standard error about the work.
+/// Options for the log on standard error.
 struct LogOptions: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Log what happens to each document and on the network.")
+    @Flag(name: .shortAndLong, help: "Log each document and network event.")
     var verbose = false
     @Option(
         help: ArgumentHelp(
-            "Levels, with commas in between: replicator=trace,network=debug. The parts are \(parts), the levels \(levels)."
+            "Levels, separated by commas: replicator=trace,network=debug. The parts are \(parts), the levels \(levels)."
         )
     )
     var log = ""
@@ -16,10 +16,10 @@ struct LogOptions: ParsableArguments {
     private static let parts = LogDomain.allCases.map(\.rawValue).joined(separator: ", ")
     private static let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
 
-    /// Sets the levels. Once a process.
+    /// Sets the levels. Called once per process.
     func begin() throws {
         LoggingSystem.bootstrap { PrintableLogHandler(StreamLogHandler.standardError(label: $0)) }
-        // The command says itself what went wrong.
+        // The command prints its own error.
         for domain in LogDomain.allCases { domain.level = verbose ? .debug : .critical }
         for part in log.listItems {
             let pair = part.split(separator: "=")

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Standard output, buffered.
 final class Output: Sendable {
-    /// Nobody reads any more.
+    /// The reader has gone.
     struct Gone: Error {}
 
     static let standard = Output()
@@ -35,7 +35,7 @@ final class Output: Sendable {
     /// Writes JSON text, which may have several lines.
     func json(_ text: String) throws { try line(text.printableJSON.utf8) }
 
-    /// Writes JSON text byte for byte, unless a terminal would take parts of it for commands.
+    /// Writes JSON text byte for byte, with only terminal control characters escaped.
     func stored(_ bytes: [UInt8]) throws {
         if isTerminal { try json(String(decoding: bytes, as: UTF8.self)) } else { try line(bytes) }
     }
@@ -72,7 +72,7 @@ final class Output: Sendable {
     /// Writes a remark to standard error.
     static func remark(_ text: String) { remark(raw: text.printable + "\n") }
 
-    /// Writes text to standard error as it is. Where nobody reads that any more, the work goes on.
+    /// Writes text to standard error as it is. If it is closed, the work continues.
     static func remark(raw text: String) {
         var bytes = Array(text.utf8)
         try? write(&bytes, to: 2)

@@ -1,12 +1,12 @@
 import Loveseat
 
-/// A line on standard error whenever a peer of `serve` comes, gets something done, or goes.
+/// Prints a line on standard error when a peer of `serve` connects, becomes idle, or disconnects.
 enum PeerLines {
     /// Prints until the task is cancelled.
     static func print(_ changes: Feed<ListenerPeer>) async {
         var last: [Int: String] = [:]
         for await peer in changes {
-            // What it does in between is for --verbose.
+            // States in between are logged with --verbose.
             guard peer.status.activity != .busy else { continue }
             let line = text(peer)
             if peer.status.activity == .stopped {
@@ -30,7 +30,7 @@ enum PeerLines {
             case .stopped: "gone"
             default: lag == 0 ? "up to date" : "\(lag.counted("byte")) behind"
             }
-        // That the peer has left is said already.
+        // That the peer has disconnected was printed already.
         let error = peer.status.error?.code == .webSocketGoingAway ? nil : peer.status.error
         let why = error.map { ": \($0.message)" } ?? ""
         return

@@ -6,18 +6,18 @@ import Loveseat
 struct PeerOptions: ParsableArguments {
     @Argument(
         help:
-            "The peer: wss://host:port/database, ws:// in the clear, or exec:'ssh host loveseat serve-stdio DB'."
+            "The peer: wss://host:port/database, ws:// without encryption, or exec:'ssh host loveseat serve-stdio DB'."
     )
     var url: String?
-    @Option(help: "Another database of this machine, in place of a URL.")
+    @Option(help: "Another database on this machine, instead of a URL.")
     var localDb: String?
-    @Flag(help: "The peer that the database was paired with; its URL need not be named.")
+    @Flag(help: "Connect to the peer that the database was paired with. The URL may be omitted.")
     var paired = false
     @OptionGroup var credentials: Credentials
     @OptionGroup var trust: TrustOptions
     @Option(
         help:
-            "The ID of a session with a gateway, or NAME=ID where its cookie is not called SyncGatewaySession. Or use --session-file or LOVESEAT_SESSION, which others cannot see."
+            "The ID of a session with a gateway, or NAME=ID if its cookie is not called SyncGatewaySession. Or use --session-file or LOVESEAT_SESSION, which other users cannot see."
     )
     var session: String?
     @Option(help: "A file with the session's ID in its first line.")
@@ -25,24 +25,24 @@ struct PeerOptions: ParsableArguments {
     @Option(
         name: .customLong("header"),
         help:
-            "Another HTTP header, \"Name: value\". Can be repeated. Or use --header-file or LOVESEAT_HEADERS, which others cannot see."
+            "Another HTTP header, \"Name: value\". Can be repeated. Or use --header-file or LOVESEAT_HEADERS, which other users cannot see."
     )
     var headers: [String] = []
-    @Option(help: "A file with HTTP headers, one a line.")
+    @Option(help: "A file with HTTP headers, one per line.")
     var headerFile: String?
     @Option(
         help:
-            "The collections, with commas in between; all if none is named. Collections that do not exist here are created."
+            "The collections, separated by commas. The default is all. Collections that do not exist here are created."
     )
     var collections = ""
-    @Option(help: "Only these documents, with commas in between.")
+    @Option(help: "Only these documents, separated by commas.")
     var docIds = ""
-    @Option(help: "The gateway's channels to pull from, with commas in between.")
+    @Option(help: "The gateway's channels to pull from, separated by commas.")
     var channels = ""
     @Option(
         name: .customLong("filter"),
         help: ArgumentHelp(
-            "Only documents for which this holds: 'address.city = \"Oslo\"', 'n >= 3', 'photo', '!photo'. All of several must hold. Deletions, and documents that the peer takes away, always pass."
+            "Only documents that meet this condition: 'address.city = \"Oslo\"', 'n >= 3', 'photo', '!photo'. If repeated, all conditions must be met. Deletions, and documents to which the user loses access, always pass."
         )
     )
     var filters: [String] = []
@@ -56,7 +56,7 @@ struct PeerOptions: ParsableArguments {
         }
         for (name, value) in [("--doc-ids", docIds), ("--channels", channels)] {
             guard value.isEmpty || !value.listItems.isEmpty else {
-                throw ValidationError("\(name) names nothing: leave it out for all.")
+                throw ValidationError("\(name) is empty: leave it out for all.")
             }
         }
     }
@@ -65,7 +65,7 @@ struct PeerOptions: ParsableArguments {
         if let localDb {
             var other = DatabaseArgument()
             other.database = localDb
-            // Only its name is needed to say what it is known to have, and another process may be serving it.
+            // Only its name is needed, and another process may be serving it.
             return DatabaseEndpoint(database: try connects ? other.open() : other.read())
         }
         if let url,
@@ -74,7 +74,7 @@ struct PeerOptions: ParsableArguments {
             var endpoint = MessageEndpoint(uid: url, protocolType: .byteStream) {
                 try await ProcessTransport(command: command)
             }
-            // Two of `serve-stdio` cannot have a database open at a time.
+            // Two `serve-stdio` processes cannot have a database open at a time.
             endpoint.takesSecondConnection = false
             return endpoint
         }
@@ -84,14 +84,14 @@ struct PeerOptions: ParsableArguments {
         return URLEndpoint(url)
     }
 
-    /// The peer that was paired with, by its URL if there are several.
+    /// The paired peer, selected by its URL if there are several.
     private func pairedPeer(of database: Database) throws -> PairedPeer {
         let peers = try database.pairedPeers().filter { !$0.urls.isEmpty }
         let named = peers.filter { peer in url.map { peer.urls.contains($0) } ?? true }
         guard let peer = named.first ?? (peers.count == 1 ? peers.first : nil), named.count <= 1 else {
             throw LoveseatError(
                 .notFound,
-                "\(peers.count) paired peers can be meant: `loveseat pair list` shows them, name the URL"
+                "the database is paired with \(peers.count) peers that could be meant: give the URL of one, see `loveseat pair list`"
             )
         }
         return peer
@@ -129,7 +129,7 @@ struct PeerOptions: ParsableArguments {
         for header in kept + headers {
             let parts = header.split(separator: ":", maxSplits: 1)
             guard parts.count == 2 else {
-                throw LoveseatError(.invalidParameter, "a header is not \"Name: value\"")
+                throw LoveseatError(.invalidParameter, "an HTTP header must be \"Name: value\"")
             }
             fields[String(parts[0])] = parts[1].drop { $0 == " " }.description
         }
@@ -148,15 +148,15 @@ struct PeerOptions: ParsableArguments {
         }
         guard !expressions.isEmpty else { return nil }
         return { document, flags in
-            // What is deleted or taken away has no properties to judge by, and must not stay here.
+            // A deletion or removal has no properties to test, and must be applied.
             !flags.isDisjoint(with: [.deleted, .accessRemoved])
                 || expressions.allSatisfy { $0.matches(document) }
         }
     }
 
-    /// What a replicator does with these options.
+    /// The configuration that these options make.
     ///
-    /// `connects`: whether it is going to be started. Then collections that are not here are made.
+    /// `connects`: whether it will be started. Then missing collections are created.
     func configuration(_ database: Database, _ type: ReplicatorType, connects: Bool) throws
         -> ReplicatorConfiguration
     {

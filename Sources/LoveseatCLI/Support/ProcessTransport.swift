@@ -1,12 +1,12 @@
 import Foundation
 import Loveseat
 
-/// A child process whose standard input and output lead to a peer, such as `ssh host loveseat serve-stdio DB`.
+/// A child process whose standard input and output are connected to a peer, such as `ssh host loveseat serve-stdio DB`.
 final class ProcessTransport: MessageTransport {
     private let process: ChildProcess
     private let pipes: SocketTransport
 
-    /// Starts a command in a shell. What it says on standard error is shown.
+    /// Starts a command in a shell. Its standard error is passed through.
     init(command: String) async throws {
         let (input, output) = (Pipe(), Pipe())
         let child = Process()
@@ -16,7 +16,7 @@ final class ProcessTransport: MessageTransport {
         child.standardOutput = output
         try child.run()
         process = ChildProcess(child)
-        // Foundation closes its own descriptors when the pipes are let go.
+        // Foundation closes its own descriptors when the pipes are released.
         pipes = try await SocketTransport(
             input: fcntl(output.fileHandleForReading.fileDescriptor, F_DUPFD_CLOEXEC, 0),
             output: fcntl(input.fileHandleForWriting.fileDescriptor, F_DUPFD_CLOEXEC, 0)
@@ -26,7 +26,7 @@ final class ProcessTransport: MessageTransport {
     func send(_ bytes: [UInt8]) async throws { try await pipes.send(bytes) }
     func receive() async throws -> [UInt8]? { try await pipes.receive() }
 
-    /// Closes the pipes, after which the child ends by itself; one that does not is ended.
+    /// Closes the pipes, so that the child ends. If it does not, it is terminated.
     func close() async {
         await pipes.close()
         process.end()

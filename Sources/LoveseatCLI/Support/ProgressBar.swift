@@ -1,7 +1,7 @@
 import Foundation
 import Loveseat
 
-/// How far a replication is: a bar on a terminal, a line now and then elsewhere; both on standard error.
+/// Shows the progress of a replication on standard error: a bar on a terminal, otherwise lines.
 struct ProgressBar {
     private let isTerminal = isatty(2) == 1
     private let start = ContinuousClock.now
@@ -21,7 +21,7 @@ struct ProgressBar {
         }
     }
 
-    /// Leaves the bar's line.
+    /// Clears the bar's line.
     func end() { if isTerminal { Output.remark(raw: "\r\u{1B}[K") } }
 
     var seconds: Double {

@@ -88,6 +88,6 @@ struct PropertyPath: Hashable {
     }
 
     private static func mismatch(_ step: String, _ kind: String) -> LoveseatError {
-        LoveseatError(.invalidParameter, "\(step) is a place in \(kind), and there is something else")
+        LoveseatError(.invalidParameter, "\(step) needs \(kind), and there is something else")
     }
 }

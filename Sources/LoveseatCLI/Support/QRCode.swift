@@ -1,7 +1,7 @@
 import CQREncode
 import Loveseat
 
-/// A QR code in a terminal's characters, two rows of it in each line.
+/// A QR code in terminal characters, with two rows in each line.
 enum QRCode {
     /// The space around it that scanners want, in modules.
     private static let margin = 2

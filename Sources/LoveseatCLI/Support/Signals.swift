@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Interrupts from a terminal or a supervisor, which end a command in good order.
+/// Signals from a terminal or a supervisor, which end a command normally.
 ///
-/// The first SIGINT or SIGTERM is handed to the command; a second one ends the process at once, whatever it does. From
+/// The first SIGINT or SIGTERM is passed to the command; a second one ends the process at once. From
 /// ``begin()`` on none is lost.
 enum Signals {
     private static let handlers = Mutex<[Int32: [@Sendable () -> Void]]>([:])
@@ -33,7 +33,7 @@ enum Signals {
         listen(to: SIGHUP)
     }
 
-    /// Tells from now on whether there was an interrupt.
+    /// Returns a closure that returns whether there was an interrupt.
     static func whenInterrupted() -> @Sendable () -> Bool {
         begin()
         return { interruption != nil }
@@ -58,7 +58,7 @@ enum Signals {
         handlers.withLock { $0[number, default: []].append(body) }
     }
 
-    /// Only what is safe in a signal handler is done in it.
+    /// Only async-signal-safe functions may be called in it.
     private static func listen(to number: Int32) {
         signal(number) { number in
             if number != SIGHUP,

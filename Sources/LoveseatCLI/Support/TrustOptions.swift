@@ -1,19 +1,19 @@
 import ArgumentParser
 import Loveseat
 
-/// Whom a connection trusts, and through what it goes.
+/// The options for trust and proxies.
 struct TrustOptions: ParsableArguments {
     @Option(help: "The SHA-256 fingerprint of a certificate that the peer must show; `serve` prints it.")
     var pin: String?
-    @Option(help: "A PEM file with the authorities to trust in place of the system's.")
+    @Option(help: "A PEM file with the authorities to trust instead of the system's.")
     var ca: String?
-    @Flag(help: "Accept any certificate that signed itself, and no others.")
+    @Flag(help: "Accept any self-signed certificate, and no others.")
     var selfSigned = false
     @Option(help: "The identity to show to the peer: a label, cert.pem:key.pem, or file.p12.")
     var identity: String?
     @Option(
         help:
-            "An HTTP proxy to go through: http://[user:password@]host:port. Or use --proxy-file or LOVESEAT_PROXY, which others cannot see."
+            "An HTTP proxy to go through: http://[user:password@]host:port. Or use --proxy-file or LOVESEAT_PROXY, which other users cannot see."
     )
     var proxy: String?
     @Option(help: "A file with the proxy's URL in its first line.")

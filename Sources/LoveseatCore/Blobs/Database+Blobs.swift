@@ -82,6 +82,8 @@ extension Database {
     }
 
     /// Returns the length of a blob's content in bytes, or nil if the blob is not in this database.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
     public func blobLength(_ blob: BlobReference) throws(LoveseatError) -> UInt64? {
         try store.blobs.length(blob.digest)
     }
@@ -120,7 +122,7 @@ extension Database {
         BlobPieces(files: try store.blobs, digest: blob.digest, length: try knownLength(blob))
     }
 
-    /// The content of a blob in pieces of a given size; nil if it is not here.
+    /// The content of a blob in pieces of a given size; nil if the blob is not here.
     package func blobPieces(_ digest: BlobDigest, pieceBytes: Int) throws(LoveseatError)
         -> BlobPieces.Iterator?
     {
@@ -136,7 +138,7 @@ extension Database {
     }
 }
 
-/// A blob that comes in pieces, and must have the digest that it was announced with.
+/// A blob that arrives in pieces, and must have the digest with which it was announced.
 package struct BlobReceiver {
     package let digest: BlobDigest
     private let writer: BlobWriter

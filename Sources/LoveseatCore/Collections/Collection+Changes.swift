@@ -22,7 +22,7 @@ public struct DocumentChange: Sendable {
 extension Collection {
     private static let idsPerChange = 1_000
 
-    /// Returns a feed of the changes to this collection from now on, whoever makes them in this process: the app, a replicator, or the
+    /// Returns a feed of the changes to this collection from now on, made in this process by the app, a replicator, or the
     /// expiration of a document.
     ///
     /// There is one event for each transaction, or several if a transaction changed more than 1,000 documents. The feed keeps up to
@@ -51,7 +51,7 @@ extension Collection {
     /// - Throws: ``LoveseatError``: `notOpen`.
     public func documentChanges(id: String) throws(LoveseatError) -> Feed<DocumentChange> {
         let change = DocumentChange(documentID: id, collection: self)
-        // A consumer that falls behind is told that the document changed, not how often.
+        // A consumer that falls behind learns that the document changed, not how often.
         let buffer = FeedBuffer<DocumentChange>(limit: 64 << 10, cost: { _ in 64 }, merge: { _, _ in })
         return try observe(buffer) { ids in if ids.contains(id) { buffer.push(change) } }
     }

@@ -34,7 +34,7 @@ extension Date {
     var expirationTime: Int64 { Int64(min(max(timeIntervalSince1970 * 1_000, 0), 1e15)) }
 }
 
-/// What one-document calls and transactions share.
+/// The parts that one-document calls and transactions share.
 extension Collection {
     /// Deletes a document; false if it was changed since it was read.
     func delete(
@@ -45,7 +45,7 @@ extension Collection {
         guard document.revisionID != nil, let record = try transaction.record(document.id, in: handle) else {
             throw notFound(document.id)
         }
-        // Deleted twice is deleted.
+        // Deleting a deleted document succeeds.
         if record.isDeleted { return true }
         return try transaction.save(
             document.id,
@@ -56,7 +56,7 @@ extension Collection {
         ) != nil
     }
 
-    /// What marks this collection's documents.
+    /// The origin of this collection's documents.
     var origin: DocumentOrigin {
         DocumentOrigin(database: database.instance, collection: handle.number)
     }

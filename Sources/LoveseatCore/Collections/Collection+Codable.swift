@@ -143,7 +143,7 @@ extension Date {
 
     /// The date in UTC, rounded to milliseconds.
     fileprivate var iso8601Text: String {
-        // The style cuts off, and the double nearest to a millisecond may be below it: a date that is read and saved again must
+        // The style truncates, and the double nearest to a millisecond may be below it: a date that is read and saved again must
         // not lose one each time.
         let milliseconds = (timeIntervalSinceReferenceDate * 1_000).rounded()
         return Date(timeIntervalSinceReferenceDate: (milliseconds + 0.5) / 1_000)

@@ -47,16 +47,16 @@ public struct Collection: Sendable {
     /// there. Counting takes time in proportion to the number of documents.
     public var count: UInt64 {
         guard let store = try? database.store else { return 0 }
-        // Counting takes long enough to hold up the connection for single rows, so it takes another one where it can.
+        // Counting would block the connection for single rows for too long, so it uses another one if possible.
         let count =
             store.isInTransaction
             ? try? store.readRows { try $0.count(handle) } : try? store.read { try $0.count(handle) }
         return UInt64(count ?? 0)
     }
 
-    /// The store, for calls that would not see what a transaction under way has changed.
+    /// The store, for calls that would not see the changes of an open transaction.
     ///
-    /// `call`: what the caller called, for messages.
+    /// `call`: the name of the called function, for messages.
     package func openStore(_ call: String = #function) throws(LoveseatError) -> DocumentStore {
         let store = try database.store
         try store.requireNoTransaction(call)
@@ -216,6 +216,8 @@ public struct Collection: Sendable {
     }
 
     /// Returns when a document will be purged, or nil if it has no expiration or does not exist.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
     public func getDocumentExpiration(id: String) throws(LoveseatError) -> Date? {
         let store = try openStore()
         let record = try DocumentStore.wrapping { try store.readRows { try $0.record(id, in: handle) } }
@@ -229,6 +231,6 @@ extension Collection: Hashable {
         lhs.handle == rhs.handle && lhs.database.path != nil && lhs.database.path == rhs.database.path
     }
 
-    /// Hashes the collection's name.
+    /// Hashes the collection's name. Equal collections have equal names.
     public func hash(into hasher: inout Hasher) { hasher.combine(handle.name) }
 }

@@ -12,21 +12,29 @@ extension Database {
     public static let defaultCollectionName = CollectionName.defaultPart
 
     /// Returns the default scope, which always exists.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func defaultScope() throws(LoveseatError) -> Scope {
         _ = try opened
         return Scope(name: Self.defaultScopeName, database: self)
     }
 
     /// Returns the default scope and every other scope that contains a collection, in order of their names.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func scopes() throws(LoveseatError) -> [Scope] {
         let names = Set(try outerStore().collections.map(\.name.scope)).union([Self.defaultScopeName])
         return names.sorted().map { Scope(name: $0, database: self) }
     }
 
     /// Returns a scope, or nil if it contains no collection.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func scope(name: String) throws(LoveseatError) -> Scope? { try scopes().first { $0.name == name } }
 
     /// Returns the default collection, which always exists.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func defaultCollection() throws(LoveseatError) -> Collection {
         guard let collection = try collection(.default) else {
             throw LoveseatError(.corruptData, "the default collection is missing")
@@ -36,6 +44,8 @@ extension Database {
 
     /// Returns the collections of a scope, in order of their names. The result is empty if the scope does not exist. A nil scope is
     /// the default scope.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func collections(scope: String? = defaultScopeName) throws(LoveseatError) -> [Collection] {
         let scope = scope ?? Self.defaultScopeName
         return try outerStore().collections.filter { $0.name.scope == scope }.sorted {
@@ -95,7 +105,7 @@ extension Database {
         }
     }
 
-    /// The store, for calls that would not see what a transaction under way has changed.
+    /// The store, for calls that would not see the changes of an open transaction.
     private func outerStore(_ call: String = #function) throws(LoveseatError) -> DocumentStore {
         let store = try store
         try store.requireNoTransaction(call)

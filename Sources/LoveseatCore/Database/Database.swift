@@ -16,7 +16,7 @@ public final class Database: Sendable {
     public let name: String
     /// The configuration with which the database was opened. Changing a copy of it has no effect.
     public let config: DatabaseConfiguration
-    /// A number that no other `Database` of this process has.
+    /// The number of this `Database` object within the process.
     let instance = Database.instances.add(1, ordering: .relaxed).newValue
     private let state: Mutex<State>
 
@@ -24,9 +24,9 @@ public final class Database: Sendable {
 
     private struct State {
         /// Nil once closed.
-        var open: OpenDatabase?
+        var open: DatabaseInstance?
         var services: [ObjectIdentifier: any DatabaseService] = [:]
-        /// What ends the feeds that were made through this instance.
+        /// Closures that end the feeds of this instance.
         var feedEnds: [UInt64: @Sendable () -> Void] = [:]
         var nextFeed: UInt64 = 0
     }
@@ -60,7 +60,7 @@ public final class Database: Sendable {
         options.busyTimeout = config.busyTimeout
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
         options.remembersAncestorBodies = config.remembersDeltaSync
-        state = Mutex(State(open: try OpenDatabase.open(folder: folder, options: options)))
+        state = Mutex(State(open: try DatabaseInstance.open(folder: folder, options: options)))
         LogDomain.database.log(.info, "\(name): opened \(folder)\(config.readOnly ? " for reading" : "")")
     }
 
@@ -70,13 +70,13 @@ public final class Database: Sendable {
         } catch {
             throw LoveseatError(
                 .cantOpenFile,
-                "cannot make the folder \(directory): \(error.localizedDescription)"
+                "cannot create the folder \(directory): \(error.localizedDescription)"
             )
         }
     }
 
     deinit {
-        // Nobody is left to hear of an error.
+        // There is no caller to report an error to.
         try? state.withLock { state in
             let open = state.open
             state.open = nil
@@ -99,10 +99,10 @@ public final class Database: Sendable {
     /// The path of the database's folder, or nil after the database was closed.
     public var path: String? { state.withLock { $0.open?.folder } }
 
-    /// What is open.
+    /// The open folder.
     ///
     /// - Throws: `notOpen` after ``close()-swift.method``.
-    package var opened: OpenDatabase {
+    package var opened: DatabaseInstance {
         get throws(LoveseatError) {
             guard let open = state.withLock({ $0.open }) else {
                 throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
@@ -157,7 +157,7 @@ public final class Database: Sendable {
     @available(*, noasync, message: "use `try await delete()`, which blocks no thread")
     public func delete() throws(LoveseatError) {
         let folder = try beginRemoval()
-        defer { OpenDatabase.endRemoval(folder) }
+        defer { DatabaseInstance.endRemoval(folder) }
         try close()
         try Self.remove(folder)
     }
@@ -169,7 +169,7 @@ public final class Database: Sendable {
     ///   cannot be removed. After `ioError` the database is closed.
     public func delete() async throws(LoveseatError) {
         let folder = try beginRemoval()
-        defer { OpenDatabase.endRemoval(folder) }
+        defer { DatabaseInstance.endRemoval(folder) }
         try await close()
         try Self.remove(folder)
     }
@@ -178,7 +178,7 @@ public final class Database: Sendable {
         let open = try opened
         try refuseInTransaction("delete")
         try open.store.requireWriteable()
-        return try OpenDatabase.beginRemoval(open.folder, heldBy: 1)
+        return try DatabaseInstance.beginRemoval(open.folder, heldBy: 1)
     }
 
     /// Removes a database that is not open. Does nothing if it does not exist.
@@ -194,8 +194,8 @@ public final class Database: Sendable {
     {
         let folder = try folder(name, in: directory ?? DatabaseConfiguration().directory)
         guard FileManager.default.fileExists(atPath: folder) else { return }
-        let removal = try OpenDatabase.beginRemoval(folder, heldBy: 0)
-        defer { OpenDatabase.endRemoval(removal) }
+        let removal = try DatabaseInstance.beginRemoval(folder, heldBy: 0)
+        defer { DatabaseInstance.endRemoval(removal) }
         try remove(folder)
     }
 
@@ -238,7 +238,7 @@ public final class Database: Sendable {
                 "\(target) exists already: delete it or choose another name"
             )
         }
-        let source = try OpenDatabase.open(folder: path, options: DocumentStore.Options())
+        let source = try DatabaseInstance.open(folder: path, options: DocumentStore.Options())
         defer { try? source.leave() }
         do {
             try files.createDirectory(atPath: config.directory, withIntermediateDirectories: true)
@@ -275,7 +275,7 @@ public final class Database: Sendable {
 
     // MARK: Feeds
 
-    /// Has a feed end when this instance closes, even if another one keeps the folder open.
+    /// Ends a feed when this instance closes, even if another one keeps the folder open.
     ///
     /// Returns a number for ``forgetFeed(_:)``. Calls `end` at once if the database is closed.
     package func endWhenClosed(_ end: @escaping @Sendable () -> Void) -> UInt64 {
@@ -288,14 +288,14 @@ public final class Database: Sendable {
         return number
     }
 
-    /// Nobody reads the feed any more.
+    /// Called when the feed has no consumer any more.
     package func forgetFeed(_ number: UInt64) {
         state.withLock { _ = $0.feedEnds.removeValue(forKey: number) }
     }
 
     // MARK: Services
 
-    /// Keeps a replicator or listener alive and has it end with the database.
+    /// Keeps a replicator or listener alive, and stops it when the database closes.
     package func adopt(_ service: any DatabaseService) throws(LoveseatError) {
         let isOpen = state.withLock { state in
             guard state.open != nil else { return false }
@@ -305,7 +305,7 @@ public final class Database: Sendable {
         if !isOpen { throw LoveseatError(.notOpen, "database \"\(name)\" is closed") }
     }
 
-    /// A service ended by itself.
+    /// Called when a service has ended by itself.
     package func release(_ service: any DatabaseService) {
         state.withLock { $0.services[ObjectIdentifier(service)] = nil }
     }
@@ -363,8 +363,8 @@ public enum MaintenanceType: UInt8, Hashable, Sendable, CaseIterable {
     case fullOptimize
 }
 
-/// Something that works on a database and must end before it closes.
+/// A replicator, listener or other service that must end before its database closes.
 package protocol DatabaseService: AnyObject, Sendable {
-    /// Stops, and returns when nothing of it touches the database any more.
+    /// Stops, and returns when it no longer uses the database.
     func endWithDatabase() async
 }

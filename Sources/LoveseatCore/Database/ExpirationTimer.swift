@@ -4,9 +4,9 @@ private import Logging
 package import LoveseatStorage
 private import Synchronization
 
-/// Purges documents whose time is up, while their database is open.
+/// Purges expired documents while their database is open.
 package final class ExpirationTimer: Sendable {
-    /// Purges the expired documents of a collection, at most so many at once, and answers whether there are more and
+    /// Purges the expired documents of a collection, a limited number at once, and returns whether there are more and
     /// when the next one expires.
     package typealias Purge = @Sendable (CollectionHandle) throws -> (hasMore: Bool, next: Int64?)
 
@@ -18,7 +18,7 @@ package final class ExpirationTimer: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// When the timer that is set will fire; earlier timers that were set before fire for nothing.
+        /// When the next timer fires; timers that were set before fire without effect.
         var next: Int64?
         var isStopped = false
     }
@@ -32,10 +32,10 @@ package final class ExpirationTimer: Sendable {
     /// Now, in milliseconds since 1970.
     package static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Looks at once; used when a database is opened.
-    package func look() { queue.async { self.purgeExpired() } }
+    /// Purges what has expired, at once; called when a database is opened.
+    package func checkNow() { queue.async { self.purgeExpired() } }
 
-    /// Somebody set a document to expire at `time`.
+    /// Called when a document was set to expire at `time`.
     func expires(at time: Int64) {
         let isEarlier = state.withLock { state in
             guard !state.isStopped, time < state.next ?? .max else { return false }
@@ -44,13 +44,13 @@ package final class ExpirationTimer: Sendable {
         }
         guard isEarlier else { return }
         let delay = max(0, time - Self.now)
-        // A wait of weeks is cut into days, so that a clock that is set meanwhile counts.
+        // A wait of weeks is divided into days, so that a change of the clock counts.
         queue.asyncAfter(deadline: .now() + .milliseconds(Int(min(delay, 86_400_000)))) {
             self.purgeExpired()
         }
     }
 
-    /// No purge begins after this returns.
+    /// Stops the timer. No purge begins after this returns.
     package func stop() {
         state.withLock { $0.isStopped = true }
         queue.sync {}
@@ -72,7 +72,7 @@ package final class ExpirationTimer: Sendable {
                 // A collection that was deleted meanwhile is not listed the next time.
                 LogDomain.database.log(
                     .warning,
-                    "cannot purge what has expired in \(collection.name), trying again in \(retryAfter / 1_000) s: \(error)"
+                    "cannot purge expired documents of \(collection.name), trying again in \(retryAfter / 1_000) s: \(error)"
                 )
                 next = min(next ?? .max, Self.now + retryAfter)
             }

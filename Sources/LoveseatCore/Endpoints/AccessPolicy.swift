@@ -1,6 +1,6 @@
 public import LoveseatModel
 
-/// The rights of a peer in a document or a collection.
+/// The rights of a peer to a document or collection.
 public enum DocumentAccess: UInt8, Hashable, Sendable, Comparable {
     /// No access. To the peer, the document or collection does not exist.
     case none
@@ -17,12 +17,13 @@ public enum DocumentAccess: UInt8, Hashable, Sendable, Comparable {
 
 /// Decides what each peer of a listener may do.
 ///
-/// The policy is asked about every document that would be sent or was received, every time, so it has to be fast. It is called on
-/// threads of the database, outside any transaction, and may read the database.
+/// The policy is asked about every document that would be sent or was received, every time, so it has to be fast. It is
+/// called on the database's threads, outside any transaction, and may read the database.
 ///
-/// The database remembers which documents a peer was sent. If the answer for one of them becomes ``DocumentAccess/none`` later, the peer is
-/// told to remove the document, which Loveseat and Couchbase Lite do unless auto-purge is off. Call the listener's `accessChanged()`
-/// when answers change while peers are connected; others are told when they connect again.
+/// The database remembers which documents a peer was sent. If the answer for one of them becomes
+/// ``DocumentAccess/none`` later, the peer is told to remove it, which Loveseat and Couchbase Lite do unless auto-purge
+/// is off. Call the listener's `accessChanged()` when answers change while peers are connected; other peers are told
+/// when they connect again.
 public struct AccessPolicy: Sendable {
     let decide: @Sendable (PeerIdentity, CollectionName, Document?) -> DocumentAccess
 

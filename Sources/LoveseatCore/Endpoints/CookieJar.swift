@@ -11,12 +11,12 @@ package struct Cookie: Hashable, Sendable {
     package let isSecure: Bool
     /// Unix time in seconds; nil for one that ends with the replicator.
     package let expires: Int64?
-    /// Names the credentials with which it came; it is sent with those only.
+    /// The name of the credentials with which it came. It is sent with those only.
     package let credentials: String?
 
     /// Reads a `Set-Cookie` header.
     ///
-    /// - Returns: nil if it is none, or not for this host to set.
+    /// - Returns: nil if it is not a valid cookie, or this host may not set it.
     package init?(
         header: String,
         host: String,
@@ -144,9 +144,9 @@ package enum CookieDate {
 
 /// The cookies of a database's peers.
 package struct CookieJar: Hashable, Sendable {
-    /// Enough for any server; a hostile one gets no more.
-    private static let most = 100
-    private static let longest = 4_096
+    /// The maximum number of cookies, enough for any server.
+    private static let maximumCount = 100
+    private static let maximumBytes = 4_096
 
     package private(set) var cookies: [Cookie] = []
 
@@ -160,10 +160,10 @@ package struct CookieJar: Hashable, Sendable {
     }
 
     package mutating func add(_ cookie: Cookie, now: Int64) {
-        guard cookie.name.utf8.count + cookie.value.utf8.count <= Self.longest else { return }
+        guard cookie.name.utf8.count + cookie.value.utf8.count <= Self.maximumBytes else { return }
         cookies.removeAll { cookie.replaces($0) || ($0.expires ?? .max) <= now }
         if (cookie.expires ?? .max) > now { cookies.append(cookie) }
-        if cookies.count > Self.most { cookies.removeFirst() }
+        if cookies.count > Self.maximumCount { cookies.removeFirst() }
     }
 
     /// The cookies for a request with these credentials, by name.
@@ -185,7 +185,7 @@ package struct CookieJar: Hashable, Sendable {
     }
 }
 
-/// Where a connection finds and leaves its cookies.
+/// The cookies of a connection.
 package struct CookieStorage: Sendable {
     package let acceptsParentDomain: Bool
     package let load: @Sendable () -> CookieJar

@@ -2,23 +2,24 @@ package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
 
-/// Where a replicator finds its peer: `URLEndpoint`, ``DatabaseEndpoint`` or `MessageEndpoint`.
+/// Where a replicator finds its peer: a `URLEndpoint`, ``DatabaseEndpoint`` or `MessageEndpoint`.
 ///
 /// Apps do not conform to this protocol. To use a connection of your own, see `MessageEndpoint`.
 public protocol Endpoint: Sendable {}
 
-/// How a client proves who it is: ``BasicAuthenticator``, ``SessionAuthenticator`` or `ClientCertificateAuthenticator`.
+/// How a client authenticates: a ``BasicAuthenticator``, ``SessionAuthenticator`` or `ClientCertificateAuthenticator`.
 ///
-/// Apps do not conform to this protocol: a replicator that is given any other type stops with `invalidParameter` before it connects.
+/// Apps do not conform to this protocol: a replicator that is given any other type stops with `invalidParameter` before
+/// it connects.
 public protocol Authenticator: Sendable {}
 
-/// An authenticator that a replicator knows how to use.
+/// An authenticator that a replicator can use.
 package protocol PeerAuthenticator: Authenticator {
-    /// Whom it proves to be.
+    /// The user that it authenticates.
     var user: RemoteUser { get }
 }
 
-/// A user name and a password (HTTP Basic). Without TLS, others on the network can read both.
+/// Authenticates by a user name and a password (HTTP Basic). Without TLS, others on the network can read both.
 public struct BasicAuthenticator: PeerAuthenticator {
     /// The user name. It must not contain a colon.
     public let username: String
@@ -34,7 +35,7 @@ public struct BasicAuthenticator: PeerAuthenticator {
     }
 }
 
-/// The ID of a session with Sync Gateway, which the app obtained before.
+/// Authenticates by the ID of a session with Sync Gateway, which the app obtained before.
 public struct SessionAuthenticator: PeerAuthenticator {
     /// The default of ``cookieName``, `SyncGatewaySession`.
     public static let defaultCookieName = "SyncGatewaySession"
@@ -55,19 +56,19 @@ public struct SessionAuthenticator: PeerAuthenticator {
     }
 }
 
-/// What an endpoint does for the replicator.
+/// The replicator's view of an endpoint.
 package protocol PeerEndpoint: Endpoint {
-    /// Names the remote database: checkpoints and marks are kept under it.
+    /// The name of the remote database, under which checkpoints and marks are kept.
     var remoteName: String { get }
-    /// Whether the peer can be connected to a second time meanwhile. The default is true.
+    /// Whether a second connection to the peer is possible meanwhile. The default is true.
     var takesSecondConnection: Bool { get }
-    /// Why it cannot be used, whatever the network does.
+    /// The reason why it can never be used, such as an invalid URL.
     func validate() throws(LoveseatError)
     /// Connects to the peer.
     ///
     /// - Throws: ``LoveseatError``, or `CancellationError` when the task is cancelled.
     func connect(_ options: ConnectionOptions) async throws -> PeerConnection
-    /// Tells when it is worth connecting again; nil if nothing but time does.
+    /// Emits when connecting again may help; nil if only time does.
     func networkChanges() -> AsyncStream<Void>?
 }
 
@@ -77,13 +78,13 @@ extension PeerEndpoint {
     package func networkChanges() -> AsyncStream<Void>? { nil }
 }
 
-/// What a replicator's configuration says about the connection.
+/// The settings of a connection from a replicator's configuration.
 package struct ConnectionOptions: Sendable {
     package var authenticator: (any Authenticator)?
     /// A user name and password beside a client certificate.
     package var credentials: BasicAuthenticator?
     package var headers: [String: String] = [:]
-    /// Seconds without a word from the peer after which it is asked for one.
+    /// How long the connection may be idle, in seconds, before a ping is sent.
     package var heartbeat: Double = 300
     /// The name or address of the interface to connect from.
     package var networkInterface: String?
@@ -92,19 +93,19 @@ package struct ConnectionOptions: Sendable {
     /// In lower-case hexadecimal.
     package var pinnedServerFingerprint: String?
     package var acceptsOnlySelfSigned = false
-    /// For connections that prove in another way whom they are with.
+    /// For connections that identify the peer in another way.
     package var acceptsAnyCertificate = false
     /// Nil: the system's.
     package var rootCertificates: [TLSCertificate]?
     package var proxy: ProxyConfiguration?
-    /// Told of the server's certificate before it is judged.
+    /// Called with the server's certificate before it is validated.
     package var sawServerCertificate: @Sendable (TLSCertificate) -> Void = { _ in }
     package var offers: [ReplicationProtocol] = [.mobile3, .mobile2]
 
     package init() {}
 }
 
-/// A channel to a peer, and the form of the protocol that both speak.
+/// A channel to a peer, and the version of the protocol.
 package struct PeerConnection: Sendable {
     package let channel: any MessageChannel
     package let negotiated: ReplicationProtocol

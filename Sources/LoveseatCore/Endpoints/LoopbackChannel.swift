@@ -6,7 +6,7 @@ private import Synchronization
 package final class LoopbackChannel: MessageChannel {
     private static let limit = 1 << 20
 
-    /// What one end sends and the other receives, and senders that wait for room.
+    /// The messages in flight from one end to the other, and senders that wait for room.
     private final class Direction: Sendable {
         let mailbox: Mailbox
         private let room: Room

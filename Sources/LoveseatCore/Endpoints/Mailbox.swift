@@ -1,7 +1,7 @@
 package import LoveseatModel
 private import Synchronization
 
-/// Messages on their way from who receives them to who reads them; says when it is full and when it has room again.
+/// A queue of received messages, which reports when it is full and when it has room again.
 package final class Mailbox: Sendable {
     private enum End {
         case goodbye
@@ -20,7 +20,7 @@ package final class Mailbox: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// `limit`: the bytes after which it counts as full.
+    /// `limit`: the number of bytes from which it counts as full.
     package init(limit: Int, onRoom: @escaping @Sendable () -> Void) {
         self.limit = limit
         self.onRoom = onRoom
@@ -28,7 +28,7 @@ package final class Mailbox: Sendable {
 
     package var isFull: Bool { state.withLock { $0.bytes >= limit } }
 
-    /// Adds messages; returns whether there is room for more. After the end they are dropped.
+    /// Adds messages, and returns whether there is room for more. After the end they are dropped.
     @discardableResult
     package func deliver(_ messages: [[UInt8]]) -> Bool {
         let (reader, hasRoom) = state.withLock { state in
@@ -42,7 +42,7 @@ package final class Mailbox: Sendable {
         return hasRoom
     }
 
-    /// No message follows: the peer said goodbye, or, with an error, the connection broke. The first end counts.
+    /// No message follows: the peer closed the connection, or, with an error, the connection broke. The first call counts.
     package func finish(_ error: LoveseatError? = nil) {
         state.withLock { state in
             if state.end == nil { state.end = error.map { .failure($0) } ?? .goodbye }
@@ -51,8 +51,8 @@ package final class Mailbox: Sendable {
         }?.resume()
     }
 
-    /// Everything that has arrived, which may be nothing; nil at the end.
-    package func take() throws(LoveseatError) -> [[UInt8]]? {
+    /// Returns everything that has arrived, which may be nothing; nil at the end.
+    package func takeMessages() throws(LoveseatError) -> [[UInt8]]? {
         let (messages, wasFull, end) = state.withLock { state in
             defer { (state.messages, state.bytes) = ([], 0) }
             return (state.messages, state.bytes >= limit, state.end)
@@ -68,10 +68,10 @@ package final class Mailbox: Sendable {
         }
     }
 
-    /// Everything that has arrived, at least one message; nil at the end. One reader at a time.
+    /// Waits for messages and returns all that have arrived; nil at the end. One reader at a time.
     package func receive() async throws(LoveseatError) -> [[UInt8]]? {
         while true {
-            let messages = try take()
+            let messages = try takeMessages()
             guard let messages, messages.isEmpty else { return messages }
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in

@@ -30,11 +30,11 @@ package final class PassivePeers: Sendable {
         self.collections = collections
         self.isReadOnly = isReadOnly
         self.usesDeltas = usesDeltas
-        // A database that cannot be written loses no bodies, and one that is closed serves nobody.
+        // A database that cannot be written loses no bodies, and one that is closed serves no peers.
         if policy != nil { try? database.store.keepDeletedBodies() }
     }
 
-    /// How many peers are connected, and how many of them are being sent or sending something.
+    /// The number of connected peers, and of those that transfer something.
     package var counts: (connected: Int, active: Int) {
         server.counts
     }
@@ -62,13 +62,15 @@ package final class PassivePeers: Sendable {
             }
             let access = policy.map { PeerAccess(peer: connection.peer, policy: $0) }
             return ReplicationDriver(
-                session: ReplicationSession(passive: plan),
-                replica: StoreReplica(
-                    store: store,
-                    peer: connection.peer,
-                    access: access,
-                    proven: proven,
-                    nowMilliseconds: runtime.unixTime
+                session: ReplicationSession(
+                    passive: plan,
+                    store: StoreReplica(
+                        store: store,
+                        peer: connection.peer,
+                        access: access,
+                        proven: proven,
+                        nowMilliseconds: runtime.unixTime
+                    )
                 ),
                 store: store,
                 collections: collections.map(\.handle),
@@ -80,9 +82,9 @@ package final class PassivePeers: Sendable {
         }
     }
 
-    /// The policy's answers have changed. Peers that are connected are told of what they may not have any more.
+    /// Called when the policy's answers have changed. Connected peers are informed of documents that they lose.
     package func accessChanged() async { await server.accessChanged() }
 
-    /// Says goodbye to every peer, takes no more, and returns when none is left.
+    /// Closes every connection, accepts no more, and returns when none is left.
     package func stop() async { await server.stop() }
 }

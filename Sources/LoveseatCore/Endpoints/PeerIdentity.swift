@@ -12,8 +12,8 @@ public struct PeerIdentity: Hashable, Sendable {
     /// pairing, or the common name of a certificate under an authority that the owner trusts. Nil if the peer only names itself.
     public let name: String?
 
-    /// Creates an identity, for an authenticator of your own, for a transport whose peer is known, or to test an access policy. A nil
-    /// `name` means the user name.
+    /// Creates an identity: for an authenticator of your own, for a transport whose peer is known, or to test an access
+    /// policy. A nil `name` means the user name.
     public init(
         username: String? = nil,
         certificates: [TLSCertificate] = [],

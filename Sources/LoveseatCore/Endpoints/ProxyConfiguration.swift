@@ -7,7 +7,7 @@ public struct ProxyConfiguration: Sendable {
     public var host: String
     /// The proxy's port.
     public var port: UInt16
-    /// The user name and password for the proxy. Nil, the default, is for a proxy that asks for none.
+    /// The user name and password for the proxy. Nil, the default, means that the proxy requires none.
     public var authenticator: BasicAuthenticator?
 
     /// Creates a configuration for a proxy at a host and port.
@@ -37,7 +37,7 @@ public struct ProxyConfiguration: Sendable {
         guard !host.isEmpty, port != 0, authenticator?.username.contains(":") != true else {
             throw LoveseatError(
                 .invalidParameter,
-                "a proxy needs a host, a port that is not 0, and a user name without a colon"
+                "the proxy's settings are not valid: it needs a host, a port other than 0, and a user name without a colon"
             )
         }
     }

@@ -2,7 +2,7 @@ package import LoveseatModel
 package import LoveseatReplication
 private import Synchronization
 
-/// The drivers of any number of connections that were accepted.
+/// The drivers of all accepted connections.
 package final class ReplicationServer: Sendable {
     private let state = Mutex(State())
 
@@ -15,13 +15,13 @@ package final class ReplicationServer: Sendable {
 
     package init() {}
 
-    /// How many peers are connected, and how many of them are being sent or sending something.
+    /// The number of connected peers, and of those that transfer something.
     package var counts: (connected: Int, active: Int) {
         state.withLock { ($0.drivers.count, $0.drivers.values.count { $0.isBusy }) }
     }
 
-    /// Serves one peer until its connection ends; returns why if that is an error. `makeDriver` makes the driver, whose reports
-    /// it hands to its argument.
+    /// Serves one peer until its connection ends; returns why if that is an error. `makeDriver` creates the driver, and passes its reports
+    /// to its argument.
     package func serve(
         _ connection: PeerConnection,
         makeDriver: (_ report: @escaping @Sendable (ReplicationReport) -> Void) -> ReplicationDriver
@@ -53,14 +53,14 @@ package final class ReplicationServer: Sendable {
         return failure
     }
 
-    /// The answers of the access policy have changed. Peers that are connected are told of what they may not have any more.
+    /// Called when the access policy's answers have changed. Connected peers are informed of documents that they lose.
     package func accessChanged() async {
         for driver in state.withLock({ $0.drivers.sorted { $0.key < $1.key }.map(\.value.driver) }) {
             await driver.accessChanged()
         }
     }
 
-    /// Says goodbye to every peer, takes no more, and returns when none is left.
+    /// Closes every connection, accepts no more, and returns when none is left.
     package func stop() async {
         let drivers = state.withLock { state in
             state.isStopped = true

@@ -2,16 +2,16 @@ private import Synchronization
 
 /// An asynchronous sequence of events, in the order in which they happen.
 ///
-/// A feed observes from the moment it is created, also what happens before the first `next()`. It has one consumer: ask for
-/// another feed if two parts of an app need the events. Events that were not consumed are kept up to a number of bytes; beyond
-/// that, they are merged, and the merged event says so. The feed ends when its source ends, or when the iterating task is
+/// A feed observes from the moment it is created, before its first `next()`. It has one consumer: create another feed
+/// if two parts of an app need the events. Events that were not consumed are kept up to a number of bytes; beyond that,
+/// they are merged, and the merged event says so. The feed ends when its source ends, or when the iterating task is
 /// cancelled; nothing is delivered after that.
 public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
-    /// A feed does not throw.
+    /// Iterating a feed never throws.
     public typealias Failure = Never
 
     private let buffer: FeedBuffer<Element>
-    /// Ends the observation with the last copy of this.
+    /// Ends the observation when its last copy is released.
     private let subscription: FeedSubscription
 
     package init(_ buffer: FeedBuffer<Element>, onEnd: @escaping @Sendable () -> Void) {
@@ -43,7 +43,7 @@ private final class FeedSubscription: Sendable {
     deinit { onEnd() }
 }
 
-/// What is between a source of events and the one who takes them.
+/// The buffer between a source of events and its consumer.
 package final class FeedBuffer<Element: Sendable>: Sendable {
     private struct State {
         var pending: [Element] = []
@@ -53,7 +53,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
         var isFinished = false
         var isCancelled = false
 
-        mutating func take(_ cost: (Element) -> Int) -> Element? {
+        mutating func takeElement(_ cost: (Element) -> Int) -> Element? {
             guard next < pending.count else { return nil }
             let element = pending[next]
             bytes -= cost(element)
@@ -73,7 +73,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
     private let merge: @Sendable (inout Element, Element) -> Void
     private let state = Mutex(State())
 
-    /// `limit`: the bytes that may wait. `merge`: adds an event to the last waiting one when that is reached.
+    /// `limit`: the maximum of waiting bytes. `merge`: adds an event to the last waiting one beyond it.
     package init(
         limit: Int = 4 << 20,
         cost: @escaping @Sendable (Element) -> Int,
@@ -103,7 +103,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
         waiter?.resume(returning: element)
     }
 
-    /// Ends the feed after what waits.
+    /// Ends the feed after the waiting events.
     package func finish() {
         state.withLock { state in
             state.isFinished = true
@@ -117,7 +117,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
             await withCheckedContinuation { continuation in
                 let (mustWait, element) = state.withLock { state -> (Bool, Element?) in
                     if state.isCancelled { return (false, nil) }
-                    if let element = state.take(cost) { return (false, element) }
+                    if let element = state.takeElement(cost) { return (false, element) }
                     if state.isFinished || state.waiter != nil { return (false, nil) }
                     state.waiter = continuation
                     return (true, nil)

@@ -1,23 +1,23 @@
 package import LoveseatModel
 import LoveseatStorage
 
-/// What tools look at and apps do not.
+/// Calls for tools.
 extension Collection {
     /// A revision of a document's tree.
     package struct TreeRevision: Sendable {
         package let id: RevisionID
         /// The nearest ancestor that is kept.
         package let parent: RevisionID?
-        /// `current`, `leaf`, `deleted`, `conflict` (waits for a resolver), `candidate` (nobody has superseded it or given it up), `closed`
-        /// (somebody gave it up).
+        /// `current`, `leaf`, `deleted`, `conflict` (waits for a resolver), `candidate` (neither superseded nor closed), `closed`
+        /// (given up).
         package let flags: [String]
-        /// What it is a copy of, made for a peer that takes only what descends from its own revision.
+        /// The original, if this is a copy for a hub.
         package let original: RevisionID?
         /// The first revisions of the documents that it belongs to; empty for a document with one line.
         package let origins: [RevisionID]
     }
 
-    /// A change, as the collection's order of changes has it.
+    /// A change in a collection, in order of its sequence.
     package struct ChangedRevision: Sendable {
         package let sequence: UInt64
         package let id: String
@@ -93,7 +93,7 @@ extension Collection {
         }
     }
 
-    /// The body of a revision, as far as it is kept.
+    /// The body of a revision, if it is kept.
     package func body(of id: String, revision: RevisionID) throws -> JSONText {
         guard let node = try tree(of: id).node(revision) else {
             throw LoveseatError(.notFound, "\"\(id)\" has no revision \(revision)")
@@ -104,7 +104,7 @@ extension Collection {
         return body
     }
 
-    /// The documents whose conflicts nobody has resolved yet, in the order in which they came.
+    /// The documents with conflicts that were not resolved yet, in order.
     package func conflictedDocumentIDs() throws -> [String] {
         try openStore().read { try $0.conflictedIDs(in: handle, limit: -1).ids }
     }
@@ -114,6 +114,6 @@ extension Collection {
 }
 
 extension Database {
-    /// What is wrong with what is stored, a sentence each.
+    /// The problems of the stored data, one sentence each.
     package func problems() throws -> [String] { try store.check() }
 }

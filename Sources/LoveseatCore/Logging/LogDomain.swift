@@ -32,14 +32,14 @@ public enum LogDomain: String, CaseIterable, Hashable, Sendable {
     }
 
     private static let levels = Mutex<[LogDomain: Logger.Level]>([:])
-    /// The rank of the least severe level of any domain: what is below it costs one load.
+    /// The rank of the least severe level of any domain. A message below it costs one load.
     private static let least = Atomic(rank(.warning))
 
     private static func rank(_ level: Logger.Level) -> Int {
         Logger.Level.allCases.firstIndex(of: level) ?? 0
     }
 
-    /// Writes a message, which is made only if it is written.
+    /// Writes a message, which is evaluated only if it is written.
     package func log(_ level: Logger.Level, _ message: @autoclosure () -> String) {
         guard Self.rank(level) >= Self.least.load(ordering: .relaxed), level >= self.level else { return }
         var logger = Logger(label: "loveseat.\(rawValue)")

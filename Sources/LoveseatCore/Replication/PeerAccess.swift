@@ -138,8 +138,8 @@ extension StoreReplica {
     }
 
     /// Documents that the peer was sent and may not read any more.
-    func readRevocations(_ collection: CollectionHandle) throws -> StoreAnswer {
-        guard let access else { return .changes([], through: 0, hasMore: false) }
+    func readRevocations(_ collection: CollectionHandle) throws -> [LocalChange] {
+        guard let access else { return [] }
         let (records, last) = try store.readRows { view in
             (
                 try view.grants(in: collection, to: access.name).compactMap {
@@ -148,7 +148,7 @@ extension StoreReplica {
                 try view.lastSequence(collection)
             )
         }
-        let revoked = try records.filter { try !$0.isDeleted && !mayRead($0, in: collection) }
+        return try records.filter { try !$0.isDeleted && !mayRead($0, in: collection) }
             .map { record in
                 LocalChange(
                     sequence: last,
@@ -159,7 +159,6 @@ extension StoreReplica {
                     remoteAncestor: nil
                 )
             }
-        return .changes(revoked, through: last, hasMore: false)
     }
 
     func forgetGrants(_ ids: [String], in collection: CollectionHandle) throws {

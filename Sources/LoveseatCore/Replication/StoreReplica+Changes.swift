@@ -1,5 +1,5 @@
-import LoveseatModel
-import LoveseatReplication
+package import LoveseatModel
+package import LoveseatReplication
 import LoveseatStorage
 
 /// What is offered to the peer, what is wanted of what it offers, and what the app's filters say.
@@ -7,7 +7,11 @@ extension StoreReplica {
     /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
     private static let rowsScanned = 1_000
 
-    func readChanges(_ index: Int, _ query: ChangeQuery) throws -> StoreAnswer {
+    package func changes(in index: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
+        try asking { try page(index, query) }
+    }
+
+    private func page(_ index: Int, _ query: ChangeQuery) throws -> ChangePage {
         let collection = collections[index]
         var candidates: [(change: LocalChange, record: DocumentRecord)] = []
         var through = query.since
@@ -43,7 +47,7 @@ extension StoreReplica {
             read.keep(record, of: collection)
             found.append(candidate)
         }
-        return .changes(found, through: through, hasMore: !isAtEnd)
+        return ChangePage(found, through: through, hasMore: !isAtEnd)
     }
 
     private func change(
@@ -74,6 +78,10 @@ extension StoreReplica {
 
     // MARK: Filters
 
+    package func admits(_ candidate: FilterCandidate, in index: Int) -> Bool {
+        admits(candidate, isAccessRemoved: false, in: index)
+    }
+
     func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool, in index: Int) -> Bool {
         rule(index)?.pullFilter?(candidate, isAccessRemoved) ?? true
     }
@@ -81,7 +89,13 @@ extension StoreReplica {
     /// What the app wants of a collection; nil if it said nothing.
     func rule(_ index: Int) -> CollectionRules? { rules.indices.contains(index) ? rules[index] : nil }
 
-    func removeAccess(_ removals: [AccessRemoval], in index: Int) throws -> StoreAnswer {
+    package func removeAccess(_ removals: [AccessRemoval], in index: Int) throws(LoveseatError)
+        -> [RemovalVerdict]
+    {
+        try asking { try remove(removals, in: index) }
+    }
+
+    private func remove(_ removals: [AccessRemoval], in index: Int) throws -> [RemovalVerdict] {
         let collection = collections[index]
         let revisions = try store.readRows { view in
             try removals.map { try view.record($0.documentID, in: collection)?.revision }
@@ -96,25 +110,23 @@ extension StoreReplica {
             return admits(candidate, isAccessRemoved: true, in: index)
         }
         try forgetFailures(removals.map(\.documentID), in: index)
-        return .accessRemoved(
-            try store.write(call: "replication") { transaction in
-                try transaction.saveLocalCheckpoint(takenKey(index), JSONText.emptyObject)
-                return try zip(removals, admitted).map { removal, isAdmitted in
-                    guard isAdmitted else { return .filtered }
-                    guard let record = try transaction.record(removal.documentID, in: collection) else {
-                        return .removed
-                    }
-                    let verdict = try verdict(on: record, removal, in: index)
-                    if verdict == .removed || verdict == .removedWithEdit {
-                        _ = try transaction.purge(record.id, in: collection, isWanted: false)
-                    } else if verdict == .edited, let remote {
-                        // What becomes of the document there is not told from now on. It may have been deleted.
-                        try transaction.forgetMark(record.id, remote: remote, in: collection)
-                    }
-                    return verdict
+        return try store.write(call: "replication") { transaction in
+            try transaction.saveLocalCheckpoint(takenKey(index), JSONText.emptyObject)
+            return try zip(removals, admitted).map { removal, isAdmitted in
+                guard isAdmitted else { return .filtered }
+                guard let record = try transaction.record(removal.documentID, in: collection) else {
+                    return .removed
                 }
+                let verdict = try verdict(on: record, removal, in: index)
+                if verdict == .removed || verdict == .removedWithEdit {
+                    _ = try transaction.purge(record.id, in: collection, isWanted: false)
+                } else if verdict == .edited, let remote {
+                    // What becomes of the document there is not told from now on. It may have been deleted.
+                    try transaction.forgetMark(record.id, remote: remote, in: collection)
+                }
+                return verdict
             }
-        )
+        }
     }
 
     /// A peer takes away what it had, and not what it never had or has not got yet.
@@ -131,8 +143,14 @@ extension StoreReplica {
         return rule(index)?.purgesUnpushedEdits ?? false ? .removedWithEdit : .edited
     }
 
-    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in index: Int) throws
-        -> StoreAnswer
+    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in index: Int)
+        throws(LoveseatError) -> [ChangeVerdict]
+    {
+        try asking { try verdicts(changes, from: peer, in: index) }
+    }
+
+    private func verdicts(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in index: Int)
+        throws -> [ChangeVerdict]
     {
         let collection = collections[index]
         var marks: [(DocumentRevision, announcedBy: RevisionTree.PeerKind?)] = []
@@ -172,7 +190,7 @@ extension StoreReplica {
             return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
         }
         try mark(marks, in: index)
-        return .changeVerdicts(verdicts)
+        return verdicts
     }
 
     /// Writes down what the active side's remote is known to have.
@@ -195,28 +213,49 @@ extension StoreReplica {
         noteMarked(revisions.lazy.map(\.0.documentID), in: index)
     }
 
-    func judge(
-        _ proposals: [ProposedChange],
+    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in index: Int)
+        throws(LoveseatError) -> [ProposalVerdict]
+    {
+        let collection = collections[index]
+        return try asking {
+            let records = try store.readManyRows { view in
+                try proposals.map { try view.record($0.documentID, in: collection) }
+            }
+            return try zip(proposals, records).map { try verdict(on: $0, $1, from: peer, in: collection) }
+        }
+    }
+
+    private func verdict(
+        on proposal: ProposedChange,
+        _ record: DocumentRecord?,
         from peer: RevisionTree.PeerKind,
         in collection: CollectionHandle
-    ) throws -> StoreAnswer {
-        let records = try store.readManyRows { view in
-            try proposals.map { try view.record($0.documentID, in: collection) }
+    ) throws -> ProposalVerdict {
+        guard let record, try mayRead(record, in: collection) else { return .wanted }
+        if record.revision == proposal.revision {
+            // Where one side knows more, each hears what the other knows.
+            let isKnown = peer != .loveseat || record.knowsTheSame(as: proposal.knowledge)
+            return isKnown ? .alreadyHere : .wanted
         }
-        return .proposalVerdicts(
-            try zip(proposals, records).map { proposal, record in
-                guard let record, try mayRead(record, in: collection) else { return .wanted }
-                if record.revision == proposal.revision {
-                    // Where one side knows more, each hears what the other knows.
-                    let isKnown = peer != .loveseat || record.knowsTheSame(as: proposal.knowledge)
-                    return isKnown ? .alreadyHere : .wanted
-                }
-                // It brings its reasons, and is answered with ours.
-                if peer == .loveseat { return .wanted }
-                if record.revision == proposal.serverRevision { return .wanted }
-                if proposal.serverRevision == nil, record.isDeleted { return .wanted }
-                return .conflict(record.revision)
-            }
-        )
+        // It brings its reasons, and is answered with ours.
+        if peer == .loveseat { return .wanted }
+        if record.revision == proposal.serverRevision { return .wanted }
+        if proposal.serverRevision == nil, record.isDeleted { return .wanted }
+        return .conflict(record.revision)
+    }
+
+    package func conflicts(in index: Int, after sequence: UInt64) throws(LoveseatError) -> ConflictPage {
+        try asking {
+            let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
+            return ConflictPage(ids: found.ids, next: found.next)
+        }
+    }
+
+    package func revocations(in index: Int) throws(LoveseatError) -> [LocalChange] {
+        try asking { try readRevocations(collections[index]) }
+    }
+
+    package func forgetGrants(_ ids: [String], in index: Int) throws(LoveseatError) {
+        try asking { try forgetGrants(ids, in: collections[index]) }
     }
 }

@@ -1,5 +1,5 @@
-import LoveseatModel
-import LoveseatReplication
+package import LoveseatModel
+package import LoveseatReplication
 import LoveseatStorage
 
 /// Documents that could not be stored when they were pulled. They are kept beside the checkpoints, until they come.
@@ -7,15 +7,19 @@ extension StoreReplica {
     /// A peer with more documents than this that cannot be stored is not a peer to pull from.
     private static let failuresKept = 10_000
 
-    func listFailures(_ index: Int) throws -> [String] {
+    package func failures(in index: Int) throws(LoveseatError) -> [String] {
         guard let remote else { return [] }
         let prefix = DocumentFailure.prefix(.pull, in: collections[index], remote: remote)
-        let ids = try store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys.sorted()
+        let ids = try asking {
+            try store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys.sorted()
+        }
         failures[index] = Set(ids)
         return ids
     }
 
-    func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in index: Int) throws {
+    package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in index: Int)
+        throws(LoveseatError)
+    {
         guard let remote else { return }
         failures[index, default: []].insert(failed.documentID)
         guard failures[index, default: []].count <= Self.failuresKept else {
@@ -26,7 +30,9 @@ extension StoreReplica {
         }
         let failure = DocumentFailure(revision: failed.revision, error: error)
         let key = DocumentFailure.key(.pull, failed.documentID, in: collections[index], remote: remote)
-        try store.write(call: "replication") { try $0.saveLocalCheckpoint(key, failure.json) }
+        try asking {
+            try store.write(call: "replication") { try $0.saveLocalCheckpoint(key, failure.json) }
+        }
     }
 
     /// Documents that have come after all, or are not the peer's to give any more.

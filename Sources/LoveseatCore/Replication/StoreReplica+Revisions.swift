@@ -1,13 +1,26 @@
 import Logging
-import LoveseatModel
-import LoveseatReplication
+package import LoveseatModel
+package import LoveseatReplication
 import LoveseatStorage
 
 /// Revisions that go out and come in, and what is known beside them (docs/decisions/0001).
 extension StoreReplica {
     // MARK: Out
 
-    func read(_ request: RevisionRequest, in index: Int, _ view: StoreReadTransaction) throws
+    package func revisions(_ requests: [RevisionRequest], in index: Int) throws(LoveseatError)
+        -> [OutgoingRevision]
+    {
+        try asking {
+            let found = try store.readManyRows { view in try requests.map { try read($0, in: index, view) } }
+            let sendable = try copyingForHub(found, requests, in: collections[index])
+            let told = withholding(sendable, requests, in: index)
+            let granted = try granting(told, requests, in: collections[index])
+            share(granted, in: index)
+            return granted
+        }
+    }
+
+    private func read(_ request: RevisionRequest, in index: Int, _ view: StoreReadTransaction) throws
         -> OutgoingRevision
     {
         let collection = collections[index]
@@ -168,7 +181,13 @@ extension StoreReplica {
 
     // MARK: In
 
-    func insert(_ revisions: [IncomingRevision], in index: Int) throws -> StoreAnswer {
+    package func insert(_ revisions: [IncomingRevision], in index: Int) throws(LoveseatError)
+        -> [InsertResult]
+    {
+        try asking { try accept(revisions, in: index) }
+    }
+
+    private func accept(_ revisions: [IncomingRevision], in index: Int) throws -> [InsertResult] {
         let collection = collections[index]
         let refusals = try refusals(of: revisions, in: collection)
         let asksResolver = rule(index)?.asksResolver ?? false
@@ -215,7 +234,7 @@ extension StoreReplica {
         let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
         try forgetFailures(stored, in: index)
         noteMarked(stored, in: index)
-        return .inserted(withholding(results, of: revisions, in: index))
+        return withholding(results, of: revisions, in: index)
     }
 
     /// A peer gets no content that it may not read.
@@ -249,8 +268,43 @@ extension StoreReplica {
         return isAdmitted ? knowledge : knowledge.keepingBody(of: nil)
     }
 
+    package func expand(_ delta: [UInt8], of id: String, base: RevisionID, in index: Int)
+        throws(LoveseatError) -> DeltaExpansion
+    {
+        try asking {
+            guard let body = try readableBody(of: base, id, in: collections[index]) else {
+                return .unknownBase
+            }
+            return RevisionMessage.expand(delta, base: body)
+        }
+    }
+
+    // MARK: Disagreements
+
+    package func adoptCopy(_ copy: RevisionID, of id: String, parent: RevisionID, in index: Int)
+        throws(LoveseatError)
+    {
+        guard let remote else { return }
+        try asking {
+            try marking(index) {
+                try $0.adoptCopy(copy, of: id, parent: parent, remote: remote, in: collections[index])
+            }
+        }
+    }
+
+    package func hear(
+        _ knowledge: TreeKnowledge,
+        of id: String,
+        current: RevisionID,
+        takesContent: Bool,
+        in index: Int
+    ) throws(LoveseatError) -> Hearing {
+        let told = admitted(knowledge, of: id, in: index, takesContent: takesContent)
+        return try asking { try hear(told, current: current, of: id, in: index, pulls: takesContent) }
+    }
+
     /// Takes in why a peer holds another revision to be the current one.
-    func hear(
+    private func hear(
         _ knowledge: TreeKnowledge,
         current: RevisionID,
         of id: String,
@@ -284,8 +338,13 @@ extension StoreReplica {
         return hearing
     }
 
-    /// How to go on with a revision that a hub did not take.
-    func meet(_ change: LocalChange, _ state: HubState, in index: Int) throws -> Meeting {
+    package func meet(_ change: LocalChange, _ state: HubState, in index: Int) throws(LoveseatError)
+        -> Meeting
+    {
+        try asking { try meeting(change, state, in: index) }
+    }
+
+    private func meeting(_ change: LocalChange, _ state: HubState, in index: Int) throws -> Meeting {
         guard let remote else { return .waits(isMarked: true) }
         let collection = collections[index]
         return try marking(index) { transaction in

@@ -1,9 +1,9 @@
-import LoveseatModel
+package import LoveseatModel
 package import LoveseatReplication
 package import LoveseatStorage
 
 /// Joins storage to replication: one connection's view of a ``DocumentStore``.
-package final class StoreReplica: ReplicaStore {
+package final class StoreReplica: RevisionStore {
     /// How many bytes of names of documents that were marked in a session are kept. More are offered once in vain.
     private static let namesKept = 8_000_000
     private static let pushedNamesKept = 1_000_000
@@ -18,7 +18,7 @@ package final class StoreReplica: ReplicaStore {
     private let userChanges: Int
     /// What the peer may do; nil if nobody restricts it.
     let access: PeerAccess?
-    private var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
+    var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     var shared: SharedBlobs
     var read = RecentRecords()
     /// Which marks count, by collection, and the last sequence of when that was said.
@@ -76,141 +76,38 @@ package final class StoreReplica: ReplicaStore {
         (collections, checkpointIDs, remote, rules, userChanges) = ([], [], nil, [], 0)
     }
 
-    package func perform(_ request: StoreRequest) -> StoreAnswer {
-        do { return try answer(request) } catch {
+    /// Says what became of the database in a session's terms.
+    func asking<Answer>(_ body: () throws -> Answer) throws(LoveseatError) -> Answer {
+        do { return try body() } catch {
             if let gone = collections.first(where: { !store.contains($0) }) {
-                return .failed(LoveseatError(.notOpen, "collection \(gone.name) was deleted"))
+                throw LoveseatError(.notOpen, "collection \(gone.name) was deleted")
             }
-            return .failed(LoveseatError(storage: error))
-        }
-    }
-
-    private func answer(_ request: StoreRequest) throws -> StoreAnswer {
-        switch request {
-        case .loadCheckpoint(let index):
-            return try loadCheckpoint(index)
-        case .saveCheckpoint(let index, let body, let coversMarks):
-            try saveCheckpoint(index, body, coversMarks: coversMarks)
-            return .done
-        case .beginCheckpoint(let index):
-            marksCovered[index] = marksMade[index, default: 0]
-            return .done
-        case .believeMarks(let index, let trust):
-            self.trust[index] = (trust, store.lastSequence(collections[index]))
-            return .done
-        case .getPeerCheckpoint(let id):
-            let found = try store.readRows { try $0.peerCheckpoint(id) }
-            return .peerCheckpoint(revision: found?.revision ?? 0, found?.body)
-        case .savePeerCheckpoint(let id, let revision, let body):
-            return .peerCheckpointSaved(
-                revision: try store.write(call: "replication") {
-                    try $0.savePeerCheckpoint(id, replacing: revision, body)
-                }
-            )
-        case .bindCollections(let names, let ids): return try bind(names, ids)
-        case .readChanges(let index, let query): return try readChanges(index, query)
-        case .judgeChanges(let index, let changes, let peer):
-            return try judge(changes, from: peer, in: index)
-        case .judgeProposals(let index, let proposals, let peer):
-            return try judge(proposals, from: peer, in: collections[index])
-        case .meet(let index, let change, let state):
-            return .met(try meet(change, state, in: index))
-        case .adoptCopy(let index, let id, let copy, let parent):
-            guard let remote else { return .done }
-            try marking(index) {
-                try $0.adoptCopy(copy, of: id, parent: parent, remote: remote, in: collections[index])
-            }
-            return .done
-        case .hear(let index, let id, let knowledge, let current, let takesContent):
-            let told = admitted(knowledge, of: id, in: index, takesContent: takesContent)
-            return .heard(try hear(told, current: current, of: id, in: index, pulls: takesContent))
-        case .readRevisions(let index, let requests):
-            let found = try store.readManyRows { view in
-                try requests.map { try read($0, in: index, view) }
-            }
-            let sendable = try copyingForHub(found, requests, in: collections[index])
-            let told = withholding(sendable, requests, in: index)
-            let granted = try granting(told, requests, in: collections[index])
-            share(granted, in: index)
-            return .revisions(granted)
-        case .readRevocations(let index): return try readRevocations(collections[index])
-        case .forgetGrants(let index, let ids):
-            try forgetGrants(ids, in: collections[index])
-            return .done
-        case .listFailures(let index): return .failures(try listFailures(index))
-        case .noteFailure(let index, let failed, let error):
-            try noteFailure(failed, error, in: index)
-            return .done
-        case .insert(let index, let revisions): return try insert(revisions, in: index)
-        case .markSynced(let index, let revisions):
-            try mark(revisions.map { ($0, nil) }, in: index)
-            notePushed(revisions, in: index)
-            return .done
-        case .listConflicts(let index, let sequence):
-            let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
-            return .conflicts(found.ids, next: found.next)
-        case .lastSequence(let index): return .lastSequence(store.lastSequence(collections[index]))
-        case .admit(let index, let candidates):
-            return .admitted(candidates.map { admits($0, isAccessRemoved: false, in: index) })
-        case .removeAccess(let index, let ids): return try removeAccess(ids, in: index)
-        case .expandDelta(let index, let id, let base, let delta):
-            guard let body = try readableBody(of: base, id, in: collections[index]) else {
-                return .expanded(.unknownBase)
-            }
-            return .expanded(RevisionMessage.expand(delta, base: body))
-        case .holdBlobs(let index, let id, let digests):
-            for digest in digests { store.blobs.pin(digest) }
-            return .missingBlobs(try missing(digests, of: id, in: index))
-        case .releaseBlobs(let digests):
-            for digest in digests { store.blobs.unpin(digest) }
-            return .done
-        case .beginBlob(let handle, let digest, let resumes):
-            return .blobBegun(try begin(handle, digest, resumes: resumes))
-        case .writeBlob(let handle, let bytes):
-            try writers[handle]?.writer.write(bytes)
-            return .done
-        case .finishBlob(let handle, let expected):
-            guard let (_, writer) = writers.removeValue(forKey: handle) else {
-                throw LoveseatError(.ioError, "the blob was given up")
-            }
-            _ = try writer.finish(expected: expected)
-            shared.receive(expected)
-            return .done
-        case .cancelBlob(let handle):
-            writers.removeValue(forKey: handle)?.writer.cancel()
-            return .done
-        case .suspendBlob(let handle):
-            writers.removeValue(forKey: handle)?.writer.suspend()
-            return .done
-        case .blobLength(let index, let id, let digest):
-            return .blobLength(try mayHave(digest, of: id, in: index) ? store.blobs.length(digest) : nil)
-        case .readBlob(let digest, let offset, let count):
-            return .blobBytes(try store.blobs.read(digest, from: offset, count: count))
-        case .proveBlob(let index, let digest, let nonce):
-            guard try mayHave(digest, of: nil, in: index), store.blobs.contains(digest) else {
-                return .proof(nil)
-            }
-            return .proof(try store.blobs.hash(digest, prefix: [UInt8(nonce.count)] + nonce))
+            throw LoveseatError(storage: error)
         }
     }
 
     // MARK: Checkpoints and marks
 
-    private func loadCheckpoint(_ index: Int) throws -> StoreAnswer {
-        guard let remote else { return .checkpoint(nil, marks: .unknown, wasTakenFrom: false) }
-        let id = checkpointIDs[index]
-        return try store.readRows { view in
-            let marks = try view.marks(of: remote, in: collections[index]).map { marks -> MarkState in
-                marks.checkpoint == id
-                    ? .ours(isCovered: marks.isCovered) : .others(isCovered: marks.isCovered)
+    package func checkpoint(of index: Int) throws(LoveseatError) -> StoredCheckpoint {
+        try asking {
+            var stored = StoredCheckpoint()
+            guard let remote else { return stored }
+            let id = checkpointIDs[index]
+            return try store.readRows { view in
+                let marks = try view.marks(of: remote, in: collections[index])
+                let found = try view.localCheckpointAndUser(id)
+                if marks != nil || found != nil { hasOlderMarks.insert(index) }
+                if let marks {
+                    stored.marks =
+                        marks.checkpoint == id
+                        ? .ours(isCovered: marks.isCovered) : .others(isCovered: marks.isCovered)
+                }
+                stored.body =
+                    found?.userChanges == userChanges
+                    ? found?.body : found.map { Self.withoutPulls($0.body) }
+                stored.wasTakenFrom = try view.localCheckpoint(takenKey(index)) != nil
+                return stored
             }
-            let found = try view.localCheckpointAndUser(id)
-            if marks != nil || found != nil { hasOlderMarks.insert(index) }
-            return .checkpoint(
-                found?.userChanges == userChanges ? found?.body : found.map { Self.withoutPulls($0.body) },
-                marks: marks ?? .unknown,
-                wasTakenFrom: try view.localCheckpoint(takenKey(index)) != nil
-            )
         }
     }
 
@@ -223,16 +120,47 @@ package final class StoreReplica: ReplicaStore {
         return JSONText(canonical: value)
     }
 
-    private func saveCheckpoint(_ index: Int, _ body: JSONText, coversMarks: Bool) throws {
+    package func saveCheckpoint(_ body: JSONText, of index: Int, coversMarks: Bool) throws(LoveseatError) {
         guard let remote else { return }
         let id = checkpointIDs[index]
-        try store.write(call: "replication") { transaction in
-            try transaction.saveLocalCheckpoint(id, body, userChanges: userChanges)
-            guard coversMarks, hasOfferedDoubted(index, body) else {
-                return try transaction.doubtMarks(of: remote, in: collections[index])
+        try asking {
+            try store.write(call: "replication") { transaction in
+                try transaction.saveLocalCheckpoint(id, body, userChanges: userChanges)
+                guard coversMarks, hasOfferedDoubted(index, body) else {
+                    return try transaction.doubtMarks(of: remote, in: collections[index])
+                }
+                guard marksCovered[index] == marksMade[index, default: 0] else { return }
+                try transaction.coverMarks(of: remote, in: collections[index], by: id)
             }
-            guard marksCovered[index] == marksMade[index, default: 0] else { return }
-            try transaction.coverMarks(of: remote, in: collections[index], by: id)
+        }
+    }
+
+    package func beginCheckpoint(of index: Int) { marksCovered[index] = marksMade[index, default: 0] }
+
+    package func believeMarks(_ marks: MarkTrust, in index: Int) {
+        trust[index] = (marks, store.lastSequence(collections[index]))
+    }
+
+    package func markSynced(_ revisions: [DocumentRevision], in index: Int) throws(LoveseatError) {
+        try asking { try mark(revisions.map { ($0, nil) }, in: index) }
+        notePushed(revisions, in: index)
+    }
+
+    package func peerCheckpoint(_ id: String) throws(LoveseatError) -> PeerCheckpoint? {
+        try asking {
+            try store.readRows { try $0.peerCheckpoint(id) }.map {
+                PeerCheckpoint(revision: $0.revision, body: $0.body)
+            }
+        }
+    }
+
+    package func savePeerCheckpoint(_ body: JSONText, as id: String, replacing revision: Int)
+        throws(LoveseatError) -> Int?
+    {
+        try asking {
+            try store.write(call: "replication") {
+                try $0.savePeerCheckpoint(id, replacing: revision, body)
+            }
         }
     }
 
@@ -306,20 +234,16 @@ package final class StoreReplica: ReplicaStore {
         for id in ids { markedNow[index, default: NameSet(bytes: Self.namesKept)].insert(id) }
     }
 
-    private func begin(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws -> BlobStart {
-        if store.blobs.contains(digest), trustsPeer || shared.contains(digest) { return .here }
-        if writers.values.contains(where: { $0.digest == digest }) { return .underWay }
-        let writer = try store.blobs.writer(receiving: digest, resumes: resumes)
-        writers[handle] = (digest, writer)
-        return .from(writer.length)
-    }
+    // MARK: Collections
 
-    private func bind(_ names: [CollectionName], _ ids: [String]) throws -> StoreAnswer {
+    package func bind(_ names: [CollectionName], checkpoints ids: [String]) throws(LoveseatError)
+        -> [BoundCollection]
+    {
         let handles = names.map { name in
             access.map { $0.access(to: name) > .none } ?? true ? store.collection(name) : nil
         }
         collections = handles.compactMap { $0 }
-        return .bound(
+        return try asking {
             try zip(handles, ids).map { handle, id in
                 guard handle != nil else { return BoundCollection(exists: false) }
                 let checkpoint = try store.readRows { try $0.peerCheckpoint(id) }
@@ -329,8 +253,10 @@ package final class StoreReplica: ReplicaStore {
                     checkpoint: checkpoint?.body
                 )
             }
-        )
+        }
     }
+
+    package func lastSequence(in index: Int) -> UInt64 { store.lastSequence(collections[index]) }
 }
 
 /// Names, as many as fit.

@@ -23,11 +23,11 @@ public struct CollectionConfiguration: Sendable {
     /// For a document that the peer takes away, the filter is called with ``DocumentFlags/accessRemoved`` and a document without
     /// properties. If it returns false, the document stays.
     public var pullFilter: ReplicationFilter?
-    /// A name for what ``pushFilter`` and ``pullFilter`` let through, such as `"v2"` or the text of a condition. The default is nil.
+    /// A name for the filters' version, such as `"v2"` or the text of a condition. The default is nil.
     ///
-    /// A replicator continues where the last one with the same configuration ended, so documents that a filter left out stay left
-    /// out when it lets more through later. Loveseat can compare channels and document IDs, but not closures: change this name
-    /// whenever a filter changes, and the next replicator looks at all documents again.
+    /// A replicator continues where the last one with the same configuration ended, so documents that a filter left out
+    /// stay left out when it lets more through later. Loveseat can compare channels and document IDs, but not closures:
+    /// change this name whenever a filter changes, and the next replicator compares all documents again.
     public var filterVersion: String?
     /// Decides between two versions of a document. Nil, the default, means ``ConflictResolver/default``.
     public var conflictResolver: (any ConflictResolverProtocol)?
@@ -43,7 +43,7 @@ public struct CollectionConfiguration: Sendable {
         collections.map { CollectionConfiguration(collection: $0) }
     }
 
-    /// Says what cannot work.
+    /// Throws for settings that cannot work.
     func validate() throws(LoveseatError) {
         for channel in channels ?? [] where channel.isEmpty || channel.contains(",") {
             throw LoveseatError(.invalidParameter, "\"\(channel)\" is not a valid channel name")

@@ -1,6 +1,6 @@
 import LoveseatReplication
 
-/// Lets so many tasks in at a time.
+/// Limits the number of tasks that run at a time.
 actor ConcurrencyLimit {
     private var free: Int
     private var waiters: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []

@@ -3,13 +3,13 @@ import LoveseatReplication
 
 /// Two versions of a document, changed here and at the peer.
 public struct Conflict: Sendable {
-    /// The document's ID.
+    /// The ID of the document.
     public let documentID: String
     /// The version of this database; nil if it was deleted here.
     public let localDocument: Document?
     /// The version of the peer; nil if it was deleted there.
     public let remoteDocument: Document?
-    /// The last version that both have in common; nil if they have none, or if its content is not kept any more.
+    /// The last version that both have in common; nil if there is none, or if its content is no longer kept.
     public let baseDocument: Document?
     fileprivate let sides: ConflictCase
 
@@ -50,7 +50,7 @@ public enum ConflictResolver {
     /// the same on every peer.
     public static var `default`: any ConflictResolverProtocol { DefaultResolver() }
 
-    /// Returns a resolver that calls a closure.
+    /// Returns a resolver that calls a closure; see ``ConflictResolverProtocol/resolve(conflict:)``.
     public static func custom(_ body: @escaping @Sendable (Conflict) async throws -> Document?)
         -> any ConflictResolverProtocol
     {
@@ -74,7 +74,7 @@ struct DefaultResolver: ConflictResolverProtocol {
 }
 
 extension ConflictCase {
-    /// What the app's answer means.
+    /// The resolution that the resolver's result means.
     func resolution(_ answer: Document?) throws(LoveseatError) -> Resolution {
         guard let answer else { return .deleted }
         let body = answer.json.canonical
@@ -84,7 +84,7 @@ extension ConflictCase {
         if !remote.isDeleted, answer.revisionID == remote.revision, body == remote.body.canonical {
             return .remote
         }
-        // As for an edit of the peer's version, on top of which the result goes.
+        // As for an edit of the peer's version, which becomes the parent of the result.
         let kept = [remote, local].first { !$0.isDeleted && $0.body.bytes.contains(word: "_attachments") }
         return .merged(try Collection.checkedJSON(of: answer).keepingAttachments(of: kept?.body))
     }

@@ -4,10 +4,10 @@ import LoveseatReplication
 import LoveseatStorage
 private import Synchronization
 
-/// Has the app's resolvers settle conflicts: several at once, none for ever, and none round and round.
+/// Runs the app's conflict resolvers: a limited number at a time, each with a deadline, at most 30 attempts per document.
 final class ConflictWorker: Sendable {
-    /// This many resolutions of one document over one connection mean that the peers' resolvers do not agree.
-    private static let mostResolutions = 30
+    /// More resolutions of one document over one connection mean that the peers' resolvers do not agree.
+    private static let maximumResolutions = 30
     private static let atOnce = 8
 
     private let store: DocumentStore
@@ -28,7 +28,7 @@ final class ConflictWorker: Sendable {
         limit = ConcurrencyLimit(Self.atOnce, runtime)
     }
 
-    /// Settles one document's conflicts; returns why that failed. Cancelled before it began, it leaves the conflict.
+    /// Resolves a document's conflicts; returns the error if that fails. If it is cancelled before it began, the conflict remains.
     func resolve(_ notice: ConflictNotice) async -> LoveseatError? {
         let outcome: LoveseatError?? = await limit.run { [self] in
             do {
@@ -62,10 +62,10 @@ final class ConflictWorker: Sendable {
                 counts[key, default: 0] += 1
                 return counts[key, default: 0]
             }
-            guard count <= Self.mostResolutions else {
+            guard count <= Self.maximumResolutions else {
                 throw LoveseatError(
                     .conflict,
-                    "the conflict in \"\(conflict.documentID)\" comes back after \(Self.mostResolutions) resolutions: give every peer the same resolver, which depends on nothing but the conflict"
+                    "the conflict in \"\(conflict.documentID)\" came back \(Self.maximumResolutions) times: use the same resolver on every peer, and let it depend on the conflict alone"
                 )
             }
             return try await ask(resolver, conflict, in: entry.collection)
@@ -121,11 +121,11 @@ final class ConflictWorker: Sendable {
     }
 }
 
-/// Work that is not waited for longer than so long.
+/// Work with a deadline.
 enum Deadline {
     struct Passed: Error {}
 
-    /// Runs work that may ignore being cancelled: it is then left to itself.
+    /// Runs work that may ignore cancellation: after the deadline it is abandoned.
     static func run<T: Sendable>(
         seconds: Double,
         _ runtime: ReplicationRuntime,
@@ -178,8 +178,8 @@ enum Deadline {
 extension Resolution {
     fileprivate var name: String {
         switch self {
-        case .local: "what is here stands"
-        case .remote: "the peer's stands"
+        case .local: "kept the local version"
+        case .remote: "kept the peer's version"
         case .merged: "merged"
         case .deleted: "deleted"
         }

@@ -1,10 +1,10 @@
 import LoveseatReplication
 private import Synchronization
 
-/// Collects document events into batches of one direction: up to 100 documents, or those of 200 milliseconds.
+/// Collects document events in batches of one direction: up to 100 documents, or those of 200 milliseconds.
 final class DocumentEvents: Sendable {
-    private static let most = 100
-    private static let longest = Duration.milliseconds(200)
+    private static let maximumBatch = 100
+    private static let maximumDelay = Duration.milliseconds(200)
 
     private struct State {
         var isPush = false
@@ -25,29 +25,31 @@ final class DocumentEvents: Sendable {
     func add(_ document: ReplicatedDocument, isPush: Bool) {
         let (ready, mustSetTimer) = state.withLock { state -> ([DocumentReplication], Bool) in
             var ready: [DocumentReplication] = []
-            if state.isPush != isPush, let batch = Self.take(&state) { ready.append(batch) }
+            if state.isPush != isPush, let batch = Self.takeBatch(&state) { ready.append(batch) }
             state.isPush = isPush
             state.documents.append(document)
-            if state.documents.count >= Self.most, let batch = Self.take(&state) { ready.append(batch) }
+            if state.documents.count >= Self.maximumBatch, let batch = Self.takeBatch(&state) {
+                ready.append(batch)
+            }
             let mustSetTimer = !state.documents.isEmpty && !state.timerIsSet
             if mustSetTimer { state.timerIsSet = true }
             return (ready, mustSetTimer)
         }
         for batch in ready { deliver(batch) }
         guard mustSetTimer else { return }
-        _ = runtime.task(after: Self.longest) { self.flush() }
+        _ = runtime.task(after: Self.maximumDelay) { self.flush() }
     }
 
-    /// Delivers what there is.
+    /// Delivers the collected events.
     func flush() {
         let batch = state.withLock { state in
             state.timerIsSet = false
-            return Self.take(&state)
+            return Self.takeBatch(&state)
         }
         if let batch { deliver(batch) }
     }
 
-    private static func take(_ state: inout State) -> DocumentReplication? {
+    private static func takeBatch(_ state: inout State) -> DocumentReplication? {
         guard !state.documents.isEmpty else { return nil }
         defer { state.documents = [] }
         return DocumentReplication(isPush: state.isPush, documents: state.documents)

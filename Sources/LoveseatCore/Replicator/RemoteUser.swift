@@ -2,16 +2,16 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// As whom a remote database is used.
+/// The user under whose name a remote database is used.
 package struct RemoteUser: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable {
         case nobody, name, certificate
-        /// A session does not say whose it is.
+        /// The user of a session is unknown.
         case session
     }
 
     package let kind: Kind
-    /// The user's name, or a digest of what stands for it.
+    /// The user's name, or a digest of the credentials.
     package let name: String
 
     package init(kind: Kind, name: String) { (self.kind, self.name) = (kind, name) }
@@ -36,23 +36,23 @@ package struct RemoteUser: Hashable, Sendable {
         }
     }
 
-    /// Whether what was saved under this user's name may go out under another one's without anybody being asked.
+    /// Whether changes that were saved under this user may be pushed under another one without the app's consent.
     var hasNoName: Bool { kind == .nobody || kind == .session }
 }
 
 extension ReplicationSetup {
-    /// Records as whom the remote is used.
+    /// Records the user of the remote.
     ///
     /// - Throws: `invalidParameter` if documents were saved while it was used under another name, were not pushed, and the
     ///   configuration does not say that they are to be pushed under this one.
     func recordUser() throws(LoveseatError) {
         guard known?.user != user.text else { return }
-        // What goes out under no name goes out under nobody else's.
+        // Changes pushed without a name are not pushed under another user's.
         if let other = known?.user.flatMap({ RemoteUser($0) }), !other.hasNoName, user.kind != .nobody,
             !config.adoptsOtherUsersChanges
         {
             let count = try unpushed()
-            // A session that only pulls leaves them to the next that pushes.
+            // A session that only pulls leaves this to the next one that pushes.
             guard count == 0 || config.replicatorType != .pull else { return }
             guard count == 0 else {
                 throw LoveseatError(

@@ -16,12 +16,11 @@ extension ReplicationRuntime {
 }
 
 extension ReplicationDriver {
-    /// Creates a driver that hears of a database's commits.
+    /// Creates a driver that observes a database's commits.
     ///
-    /// `collections`: those whose changes the session wants to hear of.
+    /// `collections`: those whose changes the session observes.
     package init(
-        session: ReplicationSession,
-        replica: sending any ReplicaStore,
+        session: sending ReplicationSession,
         store: DocumentStore,
         collections: [CollectionHandle],
         channel: any MessageChannel,
@@ -32,7 +31,7 @@ extension ReplicationDriver {
         var hooks = hooks
         let (deltas, report) = (DeltaLog(), hooks.report)
         hooks.report = { event in
-            deltas.note(event)
+            deltas.log(event)
             report(event)
         }
         hooks.observe = { notify in
@@ -43,7 +42,6 @@ extension ReplicationDriver {
         }
         self.init(
             session: session,
-            store: replica,
             channel: channel,
             runtime: runtime,
             compressionLevel: compressionLevel,
@@ -57,7 +55,7 @@ extension ReplicationDriver {
 private final class DeltaLog: Sendable {
     private let last = Mutex(ReplicationProgress().deltas)
 
-    func note(_ report: ReplicationReport) {
+    func log(_ report: ReplicationReport) {
         guard case .activity(_, let progress) = report else { return }
         let before = last.withLock { last in
             defer { last = progress.deltas }

@@ -2,7 +2,7 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// What a configuration means for a database: under which names and numbers it keeps what it knows of the peer.
+/// What a configuration means for a database: the names and numbers under which it stores what it knows of the peer.
 struct ReplicationSetup {
     let store: DocumentStore
     let handles: [CollectionHandle]
@@ -10,15 +10,15 @@ struct ReplicationSetup {
     let checkpointIDs: [String]
     /// The number under which marks of what the peer has are kept.
     let remote: Int
-    /// What was known of the peer before.
+    /// The record of the peer from earlier runs.
     let known: KnownRemote?
-    /// As whom the peer is used now.
+    /// The user name with which the peer is used now.
     let user: RemoteUser
-    /// How often that has changed, this time included. What a user pulled is not what another one may have, so that
+    /// How often that has changed, this time included. Another user may not have what this one pulled, so
     /// checkpoints of other users count for pushes only.
     let userChanges: Int
     let config: ReplicatorConfiguration
-    /// A number that no peer has.
+    /// A number that does not belong to any peer.
     private static let noRemote = -1
 
     /// `registersPeer`: whether the peer gets a number if it has none yet; that writes.
@@ -27,7 +27,12 @@ struct ReplicationSetup {
     init(_ config: ReplicatorConfiguration, registersPeer: Bool = true) throws(LoveseatError) {
         guard let database = config.collections.first?.collection.database,
             let endpoint = config.target as? any PeerEndpoint
-        else { throw LoveseatError(.invalidParameter, "no collections, or no endpoint") }
+        else {
+            throw LoveseatError(
+                .invalidParameter,
+                "the configuration has no collections, or an endpoint that cannot be used"
+            )
+        }
         let store = try database.store
         for entry in config.collections { _ = try entry.collection.openStore() }
         let remoteName = endpoint.remoteName
@@ -87,7 +92,7 @@ struct ReplicationSetup {
             isContinuous: config.continuous
         )
         plan.autoPurges = config.enableAutoPurge
-        // Between two databases of one process nothing is saved by them (replication.md §21a).
+        // Deltas are useless between two databases of one process.
         plan.usesDeltas = config.enableDeltaSync && !(config.target is DatabaseEndpoint)
         return plan
     }

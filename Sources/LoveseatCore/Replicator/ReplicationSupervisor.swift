@@ -2,19 +2,19 @@ package import LoveseatModel
 package import LoveseatReplication
 private import Synchronization
 
-/// Keeps one replication going: connects, runs a driver until its connection ends, and connects again when a ``RetryPolicy``
+/// Keeps a replication running: connects, runs a driver until its connection ends, and connects again when a ``RetryPolicy``
 /// says so. Stops, suspends and resumes it from any thread.
 package final class ReplicationSupervisor: Sendable {
-    /// What differs between replications.
+    /// The steps that differ between replications.
     package struct Steps: Sendable {
         /// Connects to the peer. Its task is cancelled when the replication is stopped or suspended.
         package var connect: @Sendable () async throws -> PeerConnection
-        /// Makes the driver of a connection. `isFirst`: whether no connection came before.
+        /// Creates the driver of a connection. `isFirst`: whether there was no connection before.
         package var makeDriver:
             @Sendable (PeerConnection, _ isFirst: Bool) throws(LoveseatError) -> ReplicationDriver
-        /// Says when it is worth connecting again; nil if nothing but time does.
+        /// Emits when connecting again may help; nil if only time does.
         package var networkChanges: @Sendable () -> AsyncStream<Void>? = { nil }
-        /// Whether to connect again after a connection that ended well.
+        /// Whether to connect again after a connection that ended normally.
         package var connectsAgain: @Sendable () -> Bool = { false }
         package var report: @Sendable (Event) -> Void = { _ in }
 
@@ -37,14 +37,14 @@ package final class ReplicationSupervisor: Sendable {
         case disconnected
         /// The network changed while it waits.
         case networkChanged
-        /// It connects again after so many seconds.
+        /// It connects again after a number of seconds.
         case waiting(LoveseatError, seconds: Double)
     }
 
     private struct State {
         var isStopping = false
         var isSuspended = false
-        /// The attempt to connect under way.
+        /// The current attempt to connect.
         var connecting: Task<PeerConnection, any Error>?
         var driver: ReplicationDriver?
 
@@ -53,7 +53,7 @@ package final class ReplicationSupervisor: Sendable {
 
     private let runtime: ReplicationRuntime
     private let state = Mutex(State())
-    /// Where it waits between attempts.
+    /// The gate at which it waits between attempts.
     private let gate = RetryGate()
 
     package init(runtime: ReplicationRuntime) { self.runtime = runtime }
@@ -66,7 +66,7 @@ package final class ReplicationSupervisor: Sendable {
         gate.close()
     }
 
-    /// Ends the replication in good order, without waiting long for the peer.
+    /// Ends the replication normally, without waiting long for the peer.
     package func stop() {
         interrupt { state in
             state.isStopping = true
@@ -74,7 +74,7 @@ package final class ReplicationSupervisor: Sendable {
         }
     }
 
-    /// Disconnects, and stays so until ``resume()``.
+    /// Disconnects until ``resume()``.
     package func suspend() {
         interrupt { state in
             defer { state.isSuspended = true }
@@ -82,13 +82,13 @@ package final class ReplicationSupervisor: Sendable {
         }
     }
 
-    /// Goes on after ``suspend()``. Connects at once if it waits to connect again.
+    /// Continues after ``suspend()``. Connects at once if it waits to connect again.
     package func resume() {
         state.withLock { $0.isSuspended = false }
         gate.open()
     }
 
-    /// Ends what is under way, if `change` says so.
+    /// Ends the current connection or attempt, if `change` returns true.
     private func interrupt(_ change: (inout State) -> Bool) {
         let interrupted = state.withLock { change(&$0) ? ($0.connecting, $0.driver) : nil }
         guard let (connecting, driver) = interrupted else { return }
@@ -102,7 +102,7 @@ package final class ReplicationSupervisor: Sendable {
     private var isStopping: Bool { state.withLock { $0.isStopping } }
     private var isSuspended: Bool { state.withLock { $0.isSuspended } }
 
-    /// Connects until a connection ends well, an error is final, or ``stop()`` is called; returns the error if it is final.
+    /// Connects until a connection ends normally, an error is final, or ``stop()`` is called; returns the final error.
     package func run(_ policy: RetryPolicy, _ steps: Steps) async -> LoveseatError? {
         var retry = policy
         var isFirst = true
@@ -134,8 +134,8 @@ package final class ReplicationSupervisor: Sendable {
 
     /// Waits for the next attempt.
     ///
-    /// - Returns: whether it comes early, because the network changed or somebody asked for it: the failures before say
-    ///   nothing then.
+    /// - Returns: whether it comes early, because the network changed or ``resume()`` was called: earlier failures then
+    ///   do not count.
     private func waitToRetry(_ seconds: Double, _ steps: Steps) async -> Bool {
         let watcher = steps.networkChanges().map { changes in
             runtime.task { [gate] in

@@ -26,7 +26,7 @@ extension Replicator {
                 self?.state.withLock { state in for cookie in cookies { state.cookies.add(cookie, now: now) }
                 }
                 guard cookies.contains(where: { $0.expires != nil }) else { return }
-                // A cookie that cannot be kept is asked for again.
+                // If a cookie cannot be stored, the server sets it again.
                 try? Self.change(store) { jar in for cookie in cookies { jar.add(cookie, now: now) } }
             },
             remove: { [weak self] host, path in

@@ -10,7 +10,7 @@ struct FetchedDocument: Hashable {
 }
 
 extension Replicator {
-    /// Pulls documents by their IDs over a connection of its own, since a peer serves one subscription on each (gateway.md 31).
+    /// Pulls documents by their IDs over another connection, since a peer serves one subscription on each.
     ///
     /// A peer that takes one connection at a time is asked when this one has ended, and then connected to again.
     ///
@@ -36,7 +36,7 @@ extension Replicator {
         }
     }
 
-    /// Fetches what had to wait for the end of the last connection. Each document is tried once a run.
+    /// Fetches documents that had to wait for the end of the last connection. Each is tried once per run.
     func fetchPostponed() async {
         let notices = state.withLock { state in
             defer { state.postponed = [] }
@@ -80,8 +80,7 @@ extension Replicator {
             self?.heard(.document(event.moved(to: index)), events, setup)
         }
         let driver = ReplicationDriver(
-            session: ReplicationSession(active: setup.fetchingPlan(notice)),
-            replica: replica,
+            session: ReplicationSession(active: setup.fetchingPlan(notice), store: replica),
             store: setup.store,
             collections: [],
             channel: connection.channel,
@@ -95,9 +94,9 @@ extension Replicator {
             runtime.task { await driver.stop() }
         }
         guard failure == nil, !Task.isCancelled else { return false }
-        // What the peer does not show any more did not fail.
+        // A document that the peer no longer shows did not fail.
         let settled = failed.withLock { failed in notice.documentIDs.filter { !failed.contains($0) } }
-        // Whoever looks again finds what is left; that this fails changes nothing.
+        // The next run finds what is left, so a failure here changes nothing.
         try? DocumentFailure.forgetPulls(settled, in: setup.handles[index], remote: setup.remote, setup.store)
         return true
     }

@@ -52,7 +52,7 @@ struct PendingDocuments {
         guard let index = config.collections.firstIndex(where: { $0.collection == collection }) else {
             throw LoveseatError(
                 .notOpen,
-                "collection \(collection.fullName) is not in the replicator's config"
+                "collection \(collection.fullName) is not in the replicator's configuration"
             )
         }
         setup = try ReplicationSetup(config, registersPeer: false)
@@ -60,7 +60,7 @@ struct PendingDocuments {
         rules = setup.rules[index]
     }
 
-    /// What the next push takes to be at the peer.
+    /// What the next push assumes to be at the peer.
     struct Known {
         /// The local sequences that the checkpoint covers.
         let completed: SequenceSet

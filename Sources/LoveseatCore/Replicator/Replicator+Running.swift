@@ -29,7 +29,7 @@ extension Replicator {
         for feed in documentFeeds { feed.finish() }
     }
 
-    /// Connects until a connection ends well, an error is final, or somebody stops it.
+    /// Connects until a connection ends normally, an error is final, or the replicator is stopped.
     private func attempts(_ reset: ActivePlan.Reset) async -> LoveseatError? {
         do throws(LoveseatError) {
             try config.validate()
@@ -56,11 +56,11 @@ extension Replicator {
         )
         steps.networkChanges = { endpoint.networkChanges() }
         steps.connectsAgain = { [self] in state.withLock { !$0.postponed.isEmpty } }
-        steps.report = { [self] in note($0) }
+        steps.report = { [self] in handle($0) }
         return await supervisor.run(policy, steps)
     }
 
-    private func note(_ event: ReplicationSupervisor.Event) {
+    private func handle(_ event: ReplicationSupervisor.Event) {
         switch event {
         case .connecting: setStatus(.connecting)
         case .suspended: setStatus(.offline)
@@ -109,13 +109,12 @@ extension Replicator {
         hooks.fetch = { [weak self] in await self?.fetch($0, setup, worker, events) ?? false }
         hooks.report = { [weak self] in self?.heard($0, events, setup) }
         return ReplicationDriver(
-            session: ReplicationSession(active: plan),
-            replica: setup.replica,
+            session: ReplicationSession(active: plan, store: setup.replica),
             store: setup.store,
             collections: setup.handles,
             channel: channel,
             runtime: runtime,
-            // Within a process nothing is saved by it.
+            // Compression is useless within a process.
             compressionLevel: config.target is DatabaseEndpoint ? 0 : config.compressionLevel,
             hooks: hooks
         )

@@ -2,7 +2,7 @@ public import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// Whether a document is at the peer as it is here, and why not.
+/// Whether a peer has a document as this database has it, and if not, why.
 public enum DocumentStanding: Hashable, Sendable {
     /// The document does not exist in this database.
     case notHere
@@ -10,7 +10,7 @@ public enum DocumentStanding: Hashable, Sendable {
     case upToDate
     /// The document has a change that is pushed when the replicator runs.
     case pending
-    /// The document has a conflict that was not resolved yet. It is not pushed until then.
+    /// The document has a conflict that was not resolved yet. It is not pushed before that.
     case inConflict
     /// The document is not among ``CollectionConfiguration/documentIDs``.
     case notListed
@@ -20,19 +20,20 @@ public enum DocumentStanding: Hashable, Sendable {
     case refused(LoveseatError)
     /// The peer has a revision that could not be stored here. The replicator asks for it again when it runs.
     case notPulled(LoveseatError)
-    /// The replicator only pulls.
+    /// The replicator only pulls, so the document is not pushed.
     case notPushed
     /// The document has expired and is about to be purged.
     case expired
-    /// An earlier run passed over the document, for example because of another filter. It is pushed when it changes, or after a reset.
+    /// An earlier run passed over the document, for example because of another filter. It is pushed when it changes, or
+    /// after a reset.
     case passedOver
 }
 
 extension Replicator {
-    /// Returns whether a document is at the peer as it is here, and why not.
+    /// Returns whether the peer has a document as this database has it, and if not, why.
     ///
-    /// The answer is what this database knows; the peer is not asked. The push filter may be called. This call blocks the thread while it
-    /// reads.
+    /// The answer is what this database knows; the peer is not asked. The push filter may be called. This call blocks
+    /// the thread while it reads.
     ///
     /// - Throws: ``LoveseatError``: `notOpen` if the collection is not in the configuration, or was deleted or closed.
     public func standing(of documentID: String, collection: Collection) throws(LoveseatError)
@@ -65,7 +66,7 @@ extension Replicator {
         }
     }
 
-    /// Why a document could not be pulled; nil if it could, or nobody tried.
+    /// The error with which a document could not be pulled; nil if there was none.
     private func pullFailure(of id: String, _ collection: Collection) throws(LoveseatError) -> LoveseatError?
     {
         guard config.collections.contains(where: { $0.collection == collection }) else { return nil }

@@ -23,9 +23,9 @@ public final class Replicator: Sendable {
         var status = Status.initial
         var wasStarted = false
         var task: Task<Void, Never>?
-        /// What becomes of documents over the last connection.
+        /// The events of documents over the last connection.
         var documentEvents: DocumentEvents?
-        /// Cookies that live as long as the replicator.
+        /// Cookies without an expiration, which are kept as long as the replicator.
         var cookies = CookieJar()
         var serverCertificate: TLSCertificate?
         /// Documents to fetch when the connection has ended, and those that were (``Replicator/fetchPostponed()``).
@@ -153,7 +153,7 @@ public final class Replicator: Sendable {
 
     /// Waits until the replicator has stopped, and returns its last status.
     ///
-    /// Returns at once if the replicator is not running. A continuous replicator stops only when it is told to, or with an error.
+    /// Returns at once if the replicator is not running. A continuous replicator stops only with an error, or when ``stop()`` is called.
     /// Cancelling the task does not end the wait.
     @discardableResult
     public func waitUntilStopped() async -> Status {

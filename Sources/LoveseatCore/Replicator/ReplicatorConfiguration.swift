@@ -47,7 +47,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// The default of ``compressionLevel``, 1.
     public static let defaultCompressionLevel = 1
 
-    /// The endpoint at which the peer is found.
+    /// The peer's endpoint.
     public let target: any Endpoint
     /// The collections to replicate, each once. They have to belong to one `Database` instance.
     public package(set) var collections: [CollectionConfiguration]
@@ -56,7 +56,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// Whether the replicator goes on with every later change on either side until it is stopped. The default is false: it stops when
     /// everything known is done.
     public var continuous = defaultContinuous
-    /// The credentials for the peer. Nil, the default, is for peers that ask for none.
+    /// The credentials for the peer. Nil, the default, means that the peer requires none.
     public var authenticator: (any Authenticator)?
     /// The certificate that the server has to show as its own, or that has to have issued the server's certificate. The default is nil.
     ///
@@ -97,10 +97,10 @@ public struct ReplicatorConfiguration: Sendable {
     /// Whether documents are purged here when the user loses access to them at the peer. The default is true. An event with
     /// ``DocumentFlags/accessRemoved`` reports them in either case.
     public var enableAutoPurge = defaultEnableAutoPurge
-    /// Whether a document that is lost by ``enableAutoPurge`` is purged even if it has an edit that was not pushed.
+    /// Whether a document that ``enableAutoPurge`` takes away is purged even if it has an edit that was not pushed.
     ///
-    /// The default is false: such a document stays, and its event has an error. True is Couchbase Lite's behaviour. Documents that
-    /// the peer is not known to have had stay in either case.
+    /// The default is false: such a document stays, and its event has an error. True is Couchbase Lite's behaviour.
+    /// Documents that the peer is not known to have had stay in either case.
     public var purgesUnpushedEdits = defaultPurgesUnpushedEdits
     /// Whether changes that were saved while the peer was used under another user name, and that were not pushed, are pushed under this
     /// user name.
@@ -153,7 +153,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// Creates a copy of a configuration, as in Couchbase Lite.
     public init(config: ReplicatorConfiguration) { self = config }
 
-    /// The fingerprint as certificates tell theirs.
+    /// The fingerprint in the form of ``TLSCertificate/fingerprint``.
     func pinnedFingerprint() throws(LoveseatError) -> String? {
         try pinnedServerFingerprint.map { given throws(LoveseatError) in
             guard let fingerprint = TLSCertificate.fingerprint(reading: given) else {
@@ -168,11 +168,11 @@ public struct ReplicatorConfiguration: Sendable {
 
     package static func checkCompression(_ level: Int) throws(LoveseatError) {
         guard (0...9).contains(level) else {
-            throw LoveseatError(.invalidParameter, "compressionLevel is 0 to 9, not \(level)")
+            throw LoveseatError(.invalidParameter, "compressionLevel is \(level): use 0 to 9")
         }
     }
 
-    /// Says what cannot work.
+    /// Throws for settings that cannot work.
     func validate() throws(LoveseatError) {
         guard let first = collections.first else {
             throw LoveseatError(.invalidParameter, "name at least one collection to replicate")

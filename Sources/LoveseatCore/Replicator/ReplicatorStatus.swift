@@ -16,22 +16,22 @@ extension Replicator {
         case busy
     }
 
-    /// How much of the known work is done, roughly in bytes.
+    /// How much of the known work is done, in approximate bytes.
     ///
-    /// `completed` never exceeds `total`, and equals it when there is nothing to do. `total` grows while the peer announces
-    /// more documents.
+    /// `completed` never exceeds `total`, and equals it when there is nothing to do. `total` grows while the peer
+    /// announces more documents.
     public struct Progress: Hashable, Sendable {
-        /// The work that is done, roughly in bytes.
+        /// The work that is done, in approximate bytes.
         public let completed: UInt64
-        /// The work that is known so far, roughly in bytes.
+        /// The work that is known so far, in approximate bytes.
         public let total: UInt64
         /// The number of documents pushed and pulled over this connection.
         public let documents: UInt64
-        /// The number of documents pushed over this connection as a difference to what the peer had.
+        /// The number of documents pushed over this connection as a difference from an earlier revision.
         public let deltasSent: UInt64
-        /// The number of documents pulled over this connection as a difference to what was here.
+        /// The number of documents pulled over this connection as a difference from an earlier revision.
         public let deltasReceived: UInt64
-        /// The bytes that deltas saved on this connection, before compression.
+        /// The number of bytes that deltas saved on this connection, before compression.
         public let deltaBytesSaved: UInt64
 
         static let none = Progress(ReplicationProgress())
@@ -57,10 +57,10 @@ extension Replicator {
 
         static let initial = Status(activity: .stopped, progress: .none, error: nil)
 
-        /// A passive peer whose connection is being made.
+        /// The status of a passive peer whose connection is being opened.
         package static let connecting = Status(activity: .connecting, progress: .none, error: nil)
 
-        /// A passive peer whose connection has ended.
+        /// The status of a passive peer whose connection has ended.
         package func stopped(_ error: LoveseatError?) -> Status {
             Status(activity: .stopped, progress: progress, error: error)
         }
@@ -68,7 +68,7 @@ extension Replicator {
 }
 
 extension Replicator.Status {
-    /// A connected passive peer's.
+    /// The status of a connected passive peer.
     package init(isBusy: Bool, _ progress: ReplicationProgress) {
         self.init(activity: isBusy ? .busy : .idle, progress: Replicator.Progress(progress), error: nil)
     }

@@ -1,10 +1,10 @@
 import LoveseatReplication
 private import Synchronization
 
-/// Where a replicator waits between two attempts, or while it is suspended.
+/// A gate at which a replicator waits between two attempts, or while it is suspended.
 final class RetryGate: Sendable {
     private struct State {
-        /// Somebody knocked while nobody waited.
+        /// Opened while nothing waited.
         var isOpen = false
         var waiter: CheckedContinuation<Void, Never>?
     }
@@ -16,9 +16,9 @@ final class RetryGate: Sendable {
     /// - Returns: true.
     func wait() async -> Bool { await wait(timer: nil) }
 
-    /// Waits until ``open()``, or so many seconds.
+    /// Waits until ``open()``, at most a number of seconds.
     ///
-    /// - Returns: whether somebody opened it, rather than the time being up.
+    /// - Returns: whether it was opened before the time was up.
     func wait(seconds: Double, _ runtime: ReplicationRuntime) async -> Bool {
         await wait(timer: runtime.task(after: .seconds(seconds)) { self.pass(asOpened: false) })
     }
@@ -38,10 +38,10 @@ final class RetryGate: Sendable {
         }
     }
 
-    /// Lets the one who waits, or else the next one, through.
+    /// Ends the current wait, or else the next one.
     func open() { pass(asOpened: true) }
 
-    /// Forgets that somebody opened it.
+    /// Forgets that it was opened.
     func close() { state.withLock { $0.isOpen = false } }
 
     private func pass(asOpened isOpened: Bool) {

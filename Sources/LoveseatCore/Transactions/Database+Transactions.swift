@@ -105,7 +105,7 @@ extension Database {
     private func perform<T>(
         _ body: (ReadTransaction) throws -> T,
         _ view: StoreReadTransaction,
-        _ opened: OpenDatabase
+        _ opened: DatabaseInstance
     ) throws -> T {
         let transaction = ReadTransaction(view, of: self, opened)
         defer { transaction.end() }
@@ -115,7 +115,7 @@ extension Database {
     private func perform<T>(
         _ body: (WriteTransaction) throws -> T,
         _ edit: StoreWriteTransaction,
-        _ opened: OpenDatabase
+        _ opened: DatabaseInstance
     ) throws -> (T, expiration: Int64?) {
         let transaction = WriteTransaction(edit, of: self, opened)
         defer { transaction.end() }
@@ -126,7 +126,7 @@ extension Database {
         do { return try body() } catch { throw mapped(error) }
     }
 
-    /// The app's own errors stay what they are.
+    /// The app's own errors are not converted.
     private static func mapped(_ error: any Error) -> any Error {
         DocumentStore.isStorageError(error) ? LoveseatError(storage: error) : error
     }

@@ -14,10 +14,10 @@ import LoveseatStorage
 public class ReadTransaction {
     /// The database to which the transaction belongs.
     public let database: Database
-    private let opened: OpenDatabase
+    private let opened: DatabaseInstance
     private var view: StoreReadTransaction?
 
-    init(_ view: StoreReadTransaction, of database: Database, _ opened: OpenDatabase) {
+    init(_ view: StoreReadTransaction, of database: Database, _ opened: DatabaseInstance) {
         self.view = view
         self.database = database
         self.opened = opened
@@ -46,12 +46,16 @@ public class ReadTransaction {
         return try document.decode(type)
     }
 
-    /// Returns the number of documents, without deleted ones.
+    /// Returns the number of documents, without deleted ones. Counting takes time in proportion to that number.
+    ///
+    /// - Throws: ``LoveseatError``: `notInTransaction`, `notOpen`, `invalidParameter`, as for every call that names a collection.
     public func count(in collection: Collection) throws(LoveseatError) -> UInt64 {
         UInt64(try read(collection) { try $0.count(collection.handle) })
     }
 
     /// Returns when a document will be purged, or nil if it has no expiration or does not exist.
+    ///
+    /// - Throws: ``LoveseatError``: `notInTransaction`, `notOpen`, `invalidParameter`, as for every call that names a collection.
     public func getDocumentExpiration(id: String, in collection: Collection) throws(LoveseatError) -> Date? {
         try read(collection) { try $0.record(id, in: collection.handle) }?.expires
             .map(Date.init(expirationTime:))
@@ -71,6 +75,8 @@ public class ReadTransaction {
     }
 
     /// Returns the collections of a scope, in order of their names. The result is empty if the scope does not exist.
+    ///
+    /// - Throws: ``LoveseatError``: `notInTransaction`.
     public func collections(scope: String? = Database.defaultScopeName) throws(LoveseatError) -> [Collection]
     {
         let scope = scope ?? Database.defaultScopeName
@@ -79,6 +85,8 @@ public class ReadTransaction {
     }
 
     /// Returns the default collection, which always exists.
+    ///
+    /// - Throws: ``LoveseatError``: `notInTransaction`.
     public func defaultCollection() throws(LoveseatError) -> Collection {
         guard let collection = try collection(name: Database.defaultCollectionName) else {
             throw LoveseatError(.corruptData, "the default collection is missing")

@@ -12,7 +12,7 @@ public final class WriteTransaction: ReadTransaction {
     /// The earliest expiration that was set, in milliseconds since 1970.
     private(set) var firstExpiration: Int64?
 
-    init(_ edit: StoreWriteTransaction, of database: Database, _ opened: OpenDatabase) {
+    init(_ edit: StoreWriteTransaction, of database: Database, _ opened: DatabaseInstance) {
         self.edit = edit
         super.init(edit, of: database, opened)
     }

@@ -1,4 +1,4 @@
-/// The name of a blob's content: `sha1-` and the Base64 of its SHA-1.
+/// The digest that names a blob's content: `sha1-` and the Base64 of its SHA-1.
 public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
     /// The digest as documents contain it: `sha1-` and 28 Base64 characters.
     public let text: String
@@ -27,7 +27,7 @@ public struct BlobDigest: Hashable, Sendable, CustomStringConvertible {
     /// The digest in hexadecimal, which is also the name of the blob's file.
     package var hexadecimalText: String { bytes.hexadecimalText }
 
-    /// The digest's ``text``.
+    /// The digest as ``text``.
     public var description: String { text }
 }
 
@@ -46,7 +46,8 @@ public struct BlobReference: Hashable, Sendable {
         self.contentType = contentType
     }
 
-    /// Creates a reference from a document's property, or returns nil if the property is not a blob.
+    /// Creates a reference from a document's property, or returns nil if the property is not an object with `"@type":
+    /// "blob"` and a valid digest.
     public init?(_ value: JSONValue?) {
         guard let value, value["@type"]?.string == "blob", let text = value["digest"]?.string,
             let digest = BlobDigest(text)
@@ -68,7 +69,7 @@ public struct BlobReference: Hashable, Sendable {
         )
     }
 
-    /// The value to put into a document's property.
+    /// The reference as a value to put into a document's property.
     public var json: JSONValue {
         var value: JSONValue = ["@type": "blob", "digest": .string(digest.text)]
         if let length { value["length"] = JSONValue(length) }
@@ -107,7 +108,7 @@ public struct BlobReference: Hashable, Sendable {
         return found
     }
 
-    /// Whether the content would shrink under compression, judged by its media type (replication.md §11.2).
+    /// Whether the content is worth compressing, by its media type.
     package var isCompressible: Bool {
         guard let type = contentType?.lowercased() else { return false }
         let packed: [StaticString] = ["zip", "zlib", "pkcs", "mpeg", "mp4", "crypt", ".rar", "-rar"]
@@ -126,6 +127,8 @@ extension BlobReference: Codable {
     }
 
     /// Decodes a reference from an object with `"@type": "blob"`.
+    ///
+    /// - Throws: `DecodingError` for anything else.
     public init(from decoder: any Decoder) throws {
         let stub = try decoder.container(keyedBy: CodingKeys.self)
         guard try stub.decode(String.self, forKey: .type) == "blob",
@@ -145,6 +148,8 @@ extension BlobReference: Codable {
     }
 
     /// Encodes the reference as an object with `"@type": "blob"`.
+    ///
+    /// - Throws: Errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var stub = encoder.container(keyedBy: CodingKeys.self)
         try stub.encode("blob", forKey: .type)

@@ -1,5 +1,5 @@
 /// The `_attachments` table of a stored body: attachments that REST clients and 1.x apps made, which no blob of the body
-/// stands for (replication.md §9.4, step 7).
+/// stands for.
 extension JSONText {
     private static let table = "_attachments"
 
@@ -24,10 +24,11 @@ extension JSONText {
 }
 
 extension Document {
-    /// Returns an attachment that a REST client or a 1.x app added to the document, by its name, or nil if there is none.
+    /// Returns an attachment by its name, or nil if there is none.
     ///
-    /// Such attachments are beside the properties; today's apps keep blobs in properties, see ``blob(_:)``. Attachments stay when the
-    /// document is saved; save `"_attachments": {}` to remove them.
+    /// Attachments are blobs that a REST client or a 1.x app added beside the properties; today's apps keep blobs in
+    /// properties, see ``blob(_:)``. Attachments stay when the document is saved; save `"_attachments": {}` to remove
+    /// them.
     public func attachment(_ name: String) -> BlobReference? {
         element["_attachments"]?[name].flatMap { BlobReference(attachment: $0) }
     }

@@ -1,4 +1,4 @@
-/// An X.509 certificate. Two certificates are equal if their bytes are.
+/// An X.509 certificate. Two certificates are equal if their DER encodings are.
 public struct TLSCertificate: Hashable, Sendable {
     /// The certificate's DER encoding.
     public let derBytes: [UInt8]
@@ -6,7 +6,7 @@ public struct TLSCertificate: Hashable, Sendable {
     /// Takes bytes that were found to be a certificate.
     package init(checked derBytes: [UInt8]) { self.derBytes = derBytes }
 
-    /// The certificate as PEM (RFC 7468).
+    /// The certificate as PEM text (RFC 7468).
     public var pem: String {
         var text = "-----BEGIN CERTIFICATE-----\n"
         var rest = Base64.encode(derBytes)[...]

@@ -1,4 +1,4 @@
-/// The difference between two documents, in the form that peers exchange (replication.md §10.2).
+/// The difference between two documents, in the form that peers exchange.
 package enum JSONDelta {
     /// Why a delta cannot be applied.
     package enum Failure: Error, Hashable, Sendable {
@@ -34,7 +34,7 @@ package enum JSONDelta {
         }
     }
 
-    /// The delta of two values of one kind; nil if `new` has to be told whole.
+    /// The delta of two values of one kind; nil if `new` has to be sent whole.
     private static func nested(_ old: JSONValue, _ new: JSONValue) -> JSONValue? {
         switch (old, new) {
         case (.object(let old), .object(let new)):
@@ -69,7 +69,7 @@ package enum JSONDelta {
         }
     }
 
-    /// Numbers differ also where only their texts do (replication.md §10.2).
+    /// Numbers differ also where only their texts do.
     package static func isSame(_ lhs: JSONValue, _ rhs: JSONValue) -> Bool {
         switch (lhs, rhs) {
         case (.number(let lhs), .number(let rhs)): return lhs.text == rhs.text

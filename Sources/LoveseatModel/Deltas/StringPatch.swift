@@ -1,14 +1,14 @@
-/// The difference between two strings (replication.md §10.2): `N=` copies N bytes, `N-` skips them, `N+…|` inserts.
+/// The difference between two strings: `N=` copies N bytes, `N-` skips them, `N+…|` inserts.
 enum StringPatch {
-    /// New strings shorter than this, in bytes, are told whole.
-    private static let shortestNew = 60
+    /// New strings shorter than this, in bytes, are sent whole.
+    private static let minimumBytes = 60
     /// More differences than this are not worth the time it takes to find them.
-    private static let mostEdits = 400
+    private static let maximumEdits = 400
 
     /// The operations; nil if the new string itself is not longer.
     static func create(from old: String, to new: String) -> String? {
         let newLength = new.utf8.count
-        guard newLength >= shortestNew else { return nil }
+        guard newLength >= minimumBytes else { return nil }
         let (before, after) = (Array(old.unicodeScalars), Array(new.unicodeScalars))
         let prefix = zip(before, after).prefix { $0 == $1 }.count
         let shorter = min(before.count, after.count) - prefix
@@ -16,7 +16,7 @@ enum StringPatch {
         let edits = ShortestEdit.between(
             before[prefix..<before.count - suffix],
             after[prefix..<after.count - suffix],
-            atMost: mostEdits
+            atMost: maximumEdits
         )
         var writer = Writer(limit: newLength - 6)
         writer.keep(before[..<prefix])
@@ -28,7 +28,7 @@ enum StringPatch {
         return writer.finish()
     }
 
-    /// The new string; nil if the operations are none, or belong to another string.
+    /// The new string; nil if the operations are not valid, or belong to another string.
     static func apply(_ patch: String, to old: String) -> String? {
         let (operations, bytes) = (Array(patch.utf8), Array(old.utf8))
         var (position, read) = (0, 0)
@@ -135,7 +135,7 @@ enum ShortestEdit {
         return [all]
     }
 
-    /// Walks back from the end, then tells the steps from the start.
+    /// Walks back from the end, and returns the steps from the start.
     private static func path(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar], _ history: [[Int]]) -> [Edit] {
         var steps: [(kept: Range<Int>, removed: Range<Int>, inserted: Range<Int>)] = []
         var (x, y) = (a.count, b.count)

@@ -1,4 +1,4 @@
-/// The name of a collection, with the name of its scope.
+/// The name of a collection together with the name of its scope.
 public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
     /// The scope's name; `_default` for the default scope.
     public let scope: String
@@ -15,8 +15,8 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
         self.name = name
     }
 
-    /// Creates a name, or returns nil if one of its parts breaks the rules: 1 to 251 of the characters `A–Z a–z 0–9 _ - %`, not beginning
-    /// with `_` or `%`.
+    /// Creates a name from its parts, or returns nil if one of them is not allowed: 1 to 251 of the characters `A–Z a–z
+    /// 0–9 _ - %`, not beginning with `_` or `%`.
     ///
     /// The collection `_default` exists in the scope `_default` only.
     public init?(scope: String = defaultPart, name: String) {
@@ -27,7 +27,8 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
         self.init(unchecked: scope, name)
     }
 
-    /// Creates a name from `scope.collection`, or from `collection` in the default scope. Returns nil if it breaks the rules.
+    /// Creates a name from `scope.collection`, or from `collection` in the default scope. Returns nil if a part is not
+    /// allowed.
     public init?(path: some StringProtocol) {
         let parts = String(path).split(separator: "." as Character, omittingEmptySubsequences: false).map(
             String.init
@@ -45,7 +46,7 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
     /// The name with its scope, `scope.collection`.
     public var fullName: String { "\(scope).\(name)" }
 
-    /// The same as ``fullName``.
+    /// The name as ``fullName``.
     public var description: String { fullName }
 
     private static func isValid(_ name: String) -> Bool {
@@ -59,7 +60,7 @@ public struct CollectionName: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The rules for a document's ID (replication.md §20).
+/// The rules for a document's ID.
 package enum DocumentID {
     /// Whether an app may give a document this ID: 1 to 240 bytes, no `_` in front, no control characters.
     package static func isValid(_ id: String) -> Bool {

@@ -29,7 +29,7 @@ public struct Document: Sendable {
 
     /// Creates a document that was not saved yet.
     ///
-    /// The ID is checked when the document is saved: 1 to 240 bytes, not beginning with `_`, no control characters.
+    /// The ID is validated when the document is saved: 1 to 240 bytes, not beginning with `_`, no control characters.
     public init(id: String, _ properties: JSONObject = [:]) {
         self.id = id
         sequence = 0
@@ -38,12 +38,12 @@ public struct Document: Sendable {
 
     /// Creates a document that was not saved yet from JSON text, which has to be an object.
     ///
-    /// - Throws: ``JSONError`` where the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
+    /// - Throws: ``JSONError`` if the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
     public init(id: String, json: String) throws(JSONError) { try self.init(id: id, json: Array(json.utf8)) }
 
     /// Creates a document that was not saved yet from JSON text in UTF-8, which has to be an object.
     ///
-    /// - Throws: ``JSONError`` where the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
+    /// - Throws: ``JSONError`` if the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
     public init(id: String, json: [UInt8]) throws(JSONError) {
         let element = try JSONElement(parsing: json, limits: JSONLimits(refusesDuplicateKeys: true))
         guard element.kind == .object else { throw JSONError(.unexpectedByte, at: 0) }
@@ -58,7 +58,8 @@ public struct Document: Sendable {
         content = .stored(LazyElement(body))
     }
 
-    /// The value of a property, or nil if it does not exist. Setting nil removes the property; set ``JSONValue/null`` for a JSON null.
+    /// The value of a property, or nil if the property does not exist. Setting nil removes the property; set
+    /// ``JSONValue/null`` for a JSON null.
     public subscript(key: String) -> JSONValue? {
         get {
             switch content {
@@ -74,10 +75,10 @@ public struct Document: Sendable {
         }
     }
 
-    /// Returns the blob reference in a property, or nil if the property does not exist or is not one.
+    /// Returns the blob reference in a property, or nil if the property does not exist or does not refer to a blob.
     public func blob(_ key: String) -> BlobReference? { BlobReference(self[key]) }
 
-    /// All properties of the document. Reading decodes all of them.
+    /// All properties of the document. Reading this decodes all of them, so read single properties with the subscript.
     public var properties: JSONObject {
         get {
             switch content {
@@ -88,7 +89,7 @@ public struct Document: Sendable {
         set { content = .edited(newValue) }
     }
 
-    /// The properties as JSON text: as stored, or canonical after a change.
+    /// The properties as JSON text: as stored, or in canonical form after a change.
     public var json: JSONText {
         switch content {
         case .stored(let text): text.text
@@ -96,7 +97,7 @@ public struct Document: Sendable {
         }
     }
 
-    /// The properties for reading, each decoded only when it is asked for. Use it for nested values of large documents.
+    /// The properties for reading only, each decoded when it is asked for. Use it for nested values of large documents.
     public var element: JSONElement {
         switch content {
         case .stored(let text): text.element
@@ -104,7 +105,7 @@ public struct Document: Sendable {
         }
     }
 
-    /// What is stored when this is saved: canonical JSON.
+    /// The body to store: canonical JSON.
     ///
     /// - Throws: ``JSONError`` if a value is one that JSON cannot hold.
     package func canonicalBody() throws(JSONError) -> JSONText {

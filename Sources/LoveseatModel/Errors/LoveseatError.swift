@@ -1,4 +1,4 @@
-/// An error of Loveseat: a code for programs, and a message for people.
+/// An error of Loveseat: a code for programs and a message for people.
 ///
 /// Codes and domains are those of Couchbase Lite. Compare with `catch LoveseatError.Code.notFound`.
 public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -13,14 +13,14 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         case sqlite = "CouchbaseLite.SQLite"
     }
 
-    /// The kind of an error. New kinds may appear, so switch with a `default`.
+    /// The kind of an error. Later versions may add kinds, so end a `switch` with a `default`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The namespace of the number.
         public let domain: Domain
         /// The number within its domain.
         public let value: Int
 
-        /// Creates a code from a number and its domain.
+        /// Creates a code from a number and its domain. Apps use the constants, such as ``notFound``.
         public init(_ value: Int, domain: Domain = .couchbaseLite) {
             self.domain = domain
             self.value = value
@@ -29,34 +29,34 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         /// The domain and the number, such as `CouchbaseLite 7`.
         public var description: String { "\(domain.rawValue) \(value)" }
 
-        /// Lets callers write `catch LoveseatError.Code.notFound`.
+        /// Returns whether an error is a ``LoveseatError`` with this code, for `catch LoveseatError.Code.notFound`.
         public static func ~= (code: Code, error: any Error) -> Bool {
             (error as? LoveseatError)?.code == code
         }
 
-        /// A bug in Loveseat.
+        /// An internal check failed: a bug in Loveseat.
         public static let assertionFailed = Code(1)
-        /// A revision ID or a history is not valid.
+        /// The revision ID or the history of a revision is not valid.
         public static let badRevisionID = Code(4)
-        /// A document whose stored form cannot be read.
+        /// The stored form of the document cannot be read.
         public static let corruptRevisionData = Code(5)
-        /// The database, or the collection, is closed or deleted.
+        /// The database or collection is closed or deleted.
         public static let notOpen = Code(6)
         /// The document, blob or database does not exist.
         public static let notFound = Code(7)
-        /// The document changed since it was read.
+        /// The document was changed since it was read.
         public static let conflict = Code(8)
         /// A name, number or combination of settings is not allowed.
         public static let invalidParameter = Code(9)
-        /// Something that should not happen, or a reference to a blob that is not in the database.
+        /// An error without a code of its own, or a reference to a blob that is not in the database.
         public static let unexpectedError = Code(10)
         /// The file or folder cannot be opened.
         public static let cantOpenFile = Code(11)
-        /// Reading or writing failed.
+        /// Reading or writing a file failed.
         public static let ioError = Code(12)
         /// There is not enough memory.
         public static let memoryError = Code(13)
-        /// The file or folder is read-only.
+        /// The database, file or folder is read-only.
         public static let notWriteable = Code(14)
         /// Stored data is damaged, or a blob's content does not match its digest.
         public static let corruptData = Code(15)
@@ -68,17 +68,17 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let transactionNotClosed = Code(18)
         /// The call is not supported in this configuration.
         public static let unsupported = Code(19)
-        /// The files are not a Loveseat database, or are encrypted.
+        /// The files are not those of a Loveseat database, or are encrypted.
         public static let unreadableDatabase = Code(20)
-        /// A key, certificate or identity that cannot be made, read or kept.
+        /// A key, certificate or identity cannot be created, read or stored.
         public static let crypto = Code(22)
         /// A newer version of Loveseat wrote the database.
         public static let databaseTooNew = Code(28)
-        /// The document ID breaks the rules.
+        /// The document ID is not valid.
         public static let badDocID = Code(29)
         /// The peer violated the replication protocol.
         public static let remoteError = Code(26)
-        /// The host name could not be resolved, for now.
+        /// The host name cannot be resolved at the moment.
         public static let dnsFailure = Code(5001)
         /// The host does not exist.
         public static let unknownHost = Code(5002)
@@ -96,53 +96,55 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let tlsCertExpired = Code(5007)
         /// The server's certificate cannot be trusted, for example because it is for another host.
         public static let tlsCertUntrusted = Code(5008)
-        /// The server asks for a client certificate.
+        /// The server requires a client certificate.
         public static let tlsClientCertRequired = Code(5009)
-        /// The server refuses the client's certificate.
+        /// The server refused the client's certificate.
         public static let tlsClientCertRejected = Code(5010)
-        /// The server's certificate is self-signed, of an unknown authority, or not the pinned one.
+        /// The server's certificate is self-signed, was issued by an unknown authority, or is not the pinned one.
         public static let tlsCertUnknownRoot = Code(5011)
-        /// The server redirects to something that is not an HTTP URL.
+        /// The server redirected to something that is not an HTTP URL.
         public static let invalidRedirect = Code(5012)
         /// The user name, password, token, certificate or pairing code is missing or wrong.
         public static let httpAuthRequired = Code(10401)
-        /// The HTTP proxy asks for a user name and password.
+        /// The HTTP proxy requires a user name and password.
         public static let httpProxyAuthRequired = Code(10407)
-        /// The peer does not allow it, for example pushing to a read-only listener.
+        /// The peer does not allow the operation, for example pushing to a read-only listener.
         public static let httpForbidden = Code(10403)
         /// The peer has no such database or collection.
         public static let httpNotFound = Code(10404)
         /// The document conflicts with a newer revision at the peer.
         public static let httpConflict = Code(10409)
-        /// The peer stopped, or closed the connection in good order.
+        /// The peer stopped, or closed the connection normally.
         public static let webSocketGoingAway = Code(11001)
-        /// The peer broke the WebSocket protocol, or does not support any version of the replication protocol that Loveseat does.
+        /// The peer violated the WebSocket protocol, or supports no version of the replication protocol that Loveseat
+        /// does.
         public static let webSocketProtocolError = Code(11002)
         /// The connection broke.
         public static let webSocketAbnormalClose = Code(11006)
-        /// The app's transport broke, and may work again.
+        /// The app's transport failed, and connecting again may help.
         public static let webSocketCloseUserTransient = Code(14001)
-        /// The app's transport broke for good.
+        /// The app's transport failed, and connecting again does not help.
         public static let webSocketCloseUserPermanent = Code(14002)
         /// The text is not JSON.
         public static let invalidJSON = Code(17001)
-        /// A value does not decode into the type.
+        /// A stored value does not fit the Swift type that is asked for.
         public static let decodingError = Code(18001)
         /// A value cannot be encoded as JSON.
         public static let encodingError = Code(18002)
     }
 
-    /// What the app's pull filter leaves out.
+    /// The error of a document that the app's pull filter leaves out.
     package static let rejectedByPullFilter = LoveseatError(.httpForbidden, "rejected by the pull filter")
 
     /// The kind of the error.
     public let code: Code
-    /// A sentence for people that names the document, file or address, and says what to do. It may change between versions.
+    /// A sentence for people that names the document, file or address, and says what to do. It may change between
+    /// versions, so do not parse it.
     public let message: String
     /// Seconds for which a server asked not to be tried again (HTTP's `Retry-After`); nil if it did not say.
     package var retryAfter: UInt?
 
-    /// Creates an error, for tests and for code that takes Loveseat's place. Apps throw errors of their own.
+    /// Creates an error, for tests and for types that conform to Loveseat's protocols. Apps throw errors of their own.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message

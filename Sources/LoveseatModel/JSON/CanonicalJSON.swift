@@ -1,4 +1,4 @@
-/// The one byte form that revision digests are taken of (protocol: replication.md §3).
+/// The one byte form that revision digests are taken of.
 ///
 /// No white space; keys sorted by their UTF-8 bytes; only quote, backslash, control characters and U+007F escaped;
 /// integers in decimal; doubles in their shortest form that reads back the same.
@@ -172,7 +172,9 @@ struct CanonicalJSONWriter {
 }
 
 extension JSONText {
-    /// The canonical text of a value. Numbers that JSON cannot hold, and values nested more than 512 deep, become `null`.
+    /// Creates the canonical text of a value: without white space, with keys sorted by their bytes.
+    ///
+    /// Numbers that JSON cannot hold, and arrays and objects nested more than 512 deep, become `null`.
     public init(canonical value: JSONValue) {
         var writer = CanonicalJSONWriter()
         writer.write(value)
@@ -197,13 +199,14 @@ extension JSONText {
         self.init(trusted: writer.bytes)
     }
 
-    /// The canonical text of an element.
+    /// Creates the canonical text of an element: without white space, with keys sorted by their bytes. Of a key that
+    /// occurs twice, the last value counts.
     public init(canonical element: JSONElement) {
         var writer = CanonicalJSONWriter(reserving: element.bytes.count)
         writer.write(element)
         self.init(trusted: writer.bytes)
     }
 
-    /// The same value in canonical form.
+    /// The same value in canonical form: without white space, with keys sorted by their bytes.
     public var canonical: JSONText { JSONText(canonical: JSONElement(self)) }
 }

@@ -1,4 +1,11 @@
-/// A place in indexed JSON text; reading from it decodes only what is asked for.
+/// A value within JSON text that was validated and indexed. Reading decodes only the value that is asked for.
+///
+/// ```swift
+/// let city = document.element["address"]?["city"]?.string
+/// ```
+///
+/// An element is read-only, keeps the whole text in memory, and is safe to use from any thread. ``value`` makes a
+/// ``JSONValue`` of it, for editing.
 public struct JSONElement: Sendable {
     /// The text and its tape, shared by all elements of a document.
     private final class Source: Sendable {
@@ -24,7 +31,9 @@ public struct JSONElement: Sendable {
         self.index = index
     }
 
-    /// Checks and indexes text in one pass, throwing where and why it is not JSON.
+    /// Validates and indexes JSON text in UTF-8, in one pass.
+    ///
+    /// - Throws: ``JSONError`` with the reason and the byte offset if the text is not JSON or exceeds a limit.
     public init(parsing bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
         var failure: JSONError?
         let tape = bytes.withUnsafeBufferPointer { buffer -> [UInt64] in
@@ -37,7 +46,7 @@ public struct JSONElement: Sendable {
         self.init(source: Source(bytes: bytes, tape: tape), index: 0)
     }
 
-    /// Indexes text that is known to be JSON.
+    /// Indexes text that was validated before. ``JSONText`` guarantees that, so this does not throw.
     public init(_ text: JSONText) {
         // Checked text scans again under any limits at least as wide as those it was checked with.
         let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
@@ -52,7 +61,7 @@ public struct JSONElement: Sendable {
 
     private var word: UInt64 { source.tape[index] }
 
-    /// The kind of the value here.
+    /// The kind of the value.
     public var kind: Kind {
         switch JSONTape.kind(word) {
         case .null: .null
@@ -64,7 +73,7 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The bytes of this value in the text, brackets and quotes included.
+    /// The value's bytes in the text, brackets and quotes included.
     public var bytes: ArraySlice<UInt8> {
         let start = JSONTape.offset(word)
         return switch JSONTape.kind(word) {
@@ -74,19 +83,20 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The string, if this is one.
+    /// The string, or nil if this is not a string.
     public var string: String? {
         guard kind == .string else { return nil }
         return source.bytes.withUnsafeBufferPointer { JSONStrings.decode(word, in: $0) }
     }
 
-    /// The number, if this is one.
+    /// The number without loss, or nil if this is not a number.
     public var number: JSONNumber? {
         guard kind == .number else { return nil }
         return JSONNumber(scanned: String(decoding: bytes, as: UTF8.self))
     }
 
-    /// The integer, if this is one that fits.
+    /// The number as an `Int`, or nil if this is not a number, has a fraction, or does not fit. The number 3.0 counts
+    /// as 3.
     public var int: Int? {
         guard JSONTape.kind(word) == .integer else { return number?.exactly(Int.self) }
         var slice = bytes
@@ -97,10 +107,10 @@ public struct JSONElement: Sendable {
         return negative ? -magnitude : magnitude
     }
 
-    /// The number as a double, if this is a number.
+    /// The nearest double, or nil if this is not a number.
     public var double: Double? { number?.double }
 
-    /// The boolean, if this is one.
+    /// The boolean, or nil if this is not a boolean.
     public var bool: Bool? {
         switch JSONTape.kind(word) {
         case .true: true
@@ -112,7 +122,8 @@ public struct JSONElement: Sendable {
     /// Whether this is `null`.
     public var isNull: Bool { JSONTape.kind(word) == .null }
 
-    /// The number of items or members; 0 for scalars.
+    /// The number of an array's items or an object's members; 0 for any other kind. A key that occurs twice counts
+    /// twice.
     public var count: Int {
         switch kind {
         case .array, .object: Int(truncatingIfNeeded: source.tape[index + 1] >> 32)
@@ -120,7 +131,8 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The value of a key, the last one where the text repeats it; nil if this is not an object, or does not have the key.
+    /// The value of a key, or nil if this is not an object or has no such key. Of a key that occurs twice, the last
+    /// value counts. The search takes time in proportion to the number of members.
     public subscript(key: String) -> JSONElement? {
         guard kind == .object else { return nil }
         var key = key
@@ -140,7 +152,8 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The item at a position from 0; nil if this is not an array, or is shorter.
+    /// The item at a position from 0, or nil if this is not an array or is shorter. The search takes time in proportion
+    /// to the position; use ``items`` to read all.
     public subscript(position: Int) -> JSONElement? {
         guard kind == .array, position >= 0, position < count else { return nil }
         var item = index + 2
@@ -162,10 +175,11 @@ public struct JSONElement: Sendable {
         return JSONStrings.decode(word, in: text).utf8.elementsEqual(key)
     }
 
-    /// The items of an array, in order; empty for anything else.
+    /// The items of an array, in order; empty for any other kind.
     public var items: Items { Items(walk: Walk(self, entering: .array)) }
 
-    /// The members of an object, in the order of the text; empty for anything else.
+    /// The members of an object, in the order of the text; empty for any other kind. A key that occurs twice is there
+    /// twice.
     public var members: Members { Members(walk: Walk(self, entering: .object)) }
 
     /// The members of an object with keys that are not decoded yet.
@@ -190,7 +204,7 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The items of an array.
+    /// A sequence of an array's items.
     public struct Items: Sequence, IteratorProtocol {
         fileprivate var walk: Walk
 
@@ -198,7 +212,7 @@ public struct JSONElement: Sendable {
         public mutating func next() -> JSONElement? { walk.next()?.value }
     }
 
-    /// The members of an object, in the order of the text.
+    /// A sequence of an object's members, in the order of the text.
     public struct Members: Sequence, IteratorProtocol {
         fileprivate var walk: Walk
 
@@ -232,14 +246,14 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The string's raw bytes if they stand for themselves and need no escape in the canonical form.
+    /// The string's raw bytes if they contain no escape and need none in the canonical form.
     var plainStringBytes: ArraySlice<UInt8>? {
         guard JSONTape.kind(word) == .plainString else { return nil }
         let start = JSONTape.offset(word)
         return source.bytes[start..<start + JSONTape.length(word)]
     }
 
-    /// This value, decoded whole.
+    /// The value with everything in it, decoded.
     public var value: JSONValue {
         switch kind {
         case .null: .null

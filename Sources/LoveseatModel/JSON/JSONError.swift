@@ -1,36 +1,37 @@
-/// Why text is not JSON, and where.
+/// The reason why text is not valid JSON, and the place.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kinds of mistake.
+    /// The kinds of error.
     public enum Reason: String, Hashable, Sendable {
         /// The text ends inside a value.
         case truncated = "the text ends inside a value"
-        /// A byte that no rule of the grammar allows here.
+        /// A byte that JSON's grammar does not allow here.
         case unexpectedByte = "unexpected byte"
-        /// A byte sequence that is not UTF-8: overlong, a surrogate, past U+10FFFF, or cut off.
+        /// Bytes that are not UTF-8: an overlong form, a surrogate, a scalar above U+10FFFF, or a form that is cut off.
         case invalidUTF8 = "not UTF-8"
-        /// A `\u` escape of half a surrogate pair.
+        /// A `\u` escape of only one half of a surrogate pair.
         case loneSurrogate = "half of a surrogate pair"
-        /// A backslash followed by something that is not an escape.
+        /// A backslash that is not followed by one of JSON's escapes.
         case invalidEscape = "unknown escape"
         /// An unescaped control character inside a string.
         case controlCharacter = "unescaped control character in a string"
-        /// A number that the grammar does not allow: leading zeros, a bare point, no digits.
+        /// A number that JSON's grammar does not allow, for example with a leading zero or without digits.
         case invalidNumber = "malformed number"
-        /// A number beyond the range of a double, an infinity, or not a number: other peers cannot read it.
+        /// A number beyond the range of a double, an infinity, or NaN. Other peers cannot read it.
         case numberTooLarge = "a number beyond the range of a double"
-        /// Something after the end of the value.
+        /// Bytes after the end of the value.
         case trailingBytes = "bytes after the end of the value"
-        /// Deeper nesting than the limit.
+        /// Arrays and objects are nested more deeply than ``JSONLimits/maximumDepth``.
         case tooDeep = "nested too deeply"
-        /// Longer than the limit.
+        /// The text is longer than ``JSONLimits/maximumBytes``.
         case tooLarge = "too large"
-        /// A key that occurs twice in one object; reported only by ``JSONLimits/refusesDuplicateKeys``.
+        /// A key that occurs twice in one object. Only reported with ``JSONLimits/refusesDuplicateKeys``, and for a
+        /// document's text.
         case duplicateKey = "a key occurs twice in one object"
     }
 
-    /// The kind of mistake.
+    /// The kind of error.
     public let reason: Reason
-    /// The byte offset of the mistake, from 0.
+    /// The byte offset of the error in the text, from 0.
     public let offset: Int
 
     package init(_ reason: Reason, at offset: Int) {
@@ -38,34 +39,36 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         self.offset = offset
     }
 
-    /// The reason and the offset, for a person.
+    /// The reason and the offset, for logs.
     public var description: String { "invalid JSON: \(reason.rawValue) at byte \(offset)" }
 }
 
-/// The bounds within which text is read as JSON.
+/// The limits within which JSON text is accepted.
 public struct JSONLimits: Hashable, Sendable {
-    /// The deepest nesting of arrays and objects. The default is 128, which is also the limit for documents; never more
-    /// than 512.
+    /// The maximum nesting of arrays and objects. The default is 128, which is also the limit for documents. Larger
+    /// numbers than 512 become 512.
     public var maximumDepth: Int {
         didSet { maximumDepth = min(maximumDepth, Self.deepest) }
     }
     static let deepest = 512
-    /// The longest text, in bytes; never more than 268,435,455. The default is 64 MiB.
+    /// The maximum length of the text, in bytes. The default is 64 MiB; the initializer reduces larger numbers than
+    /// 268,435,455.
     public var maximumBytes: Int
-    /// Whether a key that occurs twice in an object is an error. By default the last one wins, as with other peers.
+    /// Whether a key that occurs twice in an object is an error. The default is false: the last value counts, as with
+    /// other peers.
     public var refusesDuplicateKeys: Bool
 
-    /// Makes limits; every one has a default.
+    /// Creates limits. Every parameter has the default of the property of the same name.
     public init(
         maximumDepth: Int = 128,
         maximumBytes: Int = 64 << 20,
         refusesDuplicateKeys: Bool = false
     ) {
         self.maximumDepth = min(maximumDepth, Self.deepest)
-        self.maximumBytes = min(maximumBytes, JSONTape.longestText)
+        self.maximumBytes = min(maximumBytes, JSONTape.maximumTextBytes)
         self.refusesDuplicateKeys = refusesDuplicateKeys
     }
 
-    /// Depth 128, 64 MiB, duplicate keys allowed.
+    /// The default limits: 128 levels, 64 MiB, duplicate keys allowed.
     public static let standard = JSONLimits()
 }

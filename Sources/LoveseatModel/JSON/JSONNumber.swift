@@ -1,16 +1,16 @@
-/// A JSON number, kept exactly.
+/// A JSON number, kept without loss.
 ///
-/// Integers of 64 bits and doubles are numbers of the machine. A number that neither holds without loss (an integer
-/// past 64 bits, digits that the nearest double does not give back, an exponent out of range) keeps its text, so that
-/// nothing is rounded silently.
+/// A number that fits neither 64 bits nor a double exactly (a longer integer, digits that the nearest double does not
+/// give back, an exponent out of range) keeps its text, so that nothing is rounded silently. Two numbers are equal if
+/// they are of the same case with the same value.
 public enum JSONNumber: Hashable, Sendable {
-    /// An integer that fits 64 bits with a sign.
+    /// An integer that fits `Int64`.
     case integer(Int64)
-    /// An integer past `Int64.max` that fits 64 bits without a sign.
+    /// An integer above `Int64.max` that fits `UInt64`.
     case unsigned(UInt64)
-    /// A number written with a fraction or an exponent.
+    /// A number with a fraction or an exponent. Infinities and NaN cannot be saved.
     case double(Double)
-    /// The text of a number that none of the above holds.
+    /// The text of a number that the other cases cannot hold, in JSON's grammar.
     case text(String)
 
     /// Reads text that the scanner has accepted as a number.
@@ -45,7 +45,8 @@ public enum JSONNumber: Hashable, Sendable {
         return Array(digits.dropLast(digits.reversed().prefix { $0 == 0x30 }.count))
     }
 
-    /// The nearest double.
+    /// The nearest double. It is infinite if the number is beyond a double's range, and 0 if ``text(_:)`` holds
+    /// something else than a number.
     public var double: Double {
         switch self {
         case .integer(let value): Double(value)
@@ -67,13 +68,14 @@ public enum JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// The text, which for a number that an app gave as text may have been another.
+    /// The canonical text. A number that an app gave as text may have been written in another form.
     var canonicalText: String {
         guard case .text(let text) = self else { return text }
         return JSONNumber(scanned: text).text
     }
 
-    /// The value as an integer of any width, if it is one and fits; a double counts if it is integral.
+    /// Returns the value as an integer type, or nil if it has a fraction or does not fit. The result is also nil for
+    /// ``text(_:)``.
     public func exactly<T: FixedWidthInteger>(_ type: T.Type) -> T? {
         switch self {
         case .integer(let value): T(exactly: value)
@@ -83,7 +85,7 @@ public enum JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// The number in canonical form: decimal integers, the shortest text that reads back as the same double.
+    /// The number as text: an integer in decimal, a double in the shortest form that reads back as the same double.
     public var text: String {
         switch self {
         case .integer(let value): value.description

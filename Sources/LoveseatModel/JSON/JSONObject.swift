@@ -1,11 +1,11 @@
-/// The members of a JSON object. JSON gives their order no meaning.
+/// The members of a JSON object: string keys with ``JSONValue``s, used like a dictionary.
 ///
-/// Keys are compared by their bytes: two Unicode forms of one letter are two keys, as they are for every peer. Used like a
-/// dictionary.
+/// Keys are compared by their bytes, as by every peer: two Unicode forms of one letter are two keys. JSON gives the
+/// order of members no meaning, and iteration has no particular order.
 public struct JSONObject: Hashable, Sendable {
-    /// A key.
+    /// The type of keys.
     public typealias Key = String
-    /// The value of a key.
+    /// The type of values.
     public typealias Value = JSONValue
 
     /// A key that equals no other with different bytes.
@@ -18,16 +18,19 @@ public struct JSONObject: Hashable, Sendable {
 
     private var storage: [ByteKey: JSONValue]
 
-    /// An object without members.
+    /// Creates an object without members.
     public init() { storage = [:] }
 
-    /// An object with room for so many members.
+    /// An object with room for a number of members.
     init(minimumCapacity: Int) { storage = Dictionary(minimumCapacity: minimumCapacity) }
 
-    /// An object with the members of a dictionary.
+    /// Creates an object with the members of a dictionary.
     public init(_ members: [String: JSONValue]) { self.init(members) { _, last in last } }
 
-    /// An object with these members. `combine` decides between two values of one key.
+    /// Creates an object from keys and values. `combine` gets the values of a key that occurs twice, and returns the
+    /// one to keep.
+    ///
+    /// - Throws: What `combine` throws.
     public init(
         _ members: some Sequence<(key: String, value: JSONValue)>,
         uniquingKeysWith combine: (JSONValue, JSONValue) throws -> JSONValue
@@ -38,7 +41,10 @@ public struct JSONObject: Hashable, Sendable {
         )
     }
 
-    /// An object with these members. `combine` decides between two values of one key.
+    /// Creates an object from keys and values. `combine` gets the values of a key that occurs twice, and returns the
+    /// one to keep.
+    ///
+    /// - Throws: What `combine` throws.
     public init(
         _ members: some Sequence<(String, JSONValue)>,
         uniquingKeysWith combine: (JSONValue, JSONValue) throws -> JSONValue
@@ -46,13 +52,14 @@ public struct JSONObject: Hashable, Sendable {
         storage = try Dictionary(members.lazy.map { (ByteKey(text: $0.0), $0.1) }, uniquingKeysWith: combine)
     }
 
-    /// The value of a key; nil if there is none. Setting nil removes the member.
+    /// The value of a key, or nil if there is none. Setting nil removes the member; set ``JSONValue/null`` for a JSON
+    /// null.
     public subscript(key: String) -> JSONValue? {
         get { storage[ByteKey(text: key)] }
         set { storage[ByteKey(text: key)] = newValue }
     }
 
-    /// Removes a member, and returns its value; nil if there was none.
+    /// Removes a member and returns its value, or nil if there was none.
     @discardableResult
     public mutating func removeValue(forKey key: String) -> JSONValue? {
         storage.removeValue(forKey: ByteKey(text: key))
@@ -61,7 +68,7 @@ public struct JSONObject: Hashable, Sendable {
     /// The number of members.
     public var count: Int { storage.count }
 
-    /// Whether there are no members.
+    /// Whether the object has no members.
     public var isEmpty: Bool { storage.isEmpty }
 
     /// The keys, in no particular order.
@@ -78,14 +85,18 @@ public struct JSONObject: Hashable, Sendable {
         return members
     }
 
-    /// The same keys with other values.
+    /// Returns an object with the same keys and transformed values.
+    ///
+    /// - Throws: What `transform` throws.
     public func mapValues(_ transform: (JSONValue) throws -> JSONValue) rethrows -> JSONObject {
         var object = JSONObject()
         object.storage = try storage.mapValues(transform)
         return object
     }
 
-    /// The members for which a condition holds.
+    /// Returns an object with the members for which the closure returns true.
+    ///
+    /// - Throws: What the closure throws.
     public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> JSONObject {
         var object = self
         object.storage = try storage.filter { try isIncluded(($0.key.text, $0.value)) }
@@ -94,20 +105,20 @@ public struct JSONObject: Hashable, Sendable {
 }
 
 extension JSONObject: Sequence {
-    /// A member.
+    /// A member: a key and its value.
     public typealias Element = (key: String, value: JSONValue)
 
-    /// Goes through the members, in no particular order.
+    /// Returns an iterator over the members, in no particular order.
     public func makeIterator() -> some IteratorProtocol<Element> {
         storage.lazy.map { Element(key: $0.key.text, value: $0.value) }.makeIterator()
     }
 
-    /// The number of members.
+    /// The number of members, which is exact.
     public var underestimatedCount: Int { storage.count }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// An object; of a repeated key the last value counts.
+    /// Creates an object from a literal. Of a key that occurs twice, the last value counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init(elements) { _, last in last }
     }
@@ -123,13 +134,17 @@ extension JSONObject: Codable {
         init?(intValue: Int) { nil }
     }
 
-    /// Encodes the members with any encoder.
+    /// Encodes the members with any encoder, as a container with their keys.
+    ///
+    /// - Throws: Errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Name.self)
         for (key, value) in self { try container.encode(value, forKey: Name(key)) }
     }
 
-    /// Decodes the members with any decoder.
+    /// Decodes the members with any decoder, from a container with keys.
+    ///
+    /// - Throws: Errors of the decoder.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Name.self)
         self.init()

@@ -342,7 +342,7 @@ struct JSONScanner {
         }
     }
 
-    /// Whether two keys of an object have one hash; most objects are done with by that.
+    /// Whether two keys of an object have the same hash; most objects need no other check.
     private func mayRepeatKeys(at object: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         let end = object + JSONTape.length(tape[object])
         var hashes: [UInt64] = []

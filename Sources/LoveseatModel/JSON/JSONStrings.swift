@@ -8,7 +8,7 @@ enum JSONStrings {
         return String(decoding: unescape(raw), as: UTF8.self)
     }
 
-    /// The UTF-8 bytes that escaped text stands for.
+    /// The UTF-8 bytes of escaped text.
     static func unescape(_ raw: UnsafeBufferPointer<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(raw.count)

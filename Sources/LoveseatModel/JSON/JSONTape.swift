@@ -11,7 +11,7 @@
 /// number, and the words of a container, these two included. The second word of a container holds the number of
 /// its members (keys not counted) above the offset just past its closing bracket.
 package enum JSONTape {
-    package static let longestText = (1 << 28) - 1
+    package static let maximumTextBytes = (1 << 28) - 1
 
     package enum Kind: UInt8, Sendable {
         case null = 1
@@ -20,7 +20,7 @@ package enum JSONTape {
         case integer
         /// Any other number.
         case decimal
-        /// A string whose bytes stand for themselves.
+        /// A string without escapes.
         case plainString
         /// A string with escapes, or with U+007F, which the canonical form escapes.
         case escapedString

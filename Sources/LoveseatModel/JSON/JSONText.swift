@@ -1,17 +1,22 @@
-/// Bytes that are known to be one JSON value.
+/// Text in UTF-8 that was validated as one JSON value.
 ///
-/// What is stored and what travels: forwarding a document moves these bytes and parses nothing.
+/// Documents are stored and transferred in this form, without being parsed again. Two texts are equal if their bytes
+/// are; compare their ``canonical`` forms to ignore white space and the order of members.
 public struct JSONText: Hashable, Sendable, CustomStringConvertible {
     /// The text, in UTF-8.
     public let bytes: [UInt8]
 
-    /// Checks bytes, throwing where and why they are not JSON.
+    /// Validates bytes as JSON text in UTF-8.
+    ///
+    /// - Throws: ``JSONError`` with the reason and the byte offset if the bytes are not JSON or exceed a limit.
     public init(_ bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
         _ = try JSONElement(parsing: bytes, limits: limits)
         self.bytes = bytes
     }
 
-    /// Checks a string.
+    /// Validates a string as JSON text.
+    ///
+    /// - Throws: ``JSONError`` with the reason and the byte offset if the string is not JSON or exceeds a limit.
     public init(_ string: String, limits: JSONLimits = .standard) throws(JSONError) {
         try self.init(Array(string.utf8), limits: limits)
     }
@@ -19,7 +24,7 @@ public struct JSONText: Hashable, Sendable, CustomStringConvertible {
     /// Takes bytes that were checked before, such as those of the database.
     package init(trusted bytes: [UInt8]) { self.bytes = bytes }
 
-    /// `{}`.
+    /// The text of an object without members, `{}`.
     public static let emptyObject = JSONText(trusted: [UInt8(ascii: "{"), UInt8(ascii: "}")])
 
     /// The text as a string.

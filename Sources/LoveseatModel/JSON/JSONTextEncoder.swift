@@ -239,6 +239,8 @@ struct SuperKey: CodingKey {
 
 extension JSONValue: Codable {
     /// Encodes the value with any encoder.
+    ///
+    /// - Throws: `EncodingError` for a number that JSON or a double cannot hold; errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -261,6 +263,8 @@ extension JSONValue: Codable {
     }
 
     /// Decodes the value with any decoder.
+    ///
+    /// - Throws: `DecodingError` for anything that is not a JSON value.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {

@@ -1,48 +1,54 @@
 /// A JSON value that can be built and changed.
 ///
-/// Two values are equal if their JSON text can be the same: strings and keys are compared by their bytes, so that two Unicode
-/// forms of one letter differ, as they do for every peer.
+/// Use it for properties that an app reads or writes one by one; for large documents that are only read,
+/// ``JSONElement`` is faster. Swift literals make values: `["name": "Ana", "likes": [1, 2.5, nil]]`.
+///
+/// Strings and keys are equal if their bytes are, as for every peer: two Unicode forms of one letter differ. Numbers
+/// are equal if their ``JSONNumber``s are, so the integer 1 differs from the double 1.0.
 public enum JSONValue: Hashable, Sendable {
-    /// `null`.
+    /// The JSON value `null`, which differs from a missing property.
     case null
-    /// `true` or `false`.
+    /// A boolean, `true` or `false`.
     case bool(Bool)
-    /// A number.
+    /// A number, kept without loss.
     case number(JSONNumber)
-    /// A string.
+    /// A string, which may contain any Unicode scalar.
     case string(String)
-    /// An array.
+    /// An array of values, which may differ in kind.
     case array([JSONValue])
     /// An object. JSON gives the order of its members no meaning.
     case object(JSONObject)
 
-    /// Reads text, throwing where and why it is not JSON.
+    /// Creates a value from JSON text. Of a key that occurs twice in an object, the last value counts.
+    ///
+    /// - Throws: ``JSONError`` with the reason and the byte offset if the text is not JSON or exceeds a limit.
     public init(parsing text: String, limits: JSONLimits = .standard) throws(JSONError) {
         self = try JSONElement(parsing: Array(text.utf8), limits: limits).value
     }
 
-    /// The string, if this is one.
+    /// The string, or nil if this is not a string.
     @inlinable public var string: String? { if case .string(let value) = self { value } else { nil } }
 
-    /// The boolean, if this is one.
+    /// The boolean, or nil if this is not a boolean. Numbers are not booleans.
     @inlinable public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
-    /// The integer, if this is a number that is integral and fits.
+    /// The number as an `Int`, or nil if this is not a number, has a fraction, or does not fit. The number 3.0 counts
+    /// as 3.
     @inlinable public var int: Int? {
         guard case .number(let number) = self else { return nil }
         if case .integer(let value) = number { return Int(exactly: value) }
         return number.exactly(Int.self)
     }
 
-    /// The number as a double, if this is a number.
+    /// The nearest double, or nil if this is not a number.
     @inlinable public var double: Double? {
         if case .number(let number) = self { number.double } else { nil }
     }
 
-    /// The items, if this is an array.
+    /// The items, or nil if this is not an array.
     @inlinable public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
 
-    /// The members, if this is an object.
+    /// The members, or nil if this is not an object.
     @inlinable public var object: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
@@ -50,7 +56,10 @@ public enum JSONValue: Hashable, Sendable {
     /// Whether this is `null`.
     @inlinable public var isNull: Bool { self == .null }
 
-    /// The value of a key. Setting turns anything but an object into one; setting nil removes the key.
+    /// The value of a key, or nil if this is not an object or has no such key.
+    ///
+    /// Setting replaces a value that is not an object by an object with this one member. Setting nil removes the key;
+    /// set ``null`` for a JSON null.
     @inlinable
     public subscript(key: String) -> JSONValue? {
         get { object?[key] }
@@ -63,7 +72,7 @@ public enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The item at a position; nil outside an array's bounds.
+    /// The item at a position from 0, or nil if this is not an array or is shorter.
     @inlinable
     public subscript(position: Int) -> JSONValue? {
         guard let array, array.indices.contains(position) else { return nil }
@@ -75,24 +84,24 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral,
     ExpressibleByDictionaryLiteral
 {
-    /// A string.
+    /// Creates a string from a literal.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// An integer.
+    /// Creates an integer from a literal.
     public init(integerLiteral value: Int64) { self = .number(.integer(value)) }
-    /// A double.
+    /// Creates a double from a literal.
     public init(floatLiteral value: Double) { self.init(value) }
-    /// A boolean.
+    /// Creates a boolean from a literal.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// `null`.
+    /// Creates ``null`` from the literal `nil`.
     public init(nilLiteral: ()) { self = .null }
-    /// An array.
+    /// Creates an array from a literal.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// An object; of a repeated key the last value counts.
+    /// Creates an object from a literal. Of a key that occurs twice, the last value counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(JSONObject(elements) { _, last in last })
     }
 
-    /// An integer of any width.
+    /// Creates a number from an integer of any width, without loss.
     public init(_ value: some BinaryInteger) {
         if let small = Int64(exactly: value) {
             self = .number(.integer(small))
@@ -102,16 +111,16 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
             self = .number(.text(String(value)))
         }
     }
-    /// A double. JSON has no infinities and no NaN: these become `null`.
+    /// Creates a number from a double. JSON has neither infinities nor NaN: these become ``null``.
     public init(_ value: Double) { self = value.isFinite ? .number(.double(value)) : .null }
-    /// A string.
+    /// Creates a string.
     public init(_ value: String) { self = .string(value) }
-    /// A boolean.
+    /// Creates a boolean.
     public init(_ value: Bool) { self = .bool(value) }
 }
 
 extension JSONValue {
-    /// Whether both are the same to the byte.
+    /// Returns whether two values are equal, with strings and keys compared by their bytes.
     public static func == (one: JSONValue, other: JSONValue) -> Bool {
         switch (one, other) {
         case (.null, .null): true
@@ -124,7 +133,7 @@ extension JSONValue {
         }
     }
 
-    /// Hashes what is compared.
+    /// Hashes the value in agreement with `==`.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .null: hasher.combine(0)
@@ -138,6 +147,6 @@ extension JSONValue {
 }
 
 extension JSONValue: CustomStringConvertible {
-    /// The canonical text.
+    /// The value as canonical JSON text.
     public var description: String { JSONText(canonical: self).description }
 }

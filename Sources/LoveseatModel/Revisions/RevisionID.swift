@@ -1,16 +1,16 @@
-/// The ID of a revision of a document: its generation, which is the number of edits, and a digest, as in `3-9f86…`.
+/// The ID of a revision of a document, such as `3-9f86d081884c7d65`: its generation, which is the number of edits, and
+/// a digest.
 ///
-/// Ordered by generation first, then by digest. The digest is opaque: peers make it in their own
-/// ways and nobody verifies it. Code compares and orders revisions only through this type, so that a second family
-/// of names can join it.
+/// IDs are ordered by generation, then by digest. The digest is opaque, because peers compute it in different ways and
+/// nobody verifies it.
 public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     /// The ID as text, such as `3-9f86d081884c7d65`.
     public let text: String
-    /// The number of edits that led to the revision, from 1.
+    /// The number of edits that led to the revision. The first one has 1.
     public let generation: UInt32
 
-    /// Reads `<generation>-<digest>`: a decimal number without leading zero, and lower-case hexadecimal digits, an
-    /// even number of them. Nil for anything else.
+    /// Creates an ID from `<generation>-<digest>`, or returns nil for anything else. The generation is decimal without
+    /// leading zeros, and the digest 2 to 256 lower-case hexadecimal digits, an even number.
     public init?(_ text: some StringProtocol) {
         let text = String(text)
         guard
@@ -44,12 +44,12 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
         return generation
     }
 
-    /// Makes one of a generation and the raw bytes of a digest.
+    /// Creates an ID from a generation and the raw bytes of a digest.
     package init(generation: UInt32, digest: some Sequence<UInt8>) {
         self = Array(digest).withUnsafeBytes { RevisionID(generation: generation, digestBytes: $0) }
     }
 
-    /// The same of bytes in memory.
+    /// Creates an ID from a generation and the raw bytes of a digest in memory.
     package init(generation: UInt32, digestBytes: UnsafeRawBufferPointer) {
         let (start, hexadecimal) = ("\(generation)-".utf8, hexadecimal)
         self.generation = generation
@@ -64,7 +64,7 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the raw bytes of the digest are these.
+    /// Whether the digest has these raw bytes.
     package func hasDigest(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let hexadecimal = hexadecimal
         func compare(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -79,7 +79,7 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
             ?? Array(text.utf8).withUnsafeBufferPointer(compare)
     }
 
-    /// The digest, in hexadecimal.
+    /// The digest, in lower-case hexadecimal digits.
     public var digest: Substring { text[text.utf8.index(text.endIndex, offsetBy: -digestLength)...] }
 
     /// The number of the digest's hexadecimal digits.
@@ -93,17 +93,17 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
         return text.utf8.count - digits - 1
     }
 
-    /// The ID's ``text``.
+    /// The ID as ``text``.
     public var description: String { text }
 
-    /// Whether both name the same revision.
+    /// Returns whether both IDs name the same revision.
     public static func == (lhs: Self, rhs: Self) -> Bool { lhs.text == rhs.text }
 
-    /// Hashes the text.
+    /// Hashes the ID's text.
     public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
-    /// What the digest of a locally made revision is taken of before the canonical body (SHA-1; replication.md §3), so that
-    /// the same edit made on two peers gets the same name.
+    /// The bytes in front of the canonical body in the SHA-1 that is the digest of a local revision. The same edit on
+    /// two peers gets the same ID.
     package static func digestPrefix(parent: RevisionID?, isDeleted: Bool) -> [UInt8] {
         let parentText = (parent?.text ?? "").utf8
         let count = min(255, parentText.count)
@@ -117,7 +117,7 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension RevisionID: Comparable {
-    /// By generation, then digest.
+    /// Orders IDs by generation, then by digest.
     public static func < (lhs: Self, rhs: Self) -> Bool {
         if lhs.generation != rhs.generation { return lhs.generation < rhs.generation }
         // Of equal generations the texts differ only in their digests, whose hexadecimal sorts as their bytes do.

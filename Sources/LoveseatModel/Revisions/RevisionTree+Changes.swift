@@ -1,13 +1,13 @@
-/// What happens to a tree: local edits, received revisions, copies for hubs, verdicts.
+/// Changes of a tree: local edits, received revisions, copies for hubs, resolvers' decisions.
 extension RevisionTree {
-    /// How many revisions of a line are kept.
+    /// The default number of revisions that are kept of a line.
     package static let maximumDepth = 50
 
-    /// What the other side of a connection is.
+    /// The kinds of peer.
     package enum PeerKind: Hashable, Sendable {
-        /// Another Loveseat: each tells the other what it knows.
+        /// Another Loveseat. Both send each other what they know.
         case loveseat
-        /// A passive peer with one line of revisions, which takes only what descends from its current one.
+        /// A passive peer with one line of revisions, which accepts only descendants of its current one.
         case hub
         /// A foreign peer that pushes to this database, for which this one is a hub.
         case client
@@ -21,16 +21,16 @@ extension RevisionTree {
         package var flags: Flags
         package var body: JSONText
         package var sender: PeerKind
-        /// Under which number marks for the sender are kept; nil on the passive side, which keeps none.
+        /// The number under which marks for the sender are kept; nil on the passive side, which keeps none.
         package var remote: Remote?
-        /// What else the sender knows; nil if it is no more than this line.
+        /// What else the sender knows; nil if that is only this line.
         package var knowledge: TreeKnowledge?
-        /// Whether the app decides between two versions.
+        /// Whether the app's resolver decides between two versions.
         package var asksResolver = false
         /// The sender has taken a newer revision from here since it announced this one.
         package var isOutdated = false
-        /// Names the live revision with a canonical body that a local edit of the parent would make. A body that is no
-        /// longer here is known by that.
+        /// Returns the ID of a live revision that a local edit of the parent to a canonical body would have. This
+        /// recognises a body that is no longer here.
         package var name: (@Sendable (_ parent: RevisionID?, _ body: JSONText) -> RevisionID?)?
 
         package init(history: [RevisionID], flags: Flags, body: JSONText, sender: PeerKind) {
@@ -41,9 +41,9 @@ extension RevisionTree {
         }
     }
 
-    /// What became of a received revision.
+    /// The result of receiving a revision.
     package enum Outcome: Hashable, Sendable {
-        /// Nothing new.
+        /// The revision is known already.
         case alreadyPresent
         case inserted
         /// It waits beside the current revision for the app's resolver.
@@ -52,10 +52,10 @@ extension RevisionTree {
 
     /// Adds a local edit on top of the current revision, or as the first one.
     ///
-    /// Whoever edits the current revision has decided against all other candidates known here.
+    /// An edit of the current revision decides against all other candidates known here.
     package mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
         if !isLine, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
-            // What is pending has not been shown to anybody.
+            // A pending revision was not shown to anyone.
             for candidate in candidates where candidate.original != winner {
                 closed.insert(candidate.original)
             }
@@ -64,13 +64,13 @@ extension RevisionTree {
         prune(depth: depth)
     }
 
-    /// Notes that a revision was given up here, which need not be here any more.
+    /// Closes a revision, which need not be here any more.
     package mutating func giveUp(_ id: RevisionID) {
         closed.insert(original(id))
         prune(depth: depth)
     }
 
-    /// Adds a received revision, and what its sender knows beside.
+    /// Adds a received revision, and what else its sender knows.
     package mutating func insert(_ arrival: Arrival) throws(Refusal) -> Outcome {
         try Self.check(arrival.history)
         let id = arrival.history[0]
@@ -95,14 +95,14 @@ extension RevisionTree {
         releasePending()
         let isPending =
             arrival.asksResolver && isNew && !passes(before, arrival) && holdBack(id, against: before)
-        if !arrival.isOutdated { note(arrival.remote, has: id) }
+        if !arrival.isOutdated { recordMark(of: arrival.remote, at: id) }
         prune(depth: depth)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
     }
 
-    /// Adds what a peer knows, which has answered that another revision is the current one there.
+    /// Adds the knowledge of a peer that has another current revision.
     ///
-    /// - Returns: whether the two agree now. They do not while the peer's revision has no body here: its pull brings it.
+    /// - Returns: whether the two agree now. They do not if the peer's revision has no body here: a pull brings it.
     package mutating func hear(
         _ knowledge: TreeKnowledge,
         current theirs: RevisionID,
@@ -118,12 +118,12 @@ extension RevisionTree {
             return false
         }
         releasePending()
-        note(remote, has: theirs)
+        recordMark(of: remote, at: theirs)
         prune(depth: depth)
         return current?.id == theirs
     }
 
-    /// Whether a revision could be the current one, but that its body has not come.
+    /// Whether a revision may become the current one as soon as its body arrives.
     package func awaitsBody(of id: RevisionID) -> Bool {
         guard let node = nodes[id], node.body == nil else { return false }
         let original = original(id)
@@ -131,24 +131,24 @@ extension RevisionTree {
         return !candidates.contains { $0.original == original && $0.node.body != nil }
     }
 
-    /// Whether a client's revision is here already; throws if it does not descend from the current one (replication.md
-    /// §12.1).
+    /// Whether a client's revision is here already; throws if it does not descend from the current one.
     private mutating func isKnown(_ arrival: Arrival, _ current: Node?) throws(Refusal) -> Bool {
         guard let current else { return false }
         let id = arrival.history[0]
         if isAncestor(id, of: current.id) { return true }
         if arrival.history.contains(current.id) { return false }
-        // A deleted document may be made anew by a peer that never had it (replication.md §8).
+        // A peer that never had the document may create a deleted document again.
         guard current.isDeleted, !arrival.flags.contains(.deleted), !contains(id) else { throw .conflict }
         closed.insert(original(current.id))
         return false
     }
 
-    /// What is news on a hub's line and says what a revision on another line here says is a copy of that one, whoever put it
-    /// there. Also of one that was edited since: whoever made the copy had not heard of the edit. Not of one that was given up:
-    /// somebody else wants it, and has put it on top of what stands here. Two clients would overrule each other for ever.
+    /// Recognises a new revision on a hub's line with the content of a revision on another line here as a copy of that
+    /// one, even if that one was edited since: the author of the copy did not know the edit. A closed revision is not
+    /// recognised: another client put it on top of the hub's revision, and two clients would overrule each other
+    /// forever.
     ///
-    /// - Returns: what it is a copy of, as far as that was not known before.
+    /// - Returns: the originals that were not known before.
     private mutating func recognise(_ arrival: Arrival) -> Set<Source> {
         let id = arrival.history[0]
         guard !contains(id), !isEmpty, arrival.history.count > 1, !arrival.flags.contains(.deleted),
@@ -164,7 +164,7 @@ extension RevisionTree {
             if isWhole, arrival.name?(node.parent, body) == node.id { found.insert(node.id) }
         }
         let known = copies[id] ?? []
-        // Whoever puts an old content back on top of an edit has seen the edit.
+        // An author who puts old content back on top of an edit has seen the edit.
         let below =
             arrival.history.dropFirst().prefix { !contains($0) }
             + (arrival.history.first(where: contains).map { line($0) } ?? [])
@@ -177,8 +177,9 @@ extension RevisionTree {
         return (copies[id] ?? []).subtracting(known)
     }
 
-    /// A copy of what was deleted here, put on top of something that this deletion was not about, counts as an edit. As a
-    /// copy it would be deleted at the hub, and with it what lies below, which the deletion's author never saw.
+    /// Makes a copy of a revision that was deleted here an edit, if it lies on something that the deletion was not
+    /// about. As a copy it would be deleted at the hub, together with what lies below, which the deletion's author
+    /// never saw.
     private mutating func unrecognise(_ id: RevisionID, _ sources: Set<Source>) {
         guard let current, current.isDeleted, !origins(of: id).isSubset(of: origins(of: current.id)) else {
             return
@@ -187,23 +188,23 @@ extension RevisionTree {
         if copies[id]?.isEmpty == true { copies[id] = nil }
     }
 
-    /// Whether a remote is known to have had a revision last, or a copy of it.
+    /// Whether a remote is known to have had a revision, or a copy of it, as its current one.
     private func isMarked(_ node: Node?, at remote: Remote?) -> Bool {
         guard let node, let remote, let mark = remotes[remote] else { return false }
         return original(mark) == original(node.id)
     }
 
-    /// Whether our current revision merely repeats what a hub said before, while what it says now is news on another line. A
-    /// Loveseat says itself what was given up there.
+    /// Whether our current revision only repeats what a hub said before, while the hub now has something new on another
+    /// line. A Loveseat reports itself what was closed there.
     private func saysNothingNew(_ mine: RevisionID, over id: RevisionID) -> Bool {
         guard original(id) != original(mine), !isAncestor(id, of: mine) else { return false }
-        // What somebody put on top of ours as a copy of something else was put there by who knew ours.
+        // A copy of something else on top of our revision was made by a peer that knew it.
         return copies[id] != nil || !isAncestor(mine, of: id)
     }
 
-    /// Closes a revision for what a hub has now, unless only a deletion of something else is left then. Of what a deletion is, is
-    /// known only where its line reaches the first revision: a hub trims long histories. What was put back twice and overruled
-    /// both times gives way all the same, since another client may want something else as much.
+    /// Closes a revision in favour of what a hub has now, unless only a deletion of another document would be left.
+    /// This is only known if the deletion's line reaches its first revision, because a hub trims long histories. A
+    /// revision that was put back twice and overruled both times is closed in any case.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         closed.insert(original(mine.id))
@@ -214,8 +215,8 @@ extension RevisionTree {
         if timesPutBack < 2, line(current.id).last?.generation == 1 { closed = before }
     }
 
-    /// Whether a line skips the generation of the current revision, which its sender had last and does not name any more: it
-    /// descends from it, and the sender has pruned that.
+    /// Whether a line skips the generation of the current revision, which its sender had last: then it descends from
+    /// the current revision, and the sender has pruned that.
     private func passes(_ current: Node?, _ arrival: Arrival) -> Bool {
         guard let current, isMarked(current, at: arrival.remote),
             !(arrival.knowledge?.nodes.contains { $0.id == current.id } ?? false)
@@ -227,7 +228,7 @@ extension RevisionTree {
         }
     }
 
-    /// Lets a pulled revision wait for the app's resolver, if there is something to decide.
+    /// Makes a pulled revision pending, if the app's resolver has something to decide.
     private mutating func holdBack(_ id: RevisionID, against before: Node?) -> Bool {
         let open = candidates.filter { !closed.contains($0.original) }
         guard let before, nodes[id]?.body != nil, let theirs = open.first(where: { $0.node.id == id }),
@@ -239,11 +240,11 @@ extension RevisionTree {
         return true
     }
 
-    /// What was followed by another revision, given up by somebody, or turned out to follow all others, waits no longer.
+    /// Ends the pending state of revisions that were superseded, closed, or found to supersede all others.
     private mutating func releasePending() {
         let pending = pending
         guard !pending.isEmpty else { return }
-        let isAlone = standing.isEmpty
+        let isAlone = candidatesByOriginal.isEmpty
         for node in pending where isAlone || closed.contains(original(node.id)) || !isLeaf(node.id) {
             nodes[node.id]?.flags.remove(.pending)
         }
@@ -251,33 +252,33 @@ extension RevisionTree {
 
     // MARK: Remotes
 
-    /// Notes which revision is the current one at a remote database.
-    package mutating func note(_ remote: Remote?, has id: RevisionID) {
+    /// Records the current revision of a remote database.
+    package mutating func recordMark(of remote: Remote?, at id: RevisionID) {
         guard let remote, contains(id) else { return }
-        // The older of two arrived late.
+        // An older revision arrived late.
         if let old = remotes[remote], old != id, isAncestor(id, of: old) { return }
         remotes[remote] = id
     }
 
-    /// Notes which revision a peer announced, where it is here already. It may be an older one than it had, if it was purged
-    /// there and came back from somebody else.
+    /// Records a revision that a peer announced and that is known here. It may be older than the mark, if the document
+    /// was purged at the peer and came back from another one.
     ///
     /// - Returns: whether the peer has fallen back on the line.
     package mutating func hasFallenBack(_ remote: Remote, to id: RevisionID) -> Bool {
         guard let old = remotes[remote], old != id, isAncestor(id, of: old) else {
-            note(remote, has: id)
+            recordMark(of: remote, at: id)
             return false
         }
         remotes[remote] = id
         return true
     }
 
-    /// Notes which revision a hub announced, where it is here already. If the current one is merely what the hub had before, and
-    /// the hub's live revision now is on another line, that one takes over, also if it was given up here: a hub says so when
-    /// the winner of several branches was deleted (gateway.md 56).
+    /// Records a revision that a hub announced and that is known here. If our current revision is only what the hub had
+    /// before, and the hub's live revision is on another line, that one takes over, even if it was closed: a hub
+    /// announces it when the winner of several branches was deleted.
     package mutating func follow(_ hub: Remote, to id: RevisionID) {
         let (before, mark) = (current, remotes[hub])
-        note(hub, has: id)
+        recordMark(of: hub, at: id)
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id], node.body != nil,
             !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
         else { return }
@@ -285,25 +286,25 @@ extension RevisionTree {
         closed.remove(original(id))
     }
 
-    /// Whether a remote holds on to something else than the current revision and its ancestors.
+    /// Whether a remote's current revision is neither ours nor one of its ancestors.
     package func isContradicted(by remote: Remote) -> Bool {
         guard let mark = remotes[remote], let current else { return false }
         return !isAncestor(mark, of: current.id)
     }
 
-    /// Drops the mark of a remote, for a holder that keeps it elsewhere.
+    /// Removes the mark of a remote, for a caller that stores it elsewhere.
     package mutating func forgetRemote(_ remote: Remote) { remotes[remote] = nil }
 
     // MARK: Copies
 
-    /// How a copy of a revision is written down.
+    /// The originals of a copy, as recorded when it was made.
     package func sources(of id: RevisionID) -> Set<Source> {
         let original = original(id)
         return Set(origins(of: id).map { Source(original: original, origin: $0) })
     }
 
-    /// Writes down that a revision is a copy of the current one, before it is sent: a hub may take it and its answer be
-    /// lost. A hub that went back to what the original was made on gets the original.
+    /// Records that a revision is a copy of the current one, before it is sent, because the hub's reply may be lost. A
+    /// hub that went back to the original's parent gets the original.
     package mutating func announceCopy(_ copy: RevisionID) {
         guard let current, original(current.id) != copy, !omissions.contains(.writingDownFirst) else {
             return
@@ -311,7 +312,7 @@ extension RevisionTree {
         copies[copy, default: []].formUnion(sources(of: current.id))
     }
 
-    /// Stores a copy that a hub has taken, on top of what the hub had.
+    /// Stores a copy that a hub has accepted, on top of what the hub had.
     package mutating func adoptCopy(_ copy: RevisionID, parent: RevisionID, remote: Remote) {
         let source = copies[copy] ?? []
         let isOriginal = current.map { original($0.id) == copy } ?? false
@@ -327,23 +328,23 @@ extension RevisionTree {
             )
             releasePending()
         }
-        note(remote, has: copy)
+        recordMark(of: remote, at: copy)
         prune(depth: depth)
     }
 
     // MARK: Verdicts
 
-    /// How the app's resolver settled a conflict.
+    /// A resolver's decision.
     package enum Verdict: Hashable, Sendable {
         case local
         case remote
-        /// A new revision takes the place of both, as the child of one of them.
+        /// A new revision replaces both, as the child of one of them.
         case merged(body: JSONText, isDeleted: Bool, parent: RevisionID)
-        /// The rule that all peers share decides.
+        /// The rule for the current revision decides.
         case byRule
     }
 
-    /// Settles the conflict between the current revision and one that is pending.
+    /// Settles the conflict between the current revision and a pending one.
     ///
     /// `make`: names a new revision.
     package mutating func settle(

@@ -1,13 +1,13 @@
-/// The rule for the current revision (docs/decisions/0001): a function of what is known, the same on equal knowledge.
+/// The rule for the current revision (docs/decisions/0001): equal knowledge gives the same result.
 extension RevisionTree {
-    /// One of the revisions that nobody has superseded, with its copies.
+    /// A revision that was not superseded, with its copies.
     package struct Candidate: Hashable, Sendable {
         /// The first revision with this content.
         package let original: RevisionID
-        /// The highest of the copies and the original itself, which stands for all of them.
+        /// The highest of the copies and the original itself, which represents all of them.
         package internal(set) var node: Node
 
-        /// Of one document a deletion stands, then the higher; a copy counts as what it is a copy of.
+        /// Of one document a deletion wins, then the higher; a copy counts as its original.
         func precedes(_ other: Self, _ omissions: Omissions) -> Bool {
             if node.isDeleted != other.node.isDeleted { return other.node.isDeleted }
             if omissions.contains(.rankOfCopy) { return node.id < other.node.id }
@@ -17,14 +17,14 @@ extension RevisionTree {
 
     /// The current revision; nil if nothing is known.
     ///
-    /// A revision whose body has not come cannot be shown: then it is the best one that can. A peer that has the body says
-    /// so when the two databases disagree.
+    /// A revision whose body has not arrived cannot be shown: then this is the best one with a body. A peer that has
+    /// the body sends it when the two databases disagree.
     package var current: Node? {
         if isLine { return nodes.values.filter { $0.body != nil }.max { $0.id < $1.id } ?? highest }
         return current(among: candidates)
     }
 
-    /// The same for who knows the candidates.
+    /// The current revision among these candidates.
     func current(among candidates: [Candidate]) -> Node? {
         if let best = best(of: candidates), best.node.body != nil { return best.node }
         if let best = best(of: candidates.filter { $0.node.body != nil }) { return best.node }
@@ -42,12 +42,12 @@ extension RevisionTree {
 
     private var highest: Node? { nodes.values.max { $0.id < $1.id } }
 
-    /// Whether the rule names a revision whose body has not come.
+    /// Whether the rule chooses a revision whose body has not arrived.
     package var lacksCurrentBody: Bool {
         isLine ? highest?.body == nil : best(of: candidates)?.node.body == nil
     }
 
-    /// What a revision is a copy of, the highest if that is known in several ways; else the revision itself.
+    /// The original of a copy, the highest if there are several; otherwise the revision itself.
     package func original(_ id: RevisionID) -> RevisionID {
         guard copies[id] != nil else { return id }
         var found: Set<RevisionID> = []
@@ -60,23 +60,24 @@ extension RevisionTree {
         return found.max() ?? id
     }
 
-    /// What nobody has superseded: of each revision that lies below no other but copies, one node.
+    /// The revisions that were not superseded, one node for each original.
     package var candidates: [Candidate] {
         guard !copies.isEmpty else {
             // Each revision is its own original.
             let superseded = superseded
-            let standing = nodes.values.filter {
+            let open = nodes.values.filter {
                 !$0.flags.contains(.pending) && !superseded.contains($0.id)
             }
-            return (standing.isEmpty ? leaves : standing).map { Candidate(original: $0.id, node: $0) }
+            return (open.isEmpty ? leaves : open).map { Candidate(original: $0.id, node: $0) }
         }
-        let standing = standing
-        // What contradicts itself is taken as it lies.
-        return standing.isEmpty ? leaves.map { Candidate(original: $0.id, node: $0) } : Array(standing.values)
+        let candidates = candidatesByOriginal
+        // Knowledge that contradicts itself is used as it is.
+        return candidates.isEmpty
+            ? leaves.map { Candidate(original: $0.id, node: $0) } : Array(candidates.values)
     }
 
-    /// The candidates by their originals; empty where every line loops back into another one.
-    var standing: [RevisionID: Candidate] {
+    /// The candidates by their originals; empty if every line loops.
+    var candidatesByOriginal: [RevisionID: Candidate] {
         let superseded = superseded
         var found: [RevisionID: Candidate] = [:]
         for node in nodes.values where !node.flags.contains(.pending) {
@@ -86,7 +87,7 @@ extension RevisionTree {
                 found[original] = Candidate(original: original, node: node)
                 continue
             }
-            // All of them say the same, so the body of any of them is the body of all.
+            // All have the same content, so the body of any of them is the body of all.
             let body = candidate.node.body ?? node.body
             if node.id > candidate.node.id { candidate.node = node }
             candidate.node.body = candidate.node.body ?? body
@@ -105,16 +106,16 @@ extension RevisionTree {
         return copies.isEmpty ? below : Set(below.map(original))
     }
 
-    /// What was closed counts only where all is closed.
+    /// Closed candidates count only if all candidates are closed.
     private func best(of candidates: [Candidate]) -> Candidate? {
         bestOpen(of: closed.isEmpty ? candidates : candidates.filter { !closed.contains($0.original) })
             ?? candidates.max { $0.precedes($1, omissions) }
     }
 
-    /// Of two documents a live one stands, then the higher.
+    /// Of two documents a live one wins, then the higher.
     private func bestOpen(of candidates: [Candidate]) -> Candidate? {
         guard candidates.count > 1 else { return candidates.first }
-        // Of live ones the higher stands, whichever documents they are of.
+        // Of live ones the higher wins, even of different documents.
         guard candidates.contains(where: \.node.isDeleted) else {
             return candidates.max { $0.precedes($1, omissions) }
         }
@@ -140,14 +141,14 @@ extension RevisionTree {
         return documents.map(\.members)
     }
 
-    /// The first revisions of what a candidate says. What one of its copies was put on top of is another document.
+    /// The origins of a candidate's content. What one of its copies was put on top of is another document.
     private func origins(of candidate: Candidate) -> Set<RevisionID> {
         if contains(candidate.original) { return origins(of: candidate.original) }
         let sources = copies[candidate.node.id]?.filter { $0.original == candidate.original } ?? []
         return sources.isEmpty ? origins(of: candidate.node.id) : Set(sources.map { root(of: $0.origin) })
     }
 
-    /// The first revisions of what a revision says: that of its line, and those of the lines that were put on top of it.
+    /// The origins of a revision's content: that of its line, and those of the lines that were put on top of it.
     package func origins(of id: RevisionID) -> Set<RevisionID> {
         let line = line(id)
         var origins: Set<RevisionID> = [line.last ?? id]
@@ -159,7 +160,7 @@ extension RevisionTree {
     /// The oldest known revision of a line.
     private func root(of id: RevisionID) -> RevisionID { line(id).last ?? id }
 
-    /// Whether two revisions say the same: both are deleted, or their bodies are equal.
+    /// Whether two revisions have the same content: both are deleted, or their bodies are equal.
     package static func saysTheSame(_ one: Node, _ other: Node) -> Bool {
         guard one.isDeleted == other.isDeleted else { return false }
         guard !one.isDeleted else { return true }

@@ -11,7 +11,7 @@ extension RevisionTree {
     /// The stored form; nil for the common document of one revision that no remote is known to have.
     package var encoded: [UInt8]? { current.flatMap { encoded(current: $0) } }
 
-    /// The same for who knows the current revision.
+    /// The stored form, if the current revision is known.
     package func encoded(current: Node) -> [UInt8]? {
         guard nodes.count > 1 || !remotes.isEmpty || !isLine else { return nil }
         let ordered = [current] + nodes.values.filter { $0.id != current.id }.sorted { $0.id > $1.id }
@@ -51,9 +51,9 @@ extension RevisionTree {
         return bytes
     }
 
-    /// The stored form of a tree with one more remote that has the current revision. Nothing else of the tree is looked at.
+    /// Returns the stored form of a tree with one more remote that has the current revision, without decoding the tree.
     ///
-    /// - Returns: nil if the remote has a mark there already, or the bytes are not of this version.
+    /// - Returns: nil if the remote has a mark there already, or the bytes are of another version.
     package static func encoded(_ bytes: [UInt8], markingCurrentAt remote: Remote) -> [UInt8]? {
         var input = bytes[...]
         guard input.popFirst() == version, let count = input.popCompact(), input.skipNodes(count) else {
@@ -161,7 +161,7 @@ extension RevisionTree {
             )
         }
         for (index, parent) in parents.enumerated() where parent > 0 {
-            // A line goes down; bytes that say otherwise would make a walk without end.
+            // Generations descend along a line; other bytes would make a walk without end.
             guard nodes[parent - 1].id.generation < nodes[index].id.generation else { return nil }
             nodes[index].parent = nodes[parent - 1].id
         }
@@ -183,8 +183,8 @@ extension RevisionTree {
         return remotes
     }
 
-    /// A tree as version 1 stored it: branches that lost end in tombstones flagged 4; those in conflict are flagged 2 from
-    /// their leaf down. The first node is the current revision, and stays it.
+    /// Reads a tree that version 1 stored: closed branches end in tombstones flagged 4; those in conflict are flagged 2
+    /// from their leaf down. The first node is the current revision, and remains so.
     private init(
         version1 nodes: inout [Node],
         remotes: [Remote: RevisionID],
@@ -199,7 +199,7 @@ extension RevisionTree {
             nodes[index].flags = node.flags.intersection([.deleted, .hasBlobs])
             guard !parents.contains(node.id), node.id != current else { continue }
             if node.flags.contains(closedFlag) {
-                // What closed the branch was no edit: the revision below it is the one that was given up.
+                // The tombstone that closed the branch was not an edit: the revision below it is the closed one.
                 if let parent = node.parent, node.id == closing(parent), !remotes.values.contains(node.id) {
                     invented.insert(node.id)
                     closed.insert(parent)

@@ -1,14 +1,14 @@
-/// What one database tells another of a document's history, where that is more than one line.
+/// What one database sends to another of a document's history, if that is more than one line.
 package struct TreeKnowledge: Hashable, Sendable {
-    /// Revisions with their parents, or the nearest ancestors that the teller keeps.
+    /// Revisions with their parents, or the nearest ancestors that the sender keeps.
     package var nodes: [RevisionTree.Node] = []
     package var closed: Set<RevisionID> = []
     package var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
 
     package init() {}
 
-    /// What two databases compare to see whether both know the same: the leaves, what was given up, and the copies, in the
-    /// words of docs/extensions.md; nil for a single line.
+    /// The text that two databases compare, by its digest, to see whether both know the same (docs/extensions.md): the
+    /// leaves, the closed revisions and the copies; nil for a single line.
     package var summary: String? { Self.summary(nodes, closed, copies) }
 
     fileprivate static func summary(
@@ -28,16 +28,15 @@ package struct TreeKnowledge: Hashable, Sendable {
 }
 
 extension RevisionTree {
-    /// Why a received revision or tree was refused.
+    /// The reasons to refuse a received revision or tree.
     package enum Refusal: Error, Hashable, Sendable {
-        /// It would make a branch where none is allowed.
+        /// It would create a branch, which is not allowed here.
         case conflict
         /// Its history skips generations or does not descend, or contradicts what is known.
         case badHistory
     }
 
-    /// All that is known, for another database, with the bodies of open candidates; without what still waits for a
-    /// resolver.
+    /// All knowledge, for another database, with the bodies of open candidates; without pending revisions.
     package var knowledge: TreeKnowledge {
         var knowledge = TreeKnowledge()
         let candidates = candidates
@@ -80,13 +79,13 @@ extension RevisionTree {
             : TreeKnowledge.summary(nodes.values.filter { !$0.flags.contains(.pending) }, closed, copies)
     }
 
-    /// The same for a single line, which is told where a part of it was a leaf somewhere.
+    /// The same for a single line, which is sent if a part of it was a leaf somewhere.
     package static func summary(ofLine head: RevisionID) -> String { "\(head.text);;" }
 
-    /// Whether who said this knows the same; nil for a single line.
+    /// Whether the sender of this knows the same; nil for a single line.
     package func agrees(with knowledge: TreeKnowledge?) -> Bool {
         guard !isLine, let knowledge else { return summary == knowledge?.summary }
-        // Most often all of it is equal, which is seen without making texts.
+        // Often everything is equal, which is visible without making texts.
         if closed == knowledge.closed, copies == knowledge.copies, pending.isEmpty,
             nodes.count == knowledge.nodes.count,
             knowledge.nodes.allSatisfy({ nodes[$0.id].map(\.parent) == .some($0.parent) })
@@ -96,7 +95,7 @@ extension RevisionTree {
         return summary == knowledge.summary
     }
 
-    /// Whether more, or something else, is known than in another tree of the same document.
+    /// Whether this tree knows more, or something else, than another tree of the same document.
     package func tells(moreThan other: RevisionTree) -> Bool {
         guard isTold,
             nodes.count != other.nodes.count || closed != other.closed || copies != other.copies
@@ -107,12 +106,12 @@ extension RevisionTree {
         return summary != other.summary
     }
 
-    /// Adds what another database knows. Commutative, associative and idempotent, but for pruning.
+    /// Adds the knowledge of another database. Commutative, associative and idempotent, except for pruning.
     package mutating func merge(_ other: TreeKnowledge) throws(Refusal) {
         noteLeaves(other)
         if nodes.isEmpty { nodes.reserveCapacity(other.nodes.count) }
         for node in other.nodes { add(node) }
-        // No honest tree comes near this; a made-up one shall not hold the writer.
+        // A legitimate tree does not come near this; a forged one must not block the writer.
         var steps = 200_000
         for node in other.nodes {
             guard let parent = node.parent else { continue }
@@ -126,14 +125,15 @@ extension RevisionTree {
     /// The leaves of more than one line.
     var branches: [RevisionID] { isLine ? [] : leaves.map(\.id) }
 
-    /// Goes on telling of what turned out to be in the middle of a line: others may have heard of it from here as a leaf.
+    /// Keeps sending revisions that turned out to be in the middle of a line, because peers may have got them from here
+    /// as leaves.
     mutating func keepTelling(_ branches: [RevisionID]) {
         guard !branches.isEmpty else { return }
         let inner = Set(nodes.values.compactMap(\.parent))
         for id in branches where inner.contains(id) { nodes[id]?.flags.insert(.joint) }
     }
 
-    /// Remembers what either side has as a leaf until the next pruning, which must not forget what followed it.
+    /// Remembers the leaves of both sides until the next pruning, which must not forget their descendants.
     private mutating func noteLeaves(_ other: TreeKnowledge) {
         guard nodes.count + other.nodes.count > depth else { return }
         let inner = Set(other.nodes.compactMap(\.parent))
@@ -156,7 +156,8 @@ extension RevisionTree {
         }
     }
 
-    /// Notes that a revision descends from another. Ancestors of one revision are one line, so each finds its place in it.
+    /// Records that a revision descends from another. The ancestors of a revision are one line, so each has its place
+    /// in it.
     private mutating func link(
         _ child: RevisionID,
         to ancestor: RevisionID,
@@ -170,7 +171,7 @@ extension RevisionTree {
             if parent.generation > high.generation {
                 low = parent
             } else {
-                // Between the two; what was above stays above.
+                // Between the two; revisions above remain above.
                 nodes[low]?.parent = high
                 (low, high) = (high, parent)
             }
@@ -178,9 +179,9 @@ extension RevisionTree {
         nodes[low]?.parent = high
     }
 
-    /// Adds a received revision with its ancestors, newest first (replication.md §12.2).
+    /// Adds a received revision with its ancestors, newest first.
     ///
-    /// `origin`: the first revision of the line, where the history does not reach so far (docs/extensions.md).
+    /// `origin`: the first revision of the line, if the history does not reach it (docs/extensions.md).
     package mutating func addLine(
         _ history: [RevisionID],
         origin: RevisionID?,
@@ -191,7 +192,8 @@ extension RevisionTree {
         var line = TreeKnowledge()
         var ancestors = history.dropFirst().filter { !$0.isFiller }
         if ancestors.count > Self.maximumDepth {
-            // What would be pruned at once, but for where the line meets one that is here, and its beginning.
+            // Revisions that would be pruned at once, except the beginning of the line and the place where it meets a
+            // known one.
             let rest = ancestors.dropFirst(Self.maximumDepth)
             let meeting = rest.first { contains($0) }
             ancestors = Array(ancestors.prefix(Self.maximumDepth))
@@ -207,7 +209,7 @@ extension RevisionTree {
         try merge(line)
     }
 
-    /// Refuses a history that skips generations (replication.md §12.2). Where a sender has pruned, a gap is allowed.
+    /// Refuses a history that skips generations. If the sender has pruned, a gap is allowed.
     static func check(_ history: [RevisionID]) throws(Refusal) {
         guard !history.isEmpty else { throw .badHistory }
         for (index, pair) in zip(history, history.dropFirst()).enumerated() {
@@ -219,12 +221,12 @@ extension RevisionTree {
 }
 
 extension RevisionID {
-    /// Whether it was invented to fill a gap in a history (replication.md §9.1). Nobody made such a revision.
+    /// Whether the revision was invented to fill a gap in a history. It never existed.
     package var isFiller: Bool { digest.hasPrefix("faded000") }
 }
 
 extension TreeKnowledge {
-    /// The same without any content but that of one revision, if that.
+    /// The same knowledge without any content, except that of one revision.
     package func keepingBody(of id: RevisionID?) -> TreeKnowledge {
         var knowledge = self
         for index in nodes.indices where nodes[index].id != id { knowledge.nodes[index].body = nil }

@@ -1,20 +1,21 @@
 extension RevisionTree {
-    /// How many lines that somebody gave up are remembered.
+    /// The maximum number of closed lines that are remembered.
     package static let closedLinesKept = 32
-    /// Of how many more the names are remembered, so that nobody who still has one of them brings it back.
+    /// How many more names of closed revisions are remembered, so that a peer that still has one does not bring it back.
     static let closedNamesKept = 512
-    /// Candidates beyond this number are given up, those first that decide nothing. Every database that holds them gives up the
-    /// same ones.
+    /// The maximum number of open candidates. Beyond it, those that decide nothing are closed first. Every database
+    /// with the same candidates closes the same ones.
     static let openCandidatesKept = 64
-    /// How many revisions are kept in the middle of lines because somebody took them for leaves.
+    /// The maximum number of revisions that are kept in the middle of lines because a peer took them for leaves.
     static let jointsKept = 16
-    /// How many copies are remembered that no hub is known to have taken.
+    /// The maximum number of remembered copies that no hub is known to have accepted.
     static let announcedCopiesKept = 64
 
-    /// Forgets revisions deeper than `depth` below every leaf, and bodies that nobody needs. Changes no current revision.
+    /// Forgets revisions deeper than `depth` below every leaf, and bodies that are not needed. The current revision
+    /// does not change.
     ///
-    /// What stays: candidates, the origin of every line, what somebody took for a leaf, and the revision that a remote database is known to have, with its
-    /// body: a merge, a delta or a copy starts from it.
+    /// Kept are candidates, the origin of every line, revisions that a peer took for a leaf, and the revision that a
+    /// remote database is known to have, with its body: a merge, a delta or a copy starts from it.
     package mutating func prune(depth: Int) {
         remotes = remotes.filter { contains($0.value) }
         if !isLine {
@@ -49,8 +50,9 @@ extension RevisionTree {
         closeRevived(before)
     }
 
-    /// Revisions deep in a line that stay: whoever has one of them as a leaf could not be told otherwise what came after it.
-    /// Of tombstones it need not be known that somebody has: one would delete the document that was made anew on top of it.
+    /// Revisions deep in a line that are kept: a peer that has one of them as a leaf could not learn otherwise what
+    /// came after it. A tombstone is kept in any case, because it would delete the document that was created again on
+    /// top of it.
     private mutating func joints(besides kept: Set<RevisionID>) -> some Sequence<RevisionID> {
         let deleted = nodes.values.filter { $0.isDeleted }.map(\.id)
         for id in formerLeaves.value.union(deleted) where !kept.contains(id) {
@@ -60,7 +62,7 @@ extension RevisionTree {
         return joints.sorted(by: >).prefix(Self.jointsKept)
     }
 
-    /// What only a forgotten revision had superseded stays superseded.
+    /// Keeps revisions superseded that only a forgotten revision had superseded.
     private mutating func closeRevived(_ before: [Candidate]) {
         guard !isLine else { return }
         let known = Set(before.map(\.original))
@@ -75,17 +77,17 @@ extension RevisionTree {
         let isLine = isLine
         let standing = isLine ? [] : self.candidates
         if !isLine, copies.isEmpty {
-            // Often nothing but the candidates has a body.
+            // Often only the candidates have bodies.
             let needed = standing.count { $0.node.body != nil }
             if needed == nodes.values.count(where: { $0.body != nil && !$0.flags.contains(.pending) }) {
                 return
             }
         }
-        // Also where the rule names one whose body has not come.
+        // Even if the rule chooses one whose body has not arrived.
         if let current = isLine ? current : current(among: standing) { candidates.insert(current.id) }
         if !isLine {
             for candidate in standing {
-                // The body of any copy is that of the one which stands for all of them.
+                // All copies have the body of the candidate's node.
                 nodes[candidate.node.id] = candidate.node
                 candidates.insert(candidate.node.id)
             }
@@ -95,35 +97,35 @@ extension RevisionTree {
         for (id, node) in nodes where node.body != nil && !node.flags.contains(.pending) {
             guard !candidates.contains(id), !marked.contains(id), !bases.contains(id) else { continue }
             nodes[id]?.body = nil
-            // The same body may come again in another spelling.
+            // The same body may arrive again in another spelling.
             nodes[id]?.flags.remove(.verified)
         }
     }
 
-    /// What the current revision and a pending one grew from, which their merge needs.
+    /// The common ancestors of the current revision and of pending ones, which a merge needs.
     private var pendingBases: Set<RevisionID> {
         let pending = pending
         guard !pending.isEmpty, let current else { return [] }
         return Set(pending.compactMap { commonAncestor($0.id, current.id) })
     }
 
-    /// The youngest revision on the lines of both.
+    /// The youngest revision that is on both lines.
     package func commonAncestor(_ one: RevisionID, _ other: RevisionID) -> RevisionID? {
         let line = Set(line(one))
         return self.line(other).first { line.contains($0) }
     }
 
-    /// Bodies longer than this, in bytes, are not kept for deltas.
-    private static let longestDeltaBase = 32 << 10
+    /// The maximum size of a body that is kept for deltas, in bytes.
+    private static let maximumDeltaBase = 32 << 10
 
-    /// What a delta to a peer that is a few revisions behind starts from.
+    /// The revisions from which deltas to peers that are a few revisions behind start.
     private var deltaBases: Set<RevisionID> {
         guard ancestorBodiesKept > 0, let current else { return [] }
         let kept = ancestors(of: current.id).prefix(ancestorBodiesKept)
-        return Set(kept.filter { (nodes[$0]?.body?.bytes.count ?? 0) <= Self.longestDeltaBase })
+        return Set(kept.filter { (nodes[$0]?.body?.bytes.count ?? 0) <= Self.maximumDeltaBase })
     }
 
-    /// What an access policy is asked about in place of tombstones.
+    /// The revisions about which an access policy is asked instead of tombstones.
     private func deletedBodies(_ candidates: Set<RevisionID>) -> [RevisionID] {
         guard keepsDeletedBodies else { return [] }
         return candidates.compactMap { nodes[$0]?.isDeleted == true ? deleted(by: $0)?.id : nil }
@@ -137,7 +139,7 @@ extension RevisionTree {
         for id in announced.dropFirst(Self.announcedCopiesKept) { copies[id] = nil }
     }
 
-    /// Of each document its best candidate counts: that is its deletion, if there is one. Live ones count before deleted ones.
+    /// The best candidate of each document decides: its deletion, if there is one. Live ones count before deleted ones.
     private mutating func boundCandidates() {
         guard nodes.count > Self.openCandidatesKept else { return }
         let open = candidates.filter { !closed.contains($0.original) }
@@ -152,7 +154,7 @@ extension RevisionTree {
         closed.formUnion(ranked.dropFirst(Self.openCandidatesKept).map(\.1))
     }
 
-    /// Forgets lines that were given up, but for the highest ones, and what was noted of revisions that are not here.
+    /// Forgets closed lines except the highest ones, and what was recorded of revisions that are not here.
     private mutating func forgetClosedLines() {
         guard closed.count > Self.closedLinesKept else { return }
         let current = current
@@ -172,7 +174,7 @@ extension RevisionTree {
 }
 
 extension RevisionTree {
-    /// A sentence for each invariant that the tree violates.
+    /// Returns a sentence for each invariant that the tree violates.
     package var problems: [String] {
         var problems: [String] = []
         for node in nodes.values.sorted(by: { $0.id > $1.id }) {

@@ -1,30 +1,30 @@
-/// Everything that a database knows of one document's history. It only grows, but for pruning; the current revision is a
-/// function of it (docs/decisions/0001).
+/// Everything that a database knows of one document's history. It only grows, except for pruning; the current revision
+/// is a function of it (docs/decisions/0001).
 ///
 /// - A node knows its parent, or the nearest ancestor that is kept.
-/// - A line is a revision with its ancestors. The oldest revision of a line, its origin, tells one document from another
-///   that was made under the same ID; pruning keeps it.
-/// - A closed revision was given up by somebody who knew it.
-/// - A copy is a revision that somebody's database made for a hub: the content of one line on top of another. Nobody
-///   wrote it, so it stands for what it is a copy of, and supersedes nothing by lying on top.
+/// - A line is a revision with its ancestors. The oldest revision of a line, its origin, distinguishes documents that
+///   were created under the same ID; pruning keeps it.
+/// - A closed revision was given up by a peer that knew it.
+/// - A copy is a revision that a database made for a hub: the content of one line on top of another. Nobody wrote it,
+///   so it represents its original, and supersedes nothing.
 package struct RevisionTree: Hashable, Sendable {
-    /// What is known of a revision beside its ID.
+    /// A revision and its attributes.
     package struct Flags: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// A tombstone.
         package static let deleted = Flags(rawValue: 1)
-        /// A leaf that a pull brought, and that the app's resolver has not answered for yet.
+        /// A pulled leaf for which the app's resolver has not answered yet.
         package static let pending = Flags(rawValue: 2)
         /// The body refers to blobs.
         package static let hasBlobs = Flags(rawValue: 8)
         /// The ID was the digest of the content when the body was stored here.
         package static let verified = Flags(rawValue: 32)
-        /// Another database, or this one before, has the revision as a leaf, and hears from here what came after it.
-        /// Never told to others.
+        /// Another database, or this one before, has the revision as a leaf, and gets from here what came after it.
+        /// Never sent to others.
         package static let joint = Flags(rawValue: 64)
-        /// What concerns this database alone.
+        /// The flags that are not sent to others.
         static let ownAffairs: Flags = [.pending, .joint]
     }
 
@@ -33,7 +33,7 @@ package struct RevisionTree: Hashable, Sendable {
         package let id: RevisionID
         package internal(set) var parent: RevisionID?
         package internal(set) var flags: Flags
-        /// Nil where nobody needs the body, or it has not come.
+        /// Nil if the body is not needed, or has not arrived.
         package internal(set) var body: JSONText?
 
         package init(id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText?) {
@@ -46,7 +46,7 @@ package struct RevisionTree: Hashable, Sendable {
         package var isDeleted: Bool { flags.contains(.deleted) }
     }
 
-    /// What a copy is a copy of.
+    /// The original of a copy.
     package struct Source: Hashable, Sendable {
         /// The first revision with that content.
         package let original: RevisionID
@@ -59,7 +59,7 @@ package struct RevisionTree: Hashable, Sendable {
         }
     }
 
-    /// Something on its way from one step to the next, in which two equal trees may differ.
+    /// A state between two steps, in which two equal trees may differ.
     struct Passing<Value: Sendable>: Hashable, Sendable {
         var value: Value
         init(_ value: Value) { self.value = value }
@@ -71,26 +71,26 @@ package struct RevisionTree: Hashable, Sendable {
     package typealias Remote = Int
 
     package internal(set) var nodes: [RevisionID: Node] = [:]
-    /// The revisions that somebody gave up, each named by its original.
+    /// The closed revisions, each named by its original.
     package internal(set) var closed: Set<RevisionID> = []
-    /// What is known of copies, also of those that a hub has not taken yet.
+    /// The originals of copies, including copies that a hub has not accepted yet.
     package internal(set) var copies: [RevisionID: Set<Source>] = [:]
-    /// The revision last known to be the current one at each remote database (replication.md §12.3).
+    /// The revision last known to be the current one at each remote database.
     package internal(set) var remotes: [Remote: RevisionID] = [:]
 
-    /// How many ancestors of the current revision keep their bodies, for deltas to peers that pull. Not a part of what is
+    /// The number of ancestors of the current revision that keep their bodies, for deltas to peers that pull. Not
     /// stored.
     package var ancestorBodiesKept = 0
-    /// Whether what a tombstone deletes keeps its body, for access policies. Not a part of what is stored.
+    /// Whether the revision that a tombstone deletes keeps its body, for access policies. Not stored.
     package var keepsDeletedBodies = false
-    /// How many revisions of a line are kept. Not a part of what is stored.
+    /// The number of revisions that are kept of a line. Not stored.
     package var depth = maximumDepth
-    /// What was a leaf somewhere before the last merge. Not a part of what is stored.
+    /// The leaves of both sides before the last merge. Not stored.
     var formerLeaves = Passing<Set<RevisionID>>([])
     /// The parts of the rule that this database leaves out, for the simulator to notice.
     package var omissions: Omissions = []
 
-    /// Mistakes that an implementation of the rule could make.
+    /// Errors that an implementation of the rule could have.
     package struct Omissions: OptionSet, Hashable, Sendable {
         package let rawValue: Int
         package init(rawValue: Int) { self.rawValue = rawValue }
@@ -101,15 +101,15 @@ package struct RevisionTree: Hashable, Sendable {
         package static let rankOfCopy = Omissions(rawValue: 2)
         /// All lines are of one document.
         package static let origin = Omissions(rawValue: 4)
-        /// A hub's revision with our content is taken for somebody's edit.
+        /// A hub's revision with our content is taken for an edit.
         package static let recognition = Omissions(rawValue: 8)
-        /// A copy is written down only when the hub has answered.
+        /// A copy is recorded only when the hub has replied.
         package static let writingDownFirst = Omissions(rawValue: 16)
     }
 
     package init() {}
 
-    /// Creates a tree of stored parts.
+    /// Creates a tree from stored parts.
     package init(nodes: some Sequence<Node>, remotes: [Remote: RevisionID]) {
         self.nodes.reserveCapacity(nodes.underestimatedCount)
         for node in nodes { self.nodes[node.id] = node }
@@ -122,7 +122,7 @@ package struct RevisionTree: Hashable, Sendable {
 
     package func contains(_ id: RevisionID) -> Bool { nodes[id] != nil }
 
-    /// Notes that a revision's ID is the digest of its content.
+    /// Records that a revision's ID is the digest of its content.
     package mutating func noteVerified(_ id: RevisionID) { nodes[id]?.flags.insert(.verified) }
 
     package func isLeaf(_ id: RevisionID) -> Bool { !nodes.values.contains { $0.parent == id } }
@@ -167,7 +167,7 @@ package struct RevisionTree: Hashable, Sendable {
         line(tombstone).lazy.compactMap { nodes[$0] }.first { !$0.isDeleted }
     }
 
-    /// Whether the tree is a single line that nothing else is known of, as most documents have.
+    /// Whether the tree is a single line without any other knowledge, as most documents have.
     package var isLine: Bool {
         guard closed.isEmpty, copies.isEmpty else { return false }
         guard nodes.count > 1 else { return true }
@@ -176,7 +176,7 @@ package struct RevisionTree: Hashable, Sendable {
         return roots == 1 && Set(nodes.values.map(\.parent)).count == nodes.count
     }
 
-    /// Whether another Loveseat is told more than the history of the current revision: what lies beside its line, or what is
-    /// deep in it and was a leaf somewhere.
+    /// Whether another Loveseat is sent more than the history of the current revision: what lies beside its line, or
+    /// what is deep in it and was a leaf somewhere.
     package var isTold: Bool { !isLine || nodes.values.contains { $0.flags.contains(.joint) } }
 }

@@ -1,11 +1,11 @@
-/// A peer's sequence: any JSON value, opaque, kept as its text (replication.md §4).
+/// A peer's sequence: any JSON value, opaque, kept as its text.
 package struct RemoteSequence: Hashable, Sendable, CustomStringConvertible {
     /// The JSON text: `12`, or `"12:34"` with its quotes.
     package let text: String
 
     package init(_ integer: UInt64) { text = String(integer) }
 
-    /// Takes JSON text; nil if it is none.
+    /// Creates a sequence from JSON text; nil if the text is not JSON.
     package init?(json text: String) {
         guard let checked = try? JSONText(text) else { return nil }
         self.text = checked.description
@@ -44,7 +44,7 @@ package struct RemoteSequence: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether this comes before another, by the table of replication.md §5.5; nil if one of them has no known form.
+    /// Whether this comes before another; nil if one of them has no known form.
     package func isBefore(_ other: RemoteSequence) -> Bool? {
         guard let lhs = Parts(text), let rhs = Parts(other.text) else { return nil }
         if let leftLow = lhs.low {

@@ -4,12 +4,12 @@ import LoveseatModel
 import NIOConcurrencyHelpers
 import NIOHTTP1
 
-/// Decides whether a client is admitted to a listener, before anything behind it can be seen.
+/// Authenticates clients of a listener, before they can see anything of the database.
 final class ConnectionAuthenticator: Sendable {
-    /// What a connection's request leads to.
+    /// The result of a connection's request.
     enum Answer: Sendable {
         case admitted(PeerIdentity)
-        /// The listener has proved itself in a pairing; the client has to prove itself with its next request.
+        /// The listener has proved itself in a pairing. The client does so with its next request.
         case challenged(ListenerPairingAuthenticator.Run)
     }
 
@@ -24,14 +24,14 @@ final class ConnectionAuthenticator: Sendable {
         self.fingerprint = fingerprint ?? ""
     }
 
-    /// Decides about a request. `shown`: what came of the TLS handshake; nil without TLS. `run`: the pairing that the connection
+    /// Authenticates a request. `shown`: the result of the TLS handshake; nil without TLS. `run`: the pairing that the connection
     /// has begun.
     func answer(
         _ headers: HTTPHeaders,
         address: String,
         shown: ShownCertificates.Outcome?,
         run: ListenerPairingAuthenticator.Run?
-    ) async throws(UpgradeJudge.Refusal) -> Answer {
+    ) async throws(HTTPRefusal) -> Answer {
         let certificates = shown?.certificates ?? []
         guard let authenticator else {
             return .admitted(PeerIdentity(certificates: certificates, address: address))
@@ -45,7 +45,7 @@ final class ConnectionAuthenticator: Sendable {
             authorization: authorization
         )
         if authenticator is ListenerCertificateAuthenticator {
-            // It was asked in the handshake of this very connection, or nobody is admitted.
+            // The authenticator was asked in this connection's TLS handshake; otherwise the client is not admitted.
             guard let peer = shown?.peer else { throw .unauthorized }
             return .admitted(peer)
         }
@@ -55,7 +55,7 @@ final class ConnectionAuthenticator: Sendable {
             return try await pair(pairing, header, client, run)
         }
         guard run == nil else { throw .unauthorized }
-        // A client that shows nothing guesses nothing, and an app's own authenticator may know it by its address.
+        // A client without credentials does not guess, and an app's own authenticator may recognise its address.
         let guesses = authorization != nil || !certificates.isEmpty
         guard guesses || !Self.needsProof(authenticator) else { throw .unauthorized }
         let peer = try await throttled(address, user: client.credentials?.username ?? "") {
@@ -64,7 +64,7 @@ final class ConnectionAuthenticator: Sendable {
         return .admitted(peer)
     }
 
-    /// A client has been told that it may come in.
+    /// Called when a client has been sent the response that admits it.
     func answered(_ peer: PeerIdentity) {
         (authenticator as? ListenerPairingAuthenticator)?.answered(peer.certificates)
     }
@@ -78,7 +78,7 @@ final class ConnectionAuthenticator: Sendable {
         _ header: PairingHeader,
         _ client: ConnectingClient,
         _ run: ListenerPairingAuthenticator.Run?
-    ) async throws(UpgradeJudge.Refusal) -> Answer {
+    ) async throws(HTTPRefusal) -> Answer {
         guard let run else {
             let run = try await throttled(client.address, user: "", counts: false) {
                 pairing.begin(header, client, listener: fingerprint)
@@ -89,18 +89,18 @@ final class ConnectionAuthenticator: Sendable {
         return .admitted(peer)
     }
 
-    /// Waits for the attempt's turn. `counts`: whether nil is a failed attempt.
+    /// Delays an attempt as the throttle says. `counts`: whether nil is a failed attempt.
     private func throttled<Value: Sendable>(
         _ address: String,
         user: String,
         counts: Bool = true,
         _ attempt: () async -> Value?
-    ) async throws(UpgradeJudge.Refusal) -> Value {
+    ) async throws(HTTPRefusal) -> Value {
         let network = PeerAddress.network(of: address)
         switch throttle.withLockedValue({ $0.ask(network, user: user, now: Self.now) }) {
         case .after(0): break
         case .after(let seconds):
-            // A client that gives up ends the connection; the attempt still takes its turn.
+            // A client that gives up ends the connection; its attempt still counts.
             try? await Task.sleep(for: .seconds(seconds))
         case .refused(let seconds): throw .tooManyAttempts(retryAfter: Int(seconds.rounded(.up)))
         }

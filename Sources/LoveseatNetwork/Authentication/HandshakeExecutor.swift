@@ -1,7 +1,7 @@
 import Dispatch
 
-/// Runs what decides about a handshake on threads of its own, where an app's closure may take its time, and where it is not
-/// kept waiting by an app that blocks Swift's own threads.
+/// Runs the decisions of a handshake on threads of its own, where an app's closure may take several seconds, and where it is not
+/// delayed by an app that blocks Swift's own threads.
 final class HandshakeExecutor: TaskExecutor {
     static let shared = HandshakeExecutor()
     private let queue = DispatchQueue(label: "loveseat.handshake", attributes: .concurrent)

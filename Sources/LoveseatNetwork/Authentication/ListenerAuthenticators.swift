@@ -34,7 +34,7 @@ extension PeerIdentity {
     public var fingerprint: String? { certificates.first?.fingerprint }
 }
 
-/// Decides who may connect to a listener. An app can conform to this protocol with its own type.
+/// Decides which clients may connect to a listener. An app can conform to this protocol with its own type.
 public protocol ListenerAuthenticator: Sendable {
     /// Whether clients are asked for a certificate in the TLS handshake. The default is false; true needs TLS.
     ///
@@ -43,8 +43,8 @@ public protocol ListenerAuthenticator: Sendable {
 
     /// Returns the identity of a client, or nil to refuse it.
     ///
-    /// This is called once for each connection, not on a network thread, so it may take its time; connections wait at most 15 seconds.
-    /// Addresses and user names with failed attempts are delayed before it is called.
+    /// This is called once for each connection, on a thread that may be blocked; connections wait at most 15 seconds
+    /// for the answer. Calls for addresses and user names with failed attempts are delayed.
     func authenticate(_ client: ConnectingClient) async -> PeerIdentity?
 }
 
@@ -59,7 +59,7 @@ public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
 
     /// Creates an authenticator that accepts a client if the closure returns true.
     ///
-    /// Compare passwords with ``isEqual(_:_:)``. Addresses and user names with failed attempts are delayed before the closure is called.
+    /// Compare passwords with ``isEqual(_:_:)``. Calls for addresses and user names with failed attempts are delayed.
     public init(authenticator: @escaping @Sendable (_ username: String, _ password: String) async -> Bool) {
         accepts = authenticator
     }
@@ -76,7 +76,7 @@ public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
         )
     }
 
-    /// Returns whether two secrets are equal, in a time that does not reveal how much of them is equal.
+    /// Returns whether two secrets are equal, in a time that does not reveal how many of their bytes are.
     public static func isEqual(_ one: String, _ other: String) -> Bool {
         let (one, other) = (Array(one.utf8), Array(other.utf8))
         var difference: UInt8 = one.count == other.count ? 0 : 1
@@ -88,13 +88,13 @@ public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
 /// Authenticates clients by a certificate, in the TLS handshake. The listener has to use TLS.
 public struct ListenerCertificateAuthenticator: ListenerAuthenticator {
     private let accepts: @Sendable (_ chain: [TLSCertificate]) async -> Bool
-    /// Whether the certificate's common name was vouched for, and not merely chosen by the client.
+    /// Whether a trusted authority confirmed the certificate's common name.
     private let vouchesForNames: Bool
 
     /// Creates an authenticator that accepts a client if the closure returns true for its certificates, its own first.
     ///
-    /// The client has proved that it has the key. Nothing else was checked: not the issuer, not the expiration. Clients have no
-    /// ``PeerIdentity/name``; go by ``PeerIdentity/fingerprint``.
+    /// The client has proved that it has the key. Nothing else was checked: neither the issuer nor the expiration.
+    /// Clients have no ``PeerIdentity/name``; use ``PeerIdentity/fingerprint``.
     public init(authenticator: @escaping @Sendable (_ chain: [TLSCertificate]) async -> Bool) {
         accepts = authenticator
         vouchesForNames = false
@@ -106,7 +106,7 @@ public struct ListenerCertificateAuthenticator: ListenerAuthenticator {
     public init(rootCertificates: [TLSCertificate]) {
         vouchesForNames = true
         accepts = { chain in
-            guard let error = await CertificateTrust.judge(client: chain, roots: rootCertificates) else {
+            guard let error = await CertificateTrust.validate(client: chain, roots: rootCertificates) else {
                 return true
             }
             LogDomain.listener.log(.notice, "refused a client: \(error.message)")

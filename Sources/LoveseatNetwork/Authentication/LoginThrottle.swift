@@ -1,23 +1,23 @@
-/// Slows down guessing at passwords. Pure: times are seconds of somebody else's clock.
+/// Slows down guessing at passwords. Pure: the caller passes the time, in seconds.
 ///
 /// Failures count for the pair of an address and a user name, for the address, and for the user name, each with its own
-/// allowance. An attempt waits as long as the strictest of the three says. Only the pair refuses attempts outright: a right
-/// password from a busy address, or for a user name that strangers guess at, waits for ``maximumSharedWait`` at most. A success
+/// allowance. The longest of the three delays counts. Only the pair refuses attempts outright: a right
+/// password from a busy address, or for a user name that others guess at, waits for ``maximumSharedWait`` at most. A success
 /// takes back the failures of its own pair, and no others.
 package struct LoginThrottle: Sendable {
-    /// Failures of one user name from one address before attempts wait.
+    /// The number of failures of one user name from one address before attempts are delayed.
     package static let freeFailures = 3
     private static let freeAddressFailures = 15
     private static let freeUserFailures = 30
     private static let firstDelay = 0.5
-    private static let longestDelay = 30.0
-    /// An attempt of a pair that would have to wait longer is refused at once, in seconds.
-    package static let longestWait = 5.0
-    /// What an attempt waits because of others' failures, in seconds.
+    private static let maximumDelay = 30.0
+    /// The maximum delay of an attempt, in seconds. An attempt that would have to wait longer is refused at once.
+    package static let maximumWait = 5.0
+    /// The maximum delay because of other clients' failures, in seconds.
     package static let maximumSharedWait = 2.0
     private static let forgetAfter = 600.0
     private static let maximumEntries = 10_000
-    /// Of a user name, in bytes; names that differ only beyond that are slowed down together.
+    /// The maximum length of a user name, in bytes; names that differ only after that are delayed together.
     private static let maximumName = 128
 
     private enum Key: Hashable {
@@ -36,14 +36,14 @@ package struct LoginThrottle: Sendable {
 
     package init() {}
 
-    /// How many pairs, addresses and names are remembered.
+    /// The number of remembered pairs, addresses and names.
     package var count: Int { entries.count }
 
-    /// What an attempt may do.
+    /// The answer to an attempt.
     package enum Permission: Hashable {
-        /// Go on after so many seconds.
+        /// Try after a number of seconds.
         case after(Double)
-        /// Come back in so many seconds.
+        /// Refused for a number of seconds.
         case refused(retryAfter: Double)
     }
 
@@ -55,13 +55,13 @@ package struct LoginThrottle: Sendable {
         )
     }
 
-    /// An address wants to try a user name.
+    /// Asks for an attempt of an address with a user name.
     package mutating func ask(_ address: String, user: String = "", now: Double) -> Permission {
         let (pair, shared) = Self.keys(address, user)
         let own = wait(of: pair, free: Self.freeFailures, now: now)
-        guard own <= Self.longestWait else { return .refused(retryAfter: own) }
+        guard own <= Self.maximumWait else { return .refused(retryAfter: own) }
         let others = shared.map { min(wait(of: $0.0, free: $0.free, now: now), Self.maximumSharedWait) }
-        // The next one queues behind this.
+        // The next attempt waits for this one.
         queue(pair, free: Self.freeFailures, now: now)
         for (key, free) in shared { queue(key, free: free, now: now) }
         return .after(max(own, others.max() ?? 0))
@@ -105,7 +105,7 @@ package struct LoginThrottle: Sendable {
         entries[key]?.notBefore = max(now, entry.notBefore) + Self.delay(entry.failures - free)
     }
 
-    /// Forgets half of the entries, so that it is seldom done.
+    /// Forgets half of the entries, so that this is rarely needed.
     private mutating func forgetOldest() {
         let times = entries.values.map(\.lastFailure).sorted()
         let middle = times[times.count / 2]
@@ -114,7 +114,7 @@ package struct LoginThrottle: Sendable {
     }
 
     private static func delay(_ failures: Int) -> Double {
-        // 2^10 is beyond the longest already.
-        min(longestDelay, firstDelay * Double(1 << min(failures, 10)))
+        // 2^10 exceeds the maximum already.
+        min(maximumDelay, firstDelay * Double(1 << min(failures, 10)))
     }
 }

@@ -1,7 +1,7 @@
 import LoveseatIdentity
 package import NIOCore
 
-/// The address of a client, as policies and people know it.
+/// The address of a client, for policies and for people.
 package struct PeerAddress: Hashable {
     /// Without the port; an IPv4 address that came over an IPv6 socket in its own form.
     package let text: String
@@ -12,7 +12,7 @@ package struct PeerAddress: Hashable {
         self.text = isMapped ? String(text.dropFirst("::ffff:".count)) : text
     }
 
-    /// What is throttled together: an IPv4 address, or the /64 network that one IPv6 host has to itself.
+    /// The unit that is throttled: an IPv4 address, or the /64 network of an IPv6 host.
     package static func network(of text: String) -> String {
         guard let bytes = IPAddress.bytes(text), bytes.count == 16 else { return text }
         return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")

@@ -5,30 +5,30 @@ import LoveseatReplication
 import NIOCore
 import NIOHTTP1
 
-/// Asks a server for a WebSocket, and judges its answer (blip.md §1.4).
+/// Asks a server for a WebSocket, and validates its response.
 final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
-    private static let longestBody = 4_096
+    private static let maximumBody = 4_096
 
-    /// What proves both sides to each other, and the certificate that the listener shows.
+    /// The client's side of a pairing, and the certificate that the listener shows.
     typealias Pairing = (initiator: PairingInitiator, seen: SeenCertificate)
 
     private let address: WebSocketAddress
     private let head: HTTPRequestHead
     private let options: ConnectionOptions
-    /// With whose credentials the request goes, so that cookies are kept beside them; nil if it goes without any.
+    /// The name of the request's credentials, under which cookies are kept; nil if it has none.
     private let credentials: String?
     private let webSocket: WebSocketSettings
     private let tls: ClientTLS?
     private let pairing: Pairing?
     private let outcome: EventLoopPromise<WebSocketClient.Outcome>
-    /// Takes the HTTP handlers out of the pipeline.
+    /// Removes the HTTP handlers from the pipeline.
     private let endHTTP: (any Channel) -> EventLoopFuture<Void>
     private var response: HTTPResponseHead?
     private var body: [UInt8] = []
-    /// What the server said right after its answer, which is for the WebSocket; nil before.
+    /// Bytes that followed the server's response, for the WebSocket; nil before.
     private var early: [NIOAny]?
 
     init(
@@ -87,7 +87,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
             response = head
             keepCookies(head.headers)
         case .body(let bytes):
-            if body.count < Self.longestBody { body += bytes.readableBytesView.prefix(Self.longestBody) }
+            if body.count < Self.maximumBody { body += bytes.readableBytesView.prefix(Self.maximumBody) }
         case .end:
             guard let response else { return }
             self.response = nil
@@ -101,7 +101,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// Checks the listener's proof, and sends ours. A listener that says yes without a proof is the wrong one.
+    /// Verifies the listener's proof, and sends ours. A listener that accepts without a proof is refused.
     private func prove(
         _ pairing: Pairing,
         _ response: HTTPResponseHead,
@@ -168,7 +168,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         if !cookies.isEmpty { storage.add(cookies) }
     }
 
-    /// HTTP's decoder looks at what is written as long as it is there: the WebSocket begins when it is gone.
+    /// HTTP's decoder also sees what is written, so the WebSocket begins when the decoder was removed.
     private func upgrade(_ response: HTTPResponseHead, _ context: ChannelHandlerContext) {
         do throws(LoveseatError) {
             let negotiated = try check(response.headers)
@@ -199,9 +199,9 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         guard UpgradeHeaders.hasToken("upgrade", in: headers, "Connection"),
             UpgradeHeaders.hasToken("websocket", in: headers, "Upgrade"),
             headers.first(name: "Sec-WebSocket-Accept") == UpgradeHeaders.accept(key: key)
-        else { throw LoveseatError(.webSocketProtocolError, "the server's WebSocket handshake is wrong") }
+        else { throw LoveseatError(.webSocketProtocolError, "the server's WebSocket handshake is not valid") }
         guard let name = headers.first(name: "Sec-WebSocket-Protocol") else {
-            throw LoveseatError(.webSocketProtocolError, "the server names no replication protocol")
+            throw LoveseatError(.webSocketProtocolError, "the server did not choose a replication protocol")
         }
         guard let negotiated = ReplicationProtocol(rawValue: name), options.offers.contains(negotiated) else {
             throw LoveseatError(
@@ -220,23 +220,26 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         }
         guard !(200..<300).contains(status) else {
             return outcome.fail(
-                LoveseatError(.webSocketProtocolError, "the server answers, but not with a WebSocket")
+                LoveseatError(
+                    .webSocketProtocolError,
+                    "the server answered, but did not open a WebSocket: check the URL"
+                )
             )
         }
         if status == 401 { options.cookies?.remove(address.host, address.path) }
-        // A gateway says the same of all four, so the user hears of all.
+        // A gateway gives the same response for all four, so the message names all.
         let advice =
             status == 401 ? ": no such database, wrong user or password, or a disabled user" : ""
         var error = LoveseatError(
             .init(10_000 + status),
-            "the server refuses: \(reason(response)) (HTTP \(status))\(advice)"
+            "the server refused the connection: \(reason(response)) (HTTP \(status))\(advice)"
         )
         error.retryAfter = response.headers.first(name: "Retry-After")
             .flatMap { CookieDate.delay($0, now: WebSocketClient.now) }
         outcome.fail(error)
     }
 
-    /// What the server says: JSON's `reason`, plain text, or the status's own phrase.
+    /// The server's reason: JSON's `reason`, plain text, or the phrase of the status.
     private func reason(_ response: HTTPResponseHead) -> String {
         let type = response.headers.first(name: "Content-Type") ?? ""
         if type.hasPrefix("application/json"),

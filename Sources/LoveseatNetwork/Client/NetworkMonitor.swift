@@ -7,7 +7,7 @@ private import Network
 private import LoveseatPlatform
 #endif
 
-/// Tells when the host's network changes: interfaces, addresses, routes.
+/// Reports changes of the host's network: interfaces, addresses, routes.
 final class NetworkMonitor: Sendable {
     static let shared = NetworkMonitor()
 
@@ -35,14 +35,14 @@ final class NetworkMonitor: Sendable {
         return stream
     }
 
-    private func tell() {
+    private func notifyObservers() {
         for observer in state.withLockedValue({ Array($0.observers.values) }) { observer.yield() }
     }
 
     #if canImport(Network)
     private func makeSource() -> any Sendable {
         let monitor = NWPathMonitor()
-        monitor.pathUpdateHandler = { [weak self] _ in self?.tell() }
+        monitor.pathUpdateHandler = { [weak self] _ in self?.notifyObservers() }
         monitor.start(queue: queue)
         return monitor
     }
@@ -60,7 +60,7 @@ final class NetworkMonitor: Sendable {
         var groups = NetworkMonitor.groups
     }
 
-    /// Nil where the kernel does not tell: the replicator's own timer has to do then.
+    /// Nil if the kernel does not report changes; then only the replicator's timer ends a wait.
     private func makeSource() -> (any Sendable)? {
         let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(Self.netlinkFamily, type, Self.routeProtocol)
@@ -77,10 +77,10 @@ final class NetworkMonitor: Sendable {
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
         source.setEventHandler { [weak self] in
-            // What exactly changed does not matter.
+            // The kind of change does not matter.
             var buffer = [UInt8](repeating: 0, count: 8_192)
             while read(descriptor, &buffer, buffer.count) > 0 {}
-            self?.tell()
+            self?.notifyObservers()
         }
         source.setCancelHandler { close(descriptor) }
         source.resume()

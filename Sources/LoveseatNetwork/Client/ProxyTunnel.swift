@@ -3,7 +3,7 @@ import LoveseatModel
 import NIOCore
 import NIOHTTP1
 
-/// Asks an HTTP proxy for a tunnel to the peer (blip.md §1.7).
+/// Asks an HTTP proxy for a tunnel to the peer.
 final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -11,7 +11,7 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
     private let proxy: ProxyConfiguration
     private let target: String
     private let fail: (LoveseatError) -> Void
-    /// Takes the HTTP handlers out of the pipeline, and puts in those that speak with the peer.
+    /// Replaces the HTTP handlers by those for the peer.
     private let open: (any Channel) -> Void
     private var isOpen = false
 
@@ -56,7 +56,7 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
         fail(
             LoveseatError(
                 .init(10_000 + status),
-                "the proxy \(proxy.host):\(proxy.port) refuses to connect to \(target): \(reason) (HTTP \(status))\(advice)"
+                "the proxy \(proxy.host):\(proxy.port) refused to connect to \(target): \(reason) (HTTP \(status))\(advice)"
             )
         )
         context.close(promise: nil)

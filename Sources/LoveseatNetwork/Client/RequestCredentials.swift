@@ -3,7 +3,7 @@ import LoveseatCore
 import LoveseatIdentity
 import LoveseatModel
 
-/// The credentials of a request for a WebSocket, as far as cookies depend on them (replication.md §18.5).
+/// The credentials of a request for a WebSocket, as far as cookies depend on them.
 struct RequestCredentials {
     private let options: ConnectionOptions
     /// Names the credentials, without their secrets: cookies that came with others are not sent. Nil for none, with which no
@@ -13,7 +13,7 @@ struct RequestCredentials {
     init(_ options: ConnectionOptions) {
         self.options = options
         var parts: [String] = []
-        // The password is left out: a digest of it would be on the disk. A server judges the header beside the cookie.
+        // The password is left out: a digest of it would be on the disk. A server checks the header in addition to the cookie.
         if let basic = options.credentials ?? options.authenticator as? BasicAuthenticator {
             parts.append("user \(basic.username)")
         }
@@ -37,7 +37,7 @@ struct RequestCredentials {
             : SHA256.hash(data: Array(parts.joined(separator: "\n").utf8)).prefix(16).hexadecimalText
     }
 
-    /// The cookies of a request, each name once: those that the app gives take the place of kept ones.
+    /// The cookies of a request, each name once: the app's cookies replace kept ones.
     func cookies(for address: WebSocketAddress, now: Int64) -> [String] {
         var given: [(name: String, text: String)] = []
         if let session = options.authenticator as? SessionAuthenticator {

@@ -26,7 +26,7 @@ public struct URLEndpoint: PeerEndpoint {
 
     package func networkChanges() -> AsyncStream<Void>? {
         let host = (try? WebSocketAddress(url))?.host ?? ""
-        // This host is reachable whatever its network does.
+        // This host is always reachable.
         let isThisHost = host == "localhost" || host == "::1" || host.hasPrefix("127.")
         return isThisHost ? nil : NetworkMonitor.shared.changes()
     }
@@ -37,7 +37,7 @@ package struct WebSocketAddress: Hashable, Sendable {
     let host: String
     let port: Int
     let isSecure: Bool
-    /// What is asked of the server: the URL's path with `/_blipsync`.
+    /// The path of the request: the URL's path with `/_blipsync`.
     let target: String
 
     init(_ url: URL) throws(LoveseatError) {
@@ -47,14 +47,14 @@ package struct WebSocketAddress: Hashable, Sendable {
         let scheme = url.scheme?.lowercased()
         guard scheme == "ws" || scheme == "wss" else { throw refuse("the scheme must be ws or wss") }
         guard url.user == nil, url.password == nil else {
-            throw refuse("a user name and password belong into an authenticator, not into the URL")
+            throw refuse("a user name and password belong in an authenticator, not into the URL")
         }
         guard let host = url.host(percentEncoded: false), !host.isEmpty else {
-            throw refuse("it names no host")
+            throw refuse("it has no host")
         }
         guard url.port != 0 else { throw refuse("port 0 cannot be connected to") }
         let path = url.path(percentEncoded: true).split(separator: "/")
-        guard !path.isEmpty else { throw refuse("it names no database") }
+        guard !path.isEmpty else { throw refuse("it has no database name") }
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         isSecure = scheme == "wss"
         port = url.port ?? (isSecure ? 443 : 80)
@@ -71,17 +71,17 @@ package struct WebSocketAddress: Hashable, Sendable {
     /// The target without its query.
     var path: String { String(target.prefix { $0 != "?" }) }
 
-    /// As the `Host` header says it.
+    /// The value of the `Host` header.
     var hostHeader: String {
         port == 80 || port == 443 ? bracketedHost : authority
     }
 
-    /// The host and the port, as a proxy is asked for them.
+    /// The host and the port, for the request to a proxy.
     var authority: String { "\(bracketedHost):\(port)" }
 
     private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
 
-    /// Where a `Location` header leads (blip.md §1.4).
+    /// The address in a `Location` header.
     package func redirected(to location: String) throws(LoveseatError) -> WebSocketAddress {
         if location.hasPrefix("/"), !location.hasPrefix("//") {
             return WebSocketAddress(host: host, port: port, isSecure: isSecure, target: location)
@@ -92,7 +92,7 @@ package struct WebSocketAddress: Hashable, Sendable {
         else {
             throw LoveseatError(
                 .invalidRedirect,
-                "the server redirects to \(location), which is not an HTTP URL"
+                "the server redirected to \(location), which is not an HTTP URL"
             )
         }
         let query = url.query(percentEncoded: true).map { "?\($0)" } ?? ""

@@ -7,13 +7,13 @@ package import NIOCore
 package import NIOHTTP1
 import NIOPosix
 
-/// Opens WebSockets to peers (blip.md §1).
+/// Opens WebSockets to peers.
 package struct WebSocketClient: Sendable {
-    /// For TCP and HTTP as a whole.
+    /// The timeout for TCP and HTTP together.
     private static let timeout = TimeAmount.seconds(15)
-    private static let mostRedirects = 10
+    private static let maximumRedirects = 10
 
-    /// What the handshake needs as it is.
+    /// The options of the handshake.
     static let handshakeHeaders = [
         "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key", "Sec-WebSocket-Protocol",
     ]
@@ -52,9 +52,9 @@ package struct WebSocketClient: Sendable {
     /// Connects, following redirects.
     package func connect(to first: WebSocketAddress) async throws -> PeerConnection {
         var address = first
-        // Once the connection has led elsewhere, nothing secret is sent any more, not even back to where it began.
+        // After a redirect to another host no secrets are sent, not even back to the first host.
         var sendsCredentials = true
-        for _ in 0...Self.mostRedirects {
+        for _ in 0...Self.maximumRedirects {
             switch try await attempt(address, sendsCredentials: sendsCredentials) {
             case .connected(let connection):
                 LogDomain.network.log(
@@ -65,7 +65,7 @@ package struct WebSocketClient: Sendable {
             case .redirected where pairing != nil:
                 throw LoveseatError(
                     .invalidRedirect,
-                    "the listener redirects, which a pairing does not follow"
+                    "the listener redirected the pairing, which is not allowed: use the address of the listener itself"
                 )
             case .redirected(let location):
                 LogDomain.network.log(.debug, "\(address.hostHeader) redirects to \(location)")
@@ -73,7 +73,7 @@ package struct WebSocketClient: Sendable {
                 guard next.isSecure || !address.isSecure else {
                     throw LoveseatError(
                         .invalidRedirect,
-                        "the server redirects from TLS to \(next.authority) in the clear, which is refused"
+                        "the server redirected from TLS to \(next.authority) without encryption, which is not allowed"
                     )
                 }
                 sendsCredentials = sendsCredentials && next.host == address.host && next.port == address.port
@@ -82,7 +82,7 @@ package struct WebSocketClient: Sendable {
         }
         throw LoveseatError(
             .tooManyRedirects,
-            "more than \(Self.mostRedirects) redirects, the last to \(address.host)"
+            "more than \(Self.maximumRedirects) redirects, the last to \(address.host)"
         )
     }
 
@@ -132,7 +132,7 @@ package struct WebSocketClient: Sendable {
         connecting.whenFailure { outcome.fail(LoveseatError(network: $0)) }
         outcome.futureResult.whenComplete { result in
             deadline.cancel()
-            // What comes of it after all is not wanted any more.
+            // A connection that succeeds after this is not used.
             if case .success(.connected) = result { return }
             connecting.whenSuccess { $0.close(promise: nil) }
         }
@@ -143,7 +143,7 @@ package struct WebSocketClient: Sendable {
         }
     }
 
-    /// Puts what speaks with the peer at the end of a channel's pipeline.
+    /// Adds the handlers for the peer to a channel's pipeline.
     package func install(
         on channel: any Channel,
         _ address: WebSocketAddress,
@@ -207,7 +207,7 @@ package struct WebSocketClient: Sendable {
     }
 }
 
-/// HTTP's two handlers of a client, which can be taken out again.
+/// A client's two HTTP handlers, which can be removed.
 private struct ClientCodec {
     let encoder = HTTPRequestEncoder()
     let decoder = ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes))

@@ -8,13 +8,13 @@ import NIOCore
 final class AcceptPause: ChannelInboundHandler {
     typealias InboundIn = Channel
 
-    /// How long nothing is accepted after a failure.
+    /// How long accepting pauses after a failure.
     static let length = TimeAmount.milliseconds(250)
 
     private var resuming: Scheduled<Void>?
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Any other error is the listener's, which ends by it.
+        // Any other error ends the listener.
         guard error is IOError else { return context.fireErrorCaught(error) }
         guard resuming == nil else { return }
         let channel = context.channel

@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-/// Lets one task in at a time, in the order in which they came. It is not reentrant.
+/// A lock for tasks, in the order of arrival. It is not reentrant.
 final class AsyncLock: Sendable {
     private struct State {
         var isHeld = false

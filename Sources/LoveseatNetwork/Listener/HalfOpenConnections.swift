@@ -1,8 +1,8 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Connections that have not shown yet what they want. There are so many at most, each for so long; the oldest goes
-/// first, so that silent ones cannot keep a working peer out.
+/// Connections that have not authenticated yet: a limited number, each for a limited time. The oldest is closed
+/// first, so that silent ones cannot keep others out.
 final class HalfOpenConnections: Sendable {
     private let limit: Int
     private let patience: TimeAmount
@@ -28,7 +28,7 @@ final class HalfOpenConnections: Sendable {
         }
     }
 
-    /// The connection got its answer, or is gone; returns whether it was waiting.
+    /// Removes a connection that got its response or was closed; returns whether it was waiting.
     @discardableResult
     func remove(_ channel: any Channel) -> Bool {
         waiting.withLockedValue { waiting in

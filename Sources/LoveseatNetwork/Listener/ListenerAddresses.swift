@@ -5,11 +5,11 @@ import NIOPosix
 
 /// The addresses of this host.
 enum ListenerAddresses {
-    /// What to bind for an interface's name or address.
+    /// Returns the address to bind for an interface's name or address.
     static func address(of interface: String, port: Int) throws -> SocketAddress {
         if let address = try? SocketAddress(ipAddress: interface, port: port) { return address }
         let candidates = try System.enumerateDevices().filter { $0.name == interface }.compactMap(\.address)
-        // IPv4 first: everybody can write it down.
+        // IPv4 first, because it is easier to write down.
         let sorted = candidates.filter { $0.protocol == .inet } + candidates.filter { $0.protocol == .inet6 }
         guard var address = sorted.first else {
             throw LoveseatError(

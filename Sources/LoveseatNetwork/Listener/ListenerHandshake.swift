@@ -5,10 +5,10 @@ import LoveseatReplication
 import NIOCore
 import NIOHTTP1
 
-/// Answers the first request of a connection: with a WebSocket, or with a status, and never with nothing. A client that pairs
+/// Answers the first request of a connection with a WebSocket or with a status. A client that pairs
 /// makes a second request, with its proof.
 ///
-/// While the authenticator is asked, nothing is read: a client that is not known yet cannot fill memory.
+/// While the authenticator is asked, nothing is read, so that an unauthenticated client cannot fill the memory.
 final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
@@ -24,15 +24,15 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         var isAnswered: Bool { if case .answered = self { true } else { false } }
     }
 
-    /// Of what nobody reads, in bytes.
+    /// The maximum size of a body, which is ignored, in bytes.
     private static let maximumBody = 64 << 10
 
-    private let judge: UpgradeJudge
+    private let validator: UpgradeRequestValidator
     private let authenticator: ConnectionAuthenticator
     private let shown: ShownCertificates?
     private let webSocket: WebSocketSettings
     private let serve: @Sendable (PeerConnection) -> Void
-    /// Takes the HTTP handlers out of the pipeline.
+    /// Removes the HTTP handlers from the pipeline.
     private let endHTTP: () -> Void
     private var head: HTTPRequestHead?
     private var stage = Stage.reading(nil)
@@ -40,14 +40,14 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     private var bodyBytes = 0
 
     init(
-        judge: UpgradeJudge,
+        validator: UpgradeRequestValidator,
         authenticator: ConnectionAuthenticator,
         shown: ShownCertificates?,
         webSocket: WebSocketSettings,
         serve: @escaping @Sendable (PeerConnection) -> Void,
         endHTTP: @escaping () -> Void
     ) {
-        self.judge = judge
+        self.validator = validator
         self.authenticator = authenticator
         self.shown = shown
         self.webSocket = webSocket
@@ -74,7 +74,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
             guard bodyBytes > Self.maximumBody else { return }
             stage = .answered
             refuse(
-                UpgradeJudge.Refusal(status: .payloadTooLarge, reason: "a request has no body here"),
+                HTTPRefusal(status: .payloadTooLarge, reason: "requests must not have a body"),
                 context
             )
         case .end:
@@ -96,7 +96,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
             }
             return context.close(promise: nil)
         }
-        refuse(UpgradeJudge.Refusal(status: .badRequest, reason: "this is not an HTTP request"), context)
+        refuse(HTTPRefusal(status: .badRequest, reason: "this is not an HTTP request"), context)
     }
 
     /// Authenticates first: a client that is not admitted must not learn which databases exist.
@@ -106,12 +106,12 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         _ context: ChannelHandlerContext
     ) {
         let answer = context.eventLoop.makePromise(
-            of: Result<ConnectionAuthenticator.Answer, UpgradeJudge.Refusal>.self
+            of: Result<ConnectionAuthenticator.Answer, HTTPRefusal>.self
         )
         let shown = shown?.outcome
         let address = PeerAddress(context.remoteAddress).text
         Task(executorPreference: HandshakeExecutor.shared) { [authenticator] in
-            do throws(UpgradeJudge.Refusal) {
+            do throws(HTTPRefusal) {
                 answer.succeed(
                     .success(
                         try await authenticator.answer(
@@ -126,12 +126,12 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         }
         answer.futureResult.assumeIsolated().whenSuccess { result in
             guard context.channel.isActive, !self.stage.isAnswered else { return }
-            do throws(UpgradeJudge.Refusal) {
+            do throws(HTTPRefusal) {
                 switch try result.get() {
                 case .challenged(let run): self.challenge(run, context)
                 case .admitted(let peer):
                     self.stage = .answered
-                    self.admit(try self.judge.judge(head), peer, isPaired: run != nil, context)
+                    self.admit(try self.validator.validate(head), peer, isPaired: run != nil, context)
                 }
             } catch {
                 self.stage = .answered
@@ -154,7 +154,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func admit(
-        _ acceptance: UpgradeJudge.Acceptance,
+        _ acceptance: UpgradeRequestValidator.Acceptance,
         _ peer: PeerIdentity,
         isPaired: Bool,
         _ context: ChannelHandlerContext
@@ -166,7 +166,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func upgrade(
-        _ acceptance: UpgradeJudge.WebSocketRequest,
+        _ acceptance: UpgradeRequestValidator.WebSocketRequest,
         _ peer: PeerIdentity,
         isPaired: Bool,
         _ context: ChannelHandlerContext
@@ -194,7 +194,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         } catch { context.close(promise: nil) }
     }
 
-    private func refuse(_ refusal: UpgradeJudge.Refusal, _ context: ChannelHandlerContext) {
+    private func refuse(_ refusal: HTTPRefusal, _ context: ChannelHandlerContext) {
         LogDomain.listener.log(
             .notice,
             "refused \(context.remoteAddress?.description ?? "a client"): \(refusal.reason) (HTTP \(refusal.status.code))"

@@ -3,7 +3,7 @@ import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
-/// A peer of a listener, and its state at one moment.
+/// A peer of a listener, and the state of its connection at one moment.
 public struct ListenerPeer: Sendable {
     /// A number that distinguishes this connection from the listener's other ones.
     public let number: Int
@@ -17,8 +17,8 @@ public struct ListenerPeer: Sendable {
     public let documentsReceived: UInt64
 }
 
-/// Keeps what the listener's peers are doing, for those who watch.
-final class PeerBoard: Sendable {
+/// The connected peers of a listener, and the feeds that observe them.
+final class PeerRegistry: Sendable {
     private struct State {
         var nextNumber = 0
         var feeds: [Int: FeedBuffer<ListenerPeer>] = [:]
@@ -67,7 +67,7 @@ final class PeerBoard: Sendable {
             return state.nextNumber
         }
         let entry = Entry(number: number, identity: identity) { [weak self] in self?.push($0) }
-        entry.tell()
+        entry.publish()
         return entry
     }
 
@@ -81,7 +81,7 @@ final class PeerBoard: Sendable {
         for feed in ended { feed.finish() }
     }
 
-    /// One peer's line.
+    /// One peer's entry.
     final class Entry: Sendable {
         private struct Line {
             var status = Replicator.Status.connecting
@@ -100,22 +100,22 @@ final class PeerBoard: Sendable {
             self.push = push
         }
 
-        func note(_ report: ReplicationReport) {
+        func update(_ report: ReplicationReport) {
             guard case .activity(let isBusy, let progress) = report else { return }
             line.withLockedValue { line in
                 line.status = Replicator.Status(isBusy: isBusy, progress)
                 line.sent = progress.documentsPushed
                 line.received = progress.documents - progress.documentsPushed
             }
-            tell()
+            publish()
         }
 
         func end(_ error: LoveseatError?) {
             line.withLockedValue { $0.status = $0.status.stopped(error) }
-            tell()
+            publish()
         }
 
-        func tell() {
+        func publish() {
             let line = line.withLockedValue { $0 }
             push(
                 ListenerPeer(

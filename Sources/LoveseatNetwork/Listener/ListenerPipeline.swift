@@ -3,9 +3,9 @@ import LoveseatModel
 package import NIOCore
 import NIOHTTP1
 
-/// What stands in the pipeline of a listener's connection until it is a WebSocket.
+/// The pipeline of a listener's connection until it is a WebSocket.
 package struct ListenerPipeline: Sendable {
-    private let judge: UpgradeJudge
+    private let validator: UpgradeRequestValidator
     private let authenticator: ConnectionAuthenticator
     private let webSocket: WebSocketSettings
     private let serve: @Sendable (PeerConnection, any Channel) -> Void
@@ -19,7 +19,7 @@ package struct ListenerPipeline: Sendable {
         webSocket: WebSocketSettings,
         serve: @escaping @Sendable (PeerConnection, any Channel) -> Void
     ) {
-        judge = UpgradeJudge(databaseName: databaseName)
+        validator = UpgradeRequestValidator(databaseName: databaseName)
         self.authenticator = ConnectionAuthenticator(authenticator, fingerprint: fingerprint)
         self.webSocket = webSocket
         self.serve = serve
@@ -32,7 +32,7 @@ package struct ListenerPipeline: Sendable {
         let decoder = ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes))
         let encoder = HTTPResponseEncoder()
         let handshake = ListenerHandshake(
-            judge: judge,
+            validator: validator,
             authenticator: authenticator,
             shown: secure?.shown,
             webSocket: webSocket,

@@ -21,13 +21,13 @@ public final class URLEndpointListener: Sendable {
         public let activeConnectionCount: UInt64
     }
 
-    private static let mostHalfOpen = 256
+    private static let maximumHalfOpen = 256
 
     /// The configuration with which the listener was created.
     public let config: URLEndpointListenerConfiguration
-    private let board = PeerBoard()
+    private let registry = PeerRegistry()
     private let running = NIOLockedValueBox<Running?>(nil)
-    /// Held while it starts or stops: one after the other, in the order of the calls.
+    /// Held while the listener starts or stops, so that calls take effect in order.
     private let lifecycle = AsyncLock()
 
     private struct Running: Sendable {
@@ -80,7 +80,7 @@ public final class URLEndpointListener: Sendable {
         guard config.heartbeat > 0, config.heartbeat.isFinite else {
             throw LoveseatError(
                 .invalidParameter,
-                "heartbeat is more than 0 seconds, not \(config.heartbeat)"
+                "heartbeat is \(config.heartbeat) seconds: use more than 0"
             )
         }
         guard let database = config.collections.first?.database,
@@ -148,14 +148,14 @@ public final class URLEndpointListener: Sendable {
     /// Call this after the access policy's answers change.
     ///
     /// Connected peers lose the documents that they may no longer read; documents that they gain arrive when those change next. Peers that
-    /// connect later need no call. Returns when the connected peers have been told. Does nothing without an access policy.
+    /// connect later need no call. Returns when the connected peers have been informed. Does nothing without an access policy.
     public func accessChanged() async { await running.withLockedValue { $0?.peers }?.accessChanged() }
 
     /// A feed of what happens to each peer from now on: it connects, transfers documents, becomes idle, disconnects.
     ///
     /// It ends when the listener stops, after the last event of each peer. Ask for it before ``start()`` to get all events. A slow
     /// consumer misses intermediate states.
-    public var peerChanges: Feed<ListenerPeer> { board.changes }
+    public var peerChanges: Feed<ListenerPeer> { registry.changes }
 
     /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
     ///
@@ -170,7 +170,7 @@ public final class URLEndpointListener: Sendable {
         guard let stopped else { return }
         try? await stopped.channel.close().get()
         await stopped.peers.stop()
-        board.finish()
+        registry.finish()
         LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
         config.collections.first?.database.release(self)
     }
@@ -196,10 +196,10 @@ public final class URLEndpointListener: Sendable {
     ) async throws -> any Channel {
         let fingerprint = identity?.certs.first?.fingerprint
         let halfOpen = HalfOpenConnections(
-            limit: Self.mostHalfOpen,
+            limit: Self.maximumHalfOpen,
             patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
         )
-        let board = board
+        let registry = registry
         var pipeline = ListenerPipeline(
             databaseName: databaseName,
             authenticator: config.authenticator,
@@ -210,8 +210,8 @@ public final class URLEndpointListener: Sendable {
             let peer = channel.remoteAddress?.description ?? "a peer"
             Task.detached {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
-                let entry = board.add(connection.peer)
-                let error = await peers.serve(connection) { entry.note($0) }
+                let entry = registry.add(connection.peer)
+                let error = await peers.serve(connection) { entry.update($0) }
                 entry.end(error)
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
             }
@@ -221,7 +221,7 @@ public final class URLEndpointListener: Sendable {
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
-                // Without file descriptors left, accepting again at once would only keep the processor busy.
+                // Without free file descriptors, accepting again at once would only use the processor.
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptPause())
                 }

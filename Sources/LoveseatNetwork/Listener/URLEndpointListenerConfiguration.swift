@@ -25,13 +25,14 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var port: UInt16? = defaultPort
     /// The name or address of the network interface to listen on. Nil, the default, means all.
     public var networkInterface: String?
-    /// Whether connections are not encrypted. The default is false. For tests, and behind a proxy that ends TLS.
+    /// Whether connections are not encrypted. The default is false. Use it for tests, and behind a proxy that
+    /// terminates TLS.
     public var disableTLS = defaultDisableTls
     /// The listener's key and certificate. Nil, the default, means ``TLSIdentity/anonymousIdentity(in:)``.
     public var tlsIdentity: TLSIdentity?
     /// The store that keeps the anonymous identity. Nil, the default, means ``TLSIdentity/standardStore``.
     public var identityStore: (any IdentityStore)?
-    /// Decides who may connect. Nil, the default, lets everybody connect.
+    /// Decides which clients may connect. Nil, the default, lets everybody connect.
     public var authenticator: (any ListenerAuthenticator)?
     /// Decides what each peer may read and write. Nil, the default, gives every peer that may connect full access.
     public var accessPolicy: AccessPolicy?
@@ -40,8 +41,8 @@ public struct URLEndpointListenerConfiguration: Sendable {
     /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false. For
     /// what peers pull, open the database with ``DatabaseConfiguration/enableDeltaSync``, too.
     public var enableDeltaSync = defaultEnableDeltaSync
-    /// How long a connection may be idle, in seconds, before a ping checks that the peer is still there. The default is 300. A peer that
-    /// does not answer is disconnected.
+    /// How long a connection may be idle, in seconds, before a ping checks that the peer is still there. The default is
+    /// 300; it has to be more than 0. A peer that does not answer is disconnected.
     public var heartbeat = ReplicatorConfiguration.defaultHeartbeat
     /// How much to compress what is sent, from 0 for not at all to 9. The default is 1. On a fast network, 0 saves about a quarter of the
     /// processor's time.

@@ -2,7 +2,7 @@ public import LoveseatCore
 package import LoveseatModel
 import LoveseatReplication
 
-/// A peer that is reached over a transport of the app, such as Bluetooth or a message queue.
+/// A peer that is reached over the app's own transport, such as Bluetooth or a message queue.
 public struct MessageEndpoint: PeerEndpoint {
     /// A name for the peer, 1 to 1,024 bytes. Keep it the same for the same peer, because the checkpoint is stored under it.
     public let uid: String
@@ -12,7 +12,7 @@ public struct MessageEndpoint: PeerEndpoint {
     public let protocolType: ProtocolType
     /// Creates connections; nil if transports are connected by a closure.
     public let delegate: (any MessageEndpointDelegate)?
-    /// Whether the peer can be connected to a second time meanwhile.
+    /// Whether a second connection to the peer is possible meanwhile.
     package var takesSecondConnection = true
     private let makeTransport: @Sendable (MessageEndpoint) async throws -> any MessageTransport
 
@@ -57,7 +57,10 @@ public struct MessageEndpoint: PeerEndpoint {
 
     package func validate() throws(LoveseatError) {
         guard !uid.isEmpty, uid.utf8.count <= 1_024 else {
-            throw LoveseatError(.invalidParameter, "a message endpoint's uid has 1 to 1024 bytes")
+            throw LoveseatError(
+                .invalidParameter,
+                "the message endpoint's uid is not valid: use 1 to 1,024 bytes"
+            )
         }
     }
 
@@ -70,7 +73,7 @@ public struct MessageEndpoint: PeerEndpoint {
             isActive: true,
             heartbeat: options.heartbeat
         )
-        // There is nobody to ask: each side speaks what it speaks (blip.md §13).
+        // The protocol version is not negotiated.
         return PeerConnection(channel: channel, negotiated: .mobile3)
     }
 }

@@ -2,9 +2,11 @@ import LoveseatCore
 import LoveseatModel
 private import Synchronization
 
-/// A connection over a transport of the app, with callbacks, as in Couchbase Lite. ``MessageTransport`` is the same with `async` methods.
+/// A connection over the app's own transport, with callbacks, as in Couchbase Lite. ``MessageTransport`` is the same
+/// with `async` methods.
 ///
-/// Its methods may be called from any thread. Messages are sent one at a time: the next one follows the completion of the one before.
+/// Its methods may be called from any thread. Messages are sent one at a time: the next one follows the completion of
+/// the one before.
 public protocol MessageEndpointConnection: AnyObject, Sendable {
     /// Connects to the peer. Call the completion once, with true or with an error. From then on, pass what arrives to `connection`.
     func open(
@@ -27,13 +29,13 @@ public protocol ReplicatorConnection: Sendable {
 
 /// Creates connections for a ``MessageEndpoint``.
 public protocol MessageEndpointDelegate: Sendable {
-    /// Returns a new connection, for each attempt another one.
+    /// Returns a new connection. Each attempt to connect needs another one.
     func createConnection(endpoint: MessageEndpoint) -> any MessageEndpointConnection
 }
 
 /// Makes a transport of a connection with callbacks.
 final class CallbackTransport: MessageTransport, ReplicatorConnection {
-    /// Bytes that arrived and were not taken yet. Peers wait for each other long before; an app that delivers more does
+    /// The maximum number of received bytes that were not consumed yet. Peers wait for each other long before; an app that delivers more does
     /// not deliver what a peer sent.
     private static let receiveLimit = 32 << 20
 
@@ -85,7 +87,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection {
         guard !mailbox.deliver([message.bytes]) else { return }
         let overflow = LoveseatError(
             .webSocketCloseUserPermanent,
-            "more than \(Self.receiveLimit) bytes arrived that the peer did not wait for"
+            "the peer sent more than \(Self.receiveLimit) bytes without waiting for an acknowledgement"
         )
         close(error: MessagingError(error: overflow, isRecoverable: false))
     }
@@ -98,7 +100,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection {
             start { success, error in
                 let unknown = LoveseatError(
                     .unexpectedError,
-                    "the connection says no more than that it failed"
+                    "the connection failed without an error"
                 )
                 once.run(success ? nil : error ?? MessagingError(error: unknown, isRecoverable: true))
             }
@@ -110,7 +112,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection {
     }
 }
 
-/// A completion that counts the first time only, whatever the app does.
+/// A completion of which only the first call counts.
 private final class OnceWith<Value: Sendable>: Sendable {
     private let body: @Sendable (Value) -> Void
     private let isDone = Atomic(false)

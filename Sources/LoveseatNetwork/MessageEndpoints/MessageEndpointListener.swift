@@ -13,8 +13,8 @@ public struct MessageEndpointListenerConfiguration: Sendable {
     public var readOnly = false
     /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false.
     public var enableDeltaSync = false
-    /// Decides what each peer may read and write. Nil, the default, gives full access. The app says who a peer is when it accepts its
-    /// connection.
+    /// Decides what each peer may read and write. Nil, the default, gives full access. The app names a peer when it
+    /// accepts its connection.
     public var accessPolicy: AccessPolicy?
 
     /// Creates a configuration that serves collections over transports of one kind.
@@ -34,7 +34,7 @@ public struct MessageEndpointListenerChange: Sendable {
     public let status: Replicator.Status
 }
 
-/// Serves collections over transports of the app, which accepts connections and passes them to this listener.
+/// Serves collections over the app's own transports: the app accepts connections and passes them to this listener.
 ///
 /// It is safe to use from any thread. Connections end when the database closes.
 public final class MessageEndpointListener: Sendable {
@@ -42,7 +42,7 @@ public final class MessageEndpointListener: Sendable {
     public let config: MessageEndpointListenerConfiguration
     private let state = NIOLockedValueBox(State())
 
-    /// One connection, from when the app gives it to its end.
+    /// A connection that the app passed on, until its end.
     private final class Accepted: DatabaseService {
         let connection: (any MessageEndpointConnection)?
         let transport: any MessageTransport
@@ -68,7 +68,8 @@ public final class MessageEndpointListener: Sendable {
 
     private let peers: PassivePeers?
 
-    /// Creates a listener. If the collections are none, or belong to two databases, connections stop with `invalidParameter`.
+    /// Creates a listener. If there are no collections, or they belong to two databases, connections stop with
+    /// `invalidParameter`.
     public init(_ config: MessageEndpointListenerConfiguration) {
         self.config = config
         let database = config.collections.first?.database
@@ -98,9 +99,8 @@ public final class MessageEndpointListener: Sendable {
         }
     }
 
-    /// A feed of what happens to connections from now on. It ends when the database closes, or nothing refers to the listener any more.
-    ///
-    /// ``closeAll()`` does not end it, because the listener goes on to accept connections.
+    /// A feed of what happens to connections from now on. It ends when the database closes, or when nothing refers to
+    /// the listener any more. ``closeAll()`` does not end it, because the listener continues to accept connections.
     public var changes: Feed<MessageEndpointListenerChange> {
         let buffer = FeedBuffer<MessageEndpointListenerChange>(
             limit: 64 << 10,
@@ -177,11 +177,11 @@ public final class MessageEndpointListener: Sendable {
             state.entries[state.nextNumber] = accepted
             return state.nextNumber
         }
-        note(.connecting, of: number)
+        publish(.connecting, of: number)
         accepted.task.withLockedValue { task in
             task = Task.detached { [self] in
                 let error = await run(accepted, number, peer, open: open)
-                note(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
+                publish(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
                 state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
                 config.collections.first?.database.release(accepted)
             }
@@ -213,7 +213,7 @@ public final class MessageEndpointListener: Sendable {
             return await peers.serve(PeerConnection(channel: channel, negotiated: .mobile3, peer: peer)) {
                 [weak self] report in
                 guard case .activity(let isBusy, let progress) = report else { return }
-                self?.note(Replicator.Status(isBusy: isBusy, progress), of: number)
+                self?.publish(Replicator.Status(isBusy: isBusy, progress), of: number)
             }
         } catch {
             await accepted.transport.close()
@@ -221,7 +221,7 @@ public final class MessageEndpointListener: Sendable {
         }
     }
 
-    private func note(_ status: Replicator.Status, of number: Int) {
+    private func publish(_ status: Replicator.Status, of number: Int) {
         state.withLockedValue { state in
             guard let entry = state.entries[number] else { return }
             entry.status.withLockedValue { $0 = status }

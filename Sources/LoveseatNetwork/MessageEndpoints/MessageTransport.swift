@@ -1,10 +1,11 @@
 public import Foundation
 import LoveseatModel
 
-/// A connection of the app to a peer, over Bluetooth, a serial line or a message queue.
+/// The app's own connection to a peer, for example over Bluetooth, a serial line or a message queue.
 ///
-/// `send` is called by one task at a time, and so is `receive`; both may be in progress at once. Throw a ``MessagingError`` to say
-/// whether it is worth connecting again; any other error says that it is. ``MessageEndpointConnection`` is the same with callbacks.
+/// `send` is called by one task at a time, and so is `receive`; both may be in progress at once. Throw a
+/// ``MessagingError`` to say whether connecting again may help; after any other error, the replicator connects again.
+/// ``MessageEndpointConnection`` is the same with callbacks.
 public protocol MessageTransport: Sendable {
     /// Sends bytes after those that were sent before, and returns when the transport can take more.
     ///
@@ -45,7 +46,7 @@ public struct Message: Hashable, Sendable {
 public struct MessagingError: Error, Sendable {
     /// The underlying error.
     public let error: any Error
-    /// Whether it is worth connecting again. If false, a replicator stops.
+    /// Whether connecting again may help. If false, a replicator stops.
     public let isRecoverable: Bool
 
     /// Creates an error from an underlying one.
@@ -56,7 +57,7 @@ public struct MessagingError: Error, Sendable {
 }
 
 extension LoveseatError {
-    /// A transport's error: `webSocketCloseUserTransient` or `webSocketCloseUserPermanent` (blip.md §13).
+    /// A transport's error: `webSocketCloseUserTransient` or `webSocketCloseUserPermanent`.
     init(transport error: any Error) {
         if let error = error as? LoveseatError {
             self = error

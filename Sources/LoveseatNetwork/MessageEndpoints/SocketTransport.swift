@@ -88,7 +88,7 @@ public final class SocketTransport: MessageTransport {
         guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else {
             throw LoveseatError(
                 .init(Int(errno), domain: .posix),
-                "no pair of sockets: \(String(cString: strerror(errno)))"
+                "cannot create a pair of sockets: \(String(cString: strerror(errno)))"
             )
         }
         return (descriptors[0], descriptors[1])
@@ -97,11 +97,15 @@ public final class SocketTransport: MessageTransport {
     // MARK: Using it
 
     /// Sends bytes, and returns when the socket can take more.
+    ///
+    /// - Throws: An error if the socket is closed or broken.
     public func send(_ bytes: [UInt8]) async throws {
         do { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get() } catch { throw Gone() }
     }
 
     /// Waits for bytes and returns them, or nil when the other side has closed the connection.
+    ///
+    /// - Throws: An error if the socket is broken.
     public func receive() async throws -> [UInt8]? {
         guard let pieces = try await mailbox.receive() else { return nil }
         return pieces.count == 1 ? pieces[0] : Array(pieces.joined())
@@ -113,7 +117,7 @@ public final class SocketTransport: MessageTransport {
         try? await channel.close().get()
     }
 
-    /// What is needed before there is a channel.
+    /// The state before there is a channel.
     private final class Parts: Sendable {
         let mailbox: Mailbox
         private let relay = NIOLockedValueBox<(any Channel)?>(nil)
@@ -134,7 +138,7 @@ public final class SocketTransport: MessageTransport {
         }
     }
 
-    /// Puts what arrives into the mailbox, and reads no more while that is full.
+    /// Puts received bytes into the mailbox, and stops reading while that is full.
     private final class Collector: ChannelDuplexHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundIn = ByteBuffer
@@ -146,7 +150,7 @@ public final class SocketTransport: MessageTransport {
             mailbox.deliver([Array(unwrapInboundIn(data).readableBytesView)])
         }
 
-        /// A full mailbox asks again when it was emptied.
+        /// A full mailbox asks for more after it was emptied.
         func read(context: ChannelHandlerContext) { if !mailbox.isFull { context.read() } }
 
         func channelInactive(context: ChannelHandlerContext) {

@@ -3,7 +3,7 @@ import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
-/// Carries BLIP frames over an app's transport (blip.md §13).
+/// Carries BLIP frames over an app's transport.
 enum TransportChannel {
     static func make(
         _ transport: any MessageTransport,
@@ -30,7 +30,7 @@ private final class WholeMessages: MessageChannel {
         do { for message in messages { try await transport.send(message) } } catch {
             let error = LoveseatError(transport: error)
             failure.withLockedValue { $0 = $0 ?? error }
-            // Whoever receives hears why.
+            // The receiver gets the reason.
             await end()
             throw error
         }
@@ -39,7 +39,7 @@ private final class WholeMessages: MessageChannel {
     func receive() async throws -> [[UInt8]]? {
         do {
             if let message = try await transport.receive() {
-                guard message.count <= WebSocketSettings.largestFrame else {
+                guard message.count <= WebSocketSettings.maximumFrameSize else {
                     throw LoveseatError(
                         .webSocketProtocolError,
                         "the peer sent a message of \(message.count) bytes"
@@ -103,20 +103,20 @@ private final class FramedBytes: MessageChannel {
     ) {
         Task {
             do { while let bytes = try await joint.receive() { try await transport.send(bytes) } } catch {
-                note(error, failure)
+                recordFailure(error, failure)
             }
             await transport.close()
         }
         Task {
             do { while let bytes = try await transport.receive() { try await joint.send(bytes) } } catch {
-                note(error, failure)
+                recordFailure(error, failure)
             }
             await joint.close()
         }
     }
 
-    /// An error of the pair's is no more than the other side's end.
-    private static func note(_ error: any Error, _ failure: NIOLockedValueBox<LoveseatError?>) {
+    /// An error of the socket pair only means that the other side has ended.
+    private static func recordFailure(_ error: any Error, _ failure: NIOLockedValueBox<LoveseatError?>) {
         guard !(error is SocketTransport.Gone) else { return }
         failure.withLockedValue { $0 = $0 ?? LoveseatError(transport: error) }
     }

@@ -4,7 +4,7 @@ import Foundation
 /// CPace over X25519 with SHA-512 (draft-irtf-cfrg-cpace): two sides that know the same short secret agree on a key, and
 /// neither a listener nor a stranger that takes part learns more than whether one guess was right.
 package struct CPace {
-    /// What both sides know, beside the secret: a label, and the number that the first side chose for this exchange.
+    /// What both sides know beside the secret: a label, and the number that the first side chose for this exchange.
     package struct Session: Hashable {
         let secret: [UInt8]
         let label: [UInt8]
@@ -17,7 +17,7 @@ package struct CPace {
         }
     }
 
-    /// One side's message, with what it says about itself without sending it: the certificate that the other side sees.
+    /// One side's message, with its associated data, which are not sent: the certificate that the other side sees.
     package struct Message: Hashable {
         let share: [UInt8]
         let associated: [UInt8]
@@ -35,7 +35,7 @@ package struct CPace {
 
     private let session: Session
     private let scalar: Curve25519.KeyAgreement.PrivateKey
-    /// What is sent to the other side.
+    /// The message to the other side.
     package let share: [UInt8]
 
     /// `scalar`: this side's secret, which is random but for test vectors.
@@ -57,7 +57,7 @@ package struct CPace {
         return Array(SHA512.hash(data: input))
     }
 
-    /// What proves to the other side that a side has the key: a code over the message that it sent.
+    /// One side's proof that it has the key: a code over the message that it sent.
     package static func proof(_ key: [UInt8], _ session: Session, of message: Message) -> [UInt8] {
         Array(HMAC<SHA512>.authenticationCode(for: message.encoded, using: proofKey(key, session)))
     }
@@ -89,7 +89,7 @@ package struct CPace {
     {
         let point = try Curve25519.KeyAgreement.PublicKey(rawRepresentation: point)
         let product = try scalar.sharedSecretFromKeyAgreement(with: point).withUnsafeBytes { Array($0) }
-        // A point of low order makes zero of every scalar: whoever sends one would know the key. Crypto does not check it.
+        // A point of low order gives zero for every scalar, so its sender would know the key. Crypto does not check this.
         guard product.reduce(0, { $0 | $1 }) != 0 else { throw CryptoKitError.incorrectParameterSize }
         return product
     }

@@ -9,7 +9,7 @@ struct Field25519 {
     private static let a = Field25519(486_662)
     /// 2^255 - 21, which inverts.
     private static let inversion: [UInt64] = [0xFFFF_FFFF_FFFF_FFEB, .max, .max, 0x7FFF_FFFF_FFFF_FFFF]
-    /// 2^254 - 10, which tells squares (1) from others (-1).
+    /// 2^254 - 10, which distinguishes squares (1) from others (-1).
     private static let legendre: [UInt64] = [0xFFFF_FFFF_FFFF_FFF6, .max, .max, 0x3FFF_FFFF_FFFF_FFFF]
 
     private init(_ small: UInt64) { limbs = [small, 0, 0, 0] }
@@ -108,7 +108,7 @@ struct Field25519 {
         return (high &+ (overflow ? 1 : 0) &+ (again ? 1 : 0), second)
     }
 
-    /// Adds a small number, and returns what is carried out of the highest limb.
+    /// Adds a small number, and returns the carry out of the highest limb.
     private mutating func add(_ small: UInt64) -> UInt64 {
         var carry = small
         for index in 0..<4 {

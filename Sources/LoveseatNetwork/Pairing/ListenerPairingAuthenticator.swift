@@ -13,20 +13,20 @@ public enum PairingEvent: Hashable, Sendable {
     case replaced(PairingCode)
 }
 
-/// Authenticates the peers that were paired with a database by their certificates, and pairs with new ones by a ``PairingCode``.
+/// Authenticates paired peers by their certificates, and pairs with new ones by a ``PairingCode``.
 ///
 /// It is safe to use from any thread.
 public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     /// The default time for which a code is valid, 120 seconds.
     public static let defaultValidity: TimeInterval = 120
-    /// Guesses at six digits, after which there are others.
+    /// The number of guesses at six digits after which they are replaced.
     static let guessesPerCode = 5
-    /// Codes that take the place of others, after which nobody can pair: strangers have a chance of 1 in 20,000.
+    /// The maximum number of codes that replace each other before pairing ends: an attacker has a chance of 1 in 20,000.
     private static let maximumCodes = 10
 
     private struct Offer {
         let number: Int
-        /// The long secret of the QR code, which nobody guesses.
+        /// The long secret of the QR code, which cannot be guessed.
         let secret: String
         var digits = Offer.newDigits()
         let urls: [URL]
@@ -35,10 +35,10 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         /// The name that the listener's owner gives to the peer.
         let name: String?
         var codes = 1
-        /// Exchanges with these digits that were not completed, and those under way.
+        /// The number of exchanges with these digits that were not completed, or are in progress.
         var guesses = 0
         var underWay = 0
-        /// The peer that used it, and is being told so.
+        /// The peer that used it, and gets the response now.
         var user: PairedPeer?
         let events: FeedBuffer<PairingEvent>
 
@@ -59,10 +59,10 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     private let database: Database
     private let state = NIOLockedValueBox(State())
 
-    /// Creates an authenticator for a database, which stores the peers that it was paired with.
+    /// Creates an authenticator for a database, which stores its paired peers.
     public init(database: Database) { self.database = database }
 
-    /// Clients are asked for a certificate, by which peers are known.
+    /// Always true, because peers are recognised by their certificates.
     public var requestsClientCertificates: Bool { true }
 
     /// Creates a code for one peer. An earlier code becomes invalid.
@@ -92,7 +92,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
             let offer = Offer(
                 number: state.nextNumber,
                 secret: secret,
-                // A QR code of more is hard to scan.
+                // A longer QR code is hard to scan.
                 urls: Array(urls.prefix(4)),
                 fingerprint: certificate.fingerprint,
                 expires: Date().addingTimeInterval(seconds),
@@ -167,7 +167,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         deinit { if end() { abandon() } }
     }
 
-    /// Begins an exchange; nil if there is no code, or too many are guessing at it.
+    /// Begins an exchange; nil if there is no code, or too many exchanges are in progress.
     func begin(_ header: PairingHeader, _ client: ConnectingClient, listener: String) -> Run? {
         guard let leaf = client.certificates.first, let opening = PairingResponder.Opening(header) else {
             return nil
@@ -229,7 +229,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         )
     }
 
-    /// A client has been told that it may come in. Only then the app hears of a pairing, which may end the listener.
+    /// Called when a client has been sent the response that admits it. Only then is the pairing reported to the app, which may stop the listener.
     func answered(_ certificates: [TLSCertificate]) {
         let used = state.withLockedValue { state -> (PairedPeer, FeedBuffer<PairingEvent>)? in
             guard let offer = state.offer, let user = offer.user,
@@ -242,7 +242,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         events.finish()
     }
 
-    /// An exchange was not completed: the other side did not know the digits, or gave up. After five, there are new digits.
+    /// Counts an exchange that was not completed: the other side did not know the digits, or gave up. After five, there are new digits.
     private func countGuess(offer number: Int, digits: String) {
         let replaced = state.withLockedValue { state -> Bool? in
             guard var offer = state.offer, offer.number == number, offer.digits == digits, offer.user == nil

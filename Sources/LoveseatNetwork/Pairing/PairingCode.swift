@@ -12,11 +12,11 @@ import NIOConcurrencyHelpers
 /// let peer = try await PairingCode(text: scanned).pair(with: database, identity: identity)   // on the other device
 /// ```
 ///
-/// The code holds the listener's URLs, the fingerprint of its certificate, and a secret that is good for one pairing within a short
-/// time. The six digits are an alternative to say aloud; they are typed together with a URL. Neither secret is sent: each side proves
-/// to the other that it knows it, by a password-authenticated key exchange that is bound to both certificates
-/// (docs/extensions.md, section Pairing). A listener that does not know the code learns nothing about it. A stranger has one guess
-/// for each connection, and five for each six digits.
+/// The code holds the listener's URLs, the fingerprint of its certificate, and a secret that is good for one pairing
+/// within a short time. The six digits are an alternative to say aloud; they are typed together with a URL. Neither
+/// secret is sent: each side proves to the other that it knows it, by a password-authenticated key exchange that is
+/// bound to both certificates (docs/extensions.md, section Pairing). A listener that does not know the code learns
+/// nothing about it. An attacker has one guess for each connection, and five for each set of six digits.
 public struct PairingCode: Hashable, Sendable {
     /// The URLs of the listener, one for each of its networks.
     public let urls: [URL]
@@ -35,7 +35,7 @@ public struct PairingCode: Hashable, Sendable {
 
     private static let scheme = "loveseat-pair"
     /// A QR code cannot hold more.
-    private static let longestText = 2_048
+    private static let maximumTextBytes = 2_048
 
     /// The text to show as a QR code.
     public var text: String {
@@ -55,14 +55,14 @@ public struct PairingCode: Hashable, Sendable {
         func refuse(_ why: String) -> LoveseatError {
             LoveseatError(.invalidParameter, "this is not a pairing code: \(why)")
         }
-        guard text.utf8.count <= Self.longestText, let parts = URLComponents(string: text),
+        guard text.utf8.count <= Self.maximumTextBytes, let parts = URLComponents(string: text),
             parts.scheme == Self.scheme
         else { throw refuse("it does not begin with \(Self.scheme):") }
         guard parts.path == "1" else { throw refuse("a newer version made it") }
         let items = parts.queryItems ?? []
         let urls = items.filter { $0.name == "u" }.compactMap { $0.value.flatMap { URL(string: $0) } }
         guard !urls.isEmpty, urls.allSatisfy({ $0.scheme == "wss" }) else {
-            throw refuse("it names no wss:// URL")
+            throw refuse("it has no wss:// URL")
         }
         for url in urls { _ = try WebSocketAddress(url) }
         guard
@@ -72,7 +72,7 @@ public struct PairingCode: Hashable, Sendable {
             let secret = items.first(where: { $0.name == "s" })?.value, !secret.isEmpty
         else { throw refuse("the certificate or the secret is missing") }
         self.init(urls: urls, fingerprint: pin, secret: secret, digits: nil)
-        guard self.text.utf8.count <= Self.longestText else { throw refuse("it is too long") }
+        guard self.text.utf8.count <= Self.maximumTextBytes else { throw refuse("it is too long") }
     }
 
     /// Creates a code from six digits, which may be separated by spaces or hyphens, and the URL of the listener.
@@ -104,10 +104,10 @@ public struct PairingCode: Hashable, Sendable {
     ///   an error of the network, of TLS, or of the disk. Nothing is stored then.
     public func pair(with database: Database, identity: TLSIdentity) async throws(LoveseatError) -> PairedPeer
     {
-        var failure = LoveseatError(.invalidParameter, "the pairing code names no URL")
+        var failure = LoveseatError(.invalidParameter, "the pairing code contains no URL")
         for url in urls {
             do throws(LoveseatError) { return try await pair(with: database, identity, at: url) } catch {
-                // Another of its addresses may be on a network of ours; a refusal is one everywhere.
+                // Another of its addresses may be on a network of this host; a refusal holds for all of them.
                 failure = error
                 if error.code == .httpAuthRequired { break }
             }
@@ -125,9 +125,9 @@ public struct PairingCode: Hashable, Sendable {
             let seen = SeenCertificate()
             var options = ConnectionOptions()
             options.pinnedServerFingerprint = fingerprint
-            // The listener proves that it is the right one by the code, over its certificate.
+            // The code proves the listener's certificate.
             options.acceptsAnyCertificate = fingerprint == nil
-            options.sawServerCertificate = { seen.note($0) }
+            options.sawServerCertificate = { seen.record($0) }
             options.authenticator = ClientCertificateAuthenticator(identity: identity)
             let initiator = try PairingInitiator(
                 secret: secret,
@@ -156,7 +156,7 @@ public struct PairingCode: Hashable, Sendable {
 final class SeenCertificate: Sendable {
     private let seen = NIOLockedValueBox<TLSCertificate?>(nil)
     var certificate: TLSCertificate? { seen.withLockedValue { $0 } }
-    func note(_ certificate: TLSCertificate) { seen.withLockedValue { $0 = certificate } }
+    func record(_ certificate: TLSCertificate) { seen.withLockedValue { $0 = certificate } }
 }
 
 extension ReplicatorConfiguration {

@@ -2,7 +2,7 @@ import Foundation
 package import LoveseatModel
 import NIOConcurrencyHelpers
 
-/// What a pairing code is made of: both are good for the same exchange.
+/// The two forms of a pairing code's secret. Both are valid for the same exchange.
 package enum PairingForm: String {
     /// The long secret of a QR code.
     case text
@@ -39,7 +39,7 @@ package struct PairingHeader {
         set { parameters[name] = newValue }
     }
 
-    /// Bytes, which travel in hexadecimal; nil unless there are so many.
+    /// Bytes of a parameter in hexadecimal; nil unless there are `count` of them.
     package func bytes(_ name: String, count: Int) -> [UInt8]? {
         guard let text = parameters[name], text.utf8.count == count * 2 else { return nil }
         let digits = text.compactMap(\.hexDigitValue)
@@ -57,19 +57,19 @@ package struct PairingHeader {
     }
 }
 
-/// The names that devices give themselves, for people to read. Rights never go by them.
+/// The names that devices give themselves, for people to read. Rights never depend on them.
 enum DeviceName {
     private static let maximumLength = 64
 
     /// The name of this host.
     static var ofThisHost: String { ProcessInfo.processInfo.hostName }
 
-    /// In a header.
+    /// The name in a header.
     static func encoded(_ name: String) -> String {
         String(name.prefix(maximumLength)).addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
     }
 
-    /// From a header, without what would confuse a terminal; nil if nothing is left.
+    /// The name from a header, without characters that could confuse a terminal; nil if nothing is left.
     static func decoded(_ text: String?) -> String? {
         guard let text, text.utf8.count <= 16 * maximumLength, let name = text.removingPercentEncoding else {
             return nil
@@ -98,7 +98,7 @@ private enum PairingParameters {
     }
 }
 
-/// The client's side of one pairing: it begins, and believes nothing before the listener has proved that it knows the code.
+/// The client's side of one pairing: it begins, and trusts nothing before the listener has proved that it knows the code.
 package final class PairingInitiator: Sendable {
     private struct State {
         var hasProof = false
@@ -127,7 +127,7 @@ package final class PairingInitiator: Sendable {
 
     /// Whether the listener has proved that it knows the code.
     var isListenerProved: Bool { state.withLockedValue { $0.hasProof } }
-    /// How the listener's device calls itself.
+    /// The name that the listener's device gives itself.
     var listenerName: String? { state.withLockedValue { $0.listenerName } }
 
     /// The first `Authorization` header.
@@ -171,7 +171,7 @@ package final class PairingInitiator: Sendable {
 
 /// The listener's side of one pairing.
 package struct PairingResponder {
-    /// What the client says first.
+    /// The client's first message.
     package struct Opening {
         let form: PairingForm
         let number: [UInt8]

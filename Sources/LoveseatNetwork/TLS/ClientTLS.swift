@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOSSL
 
-/// TLS towards a server: checks whom we speak to, and says what was wrong.
+/// TLS of a client: validates the server's certificate, and keeps the reason if it is not trusted.
 package final class ClientTLS: Sendable {
     private let host: String
     private let options: ConnectionOptions
@@ -16,14 +16,14 @@ package final class ClientTLS: Sendable {
         self.options = options
     }
 
-    /// Why the server was not trusted; nil if it was, or has not been judged.
+    /// Why the server was not trusted; nil if it was, or was not validated yet.
     var failure: LoveseatError? { verdict.withLockedValue { $0 } }
 
     func makeHandler() throws(LoveseatError) -> NIOSSLClientHandler {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.certificateVerification = .noHostnameVerification
-        // The callback below judges, so the system's authorities need not be loaded here.
+        // The callback below validates, so the system's authorities need not be loaded here.
         configuration.trustRoots = .certificates([])
         do {
             if let identity = (options.authenticator as? ClientCertificateAuthenticator)?.identity {
@@ -32,18 +32,18 @@ package final class ClientTLS: Sendable {
             let context = try NIOSSLContext(configuration: configuration)
             return try NIOSSLClientHandler(context: context, serverHostname: serverName) {
                 [self] chain, answer in
-                judge(chain, answer)
+                verify(chain, answer)
             }
         } catch { throw LoveseatError(.tlsHandshakeFailed, "TLS cannot be set up: \(error)") }
     }
 
-    /// For the server to choose its certificate by; not for addresses (RFC 6066 §3).
+    /// The name by which the server chooses its certificate; nil for addresses (RFC 6066 §3).
     private var serverName: String? {
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil || host.contains(":")
         return isAddress ? nil : host
     }
 
-    private func judge(_ chain: [NIOSSLCertificate], _ answer: EventLoopPromise<NIOSSLVerificationResult>) {
+    private func verify(_ chain: [NIOSSLCertificate], _ answer: EventLoopPromise<NIOSSLVerificationResult>) {
         let chain = chain.compactMap { try? TLSCertificate(der: $0.toDERBytes()) }
         if let leaf = chain.first { options.sawServerCertificate(leaf) }
         var rules = CertificateTrust.ServerRules()
@@ -53,7 +53,7 @@ package final class ClientTLS: Sendable {
         rules.onlySelfSigned = options.acceptsOnlySelfSigned
         rules.roots = options.rootCertificates
         Task(executorPreference: HandshakeExecutor.shared) { [self, rules] in
-            let failure = await CertificateTrust.judge(server: chain, host: host, rules)
+            let failure = await CertificateTrust.validate(server: chain, host: host, rules)
             verdict.withLockedValue { $0 = failure }
             answer.succeed(failure == nil ? .certificateVerified : .failed)
         }

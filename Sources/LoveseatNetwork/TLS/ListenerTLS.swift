@@ -6,7 +6,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOSSL
 
-/// TLS towards clients, with one identity for all of them.
+/// TLS of a listener, with one identity for all clients.
 struct ListenerTLS: Sendable {
     private let configuration: TLSConfiguration
     private let authenticator: (any ListenerAuthenticator)?
@@ -29,7 +29,7 @@ struct ListenerTLS: Sendable {
                     ? .noHostnameVerification : .optionalVerification
             configuration.trustRoots = .certificates([])
             self.configuration = configuration
-            // Made in either case, since it says what is wrong with the identity.
+            // Made in either case, to report what is wrong with the identity.
             let context = try NIOSSLContext(configuration: configuration)
             shared = authenticator?.requestsClientCertificates == true ? nil : context
         } catch { throw LoveseatError(.crypto, "the listener's identity cannot be used: \(error)") }
@@ -51,7 +51,7 @@ struct ListenerTLS: Sendable {
                     peer = await certificateAuthenticator.authenticate(client)
                     guard peer != nil else { return answer.succeed(.failed) }
                 }
-                shown.note(.init(certificates: chain, peer: peer))
+                shown.record(.init(certificates: chain, peer: peer))
                 answer.succeed(.certificateVerified)
             }
         }
@@ -69,10 +69,10 @@ final class ShownCertificates: Sendable {
 
     private let noted = NIOLockedValueBox(Outcome())
     var outcome: Outcome { noted.withLockedValue { $0 } }
-    func note(_ outcome: Outcome) { noted.withLockedValue { $0 = outcome } }
+    func record(_ outcome: Outcome) { noted.withLockedValue { $0 = outcome } }
 }
 
-/// Tells clients that speak HTTP in the clear to a TLS port so, as web servers do.
+/// Answers unencrypted HTTP on a TLS port with an explanation, as web servers do.
 private final class PlainTextRefusal: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -96,7 +96,7 @@ private final class PlainTextRefusal: ChannelInboundHandler {
         let channel = context.channel
         context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: Self.answer)))
             .whenComplete { _ in
-                // Past the TLS handler, which has nothing to say goodbye to.
+                // Bypasses the TLS handler, which has no session to close.
                 channel.pipeline.close(mode: .all, promise: nil)
             }
     }

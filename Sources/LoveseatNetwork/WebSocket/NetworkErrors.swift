@@ -5,7 +5,7 @@ import NIOPosix
 import NIOSSL
 
 extension LoveseatError {
-    /// An error of sockets, name lookup or HTTP in our codes (replication.md §15.2).
+    /// Converts an error of sockets, name lookup or HTTP.
     init(network error: any Error) {
         switch error {
         case let error as LoveseatError: self = error
@@ -15,7 +15,7 @@ extension LoveseatError {
         case let error as NIOConnectionError: self.init(connecting: error)
         case NIOSSLError.handshakeFailed(let error): self.init(tls: error)
         case NIOSSLError.uncleanShutdown:
-            self.init(.webSocketAbnormalClose, "the connection broke without a goodbye of TLS")
+            self.init(.webSocketAbnormalClose, "the connection broke without a TLS close alert")
         case let error as BoringSSLError: self.init(tls: error)
         case ChannelError.connectTimeout: self.init(.timeout, "the peer did not answer in time")
         case is ChannelError: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")
@@ -35,7 +35,7 @@ extension LoveseatError {
         }
     }
 
-    /// What a TLS handshake failed on. BoringSSL tells by names in a text (replication.md §18.1).
+    /// The reason why a TLS handshake failed. BoringSSL gives it as names in a text.
     private init(tls error: BoringSSLError) {
         let text = "\(error)"
         func mentions(_ names: String...) -> Bool { names.contains { text.contains($0) } }
@@ -57,12 +57,12 @@ extension LoveseatError {
         ) {
             self.init(
                 .tlsClientCertRejected,
-                "the server refuses this client's certificate: use one that it trusts"
+                "the server refused this client's certificate: use one that it trusts"
             )
         } else if mentions("EOF during handshake") {
             self.init(.tlsHandshakeFailed, "the peer closed the connection during the TLS handshake")
         } else if mentions("PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL") {
-            self.init(.tlsHandshakeFailed, "the peer speaks no TLS 1.2 or newer")
+            self.init(.tlsHandshakeFailed, "the peer does not support TLS 1.2 or newer")
         } else {
             self.init(.tlsHandshakeFailed, "the TLS handshake failed: \(text)")
         }

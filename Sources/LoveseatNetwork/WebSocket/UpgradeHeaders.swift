@@ -3,9 +3,9 @@ import LoveseatModel
 import LoveseatReplication
 import NIOHTTP1
 
-/// The HTTP side of opening a WebSocket: pure functions, for both ends (blip.md §1).
+/// The HTTP side of opening a WebSocket: pure functions, for both ends.
 package enum UpgradeHeaders {
-    /// What a server proves with that it understood the key (RFC 6455 §4.2.2).
+    /// The value by which a server proves that it understood the key (RFC 6455 §4.2.2).
     package static func accept(key: String) -> String {
         Base64.encode(
             Array(Insecure.SHA1.hash(data: Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
@@ -33,7 +33,7 @@ package enum UpgradeHeaders {
         headers[canonicalForm: name].contains { $0.lowercased() == token }
     }
 
-    /// The first protocol, in the client's order, that we speak too (blip.md §1.2).
+    /// The first protocol, in the client's order, that is supported here.
     static func negotiate(_ headers: HTTPHeaders) -> ReplicationProtocol? {
         headers[canonicalForm: "Sec-WebSocket-Protocol"].lazy.compactMap {
             ReplicationProtocol(rawValue: String($0))

@@ -6,9 +6,9 @@ package import NIOCore
 import NIOPosix
 import NIOWebSocket
 
-/// A WebSocket connection that carries BLIP frames, one in each binary message (blip.md §2).
+/// A WebSocket connection that carries BLIP frames, one in each binary message.
 package final class WebSocketChannel: MessageChannel {
-    /// Received bytes that nobody has taken before reading stops.
+    /// The number of received bytes that were not consumed at which reading stops.
     private static let receiveLimit = 256 << 10
 
     private let channel: any Channel
@@ -39,7 +39,7 @@ package final class WebSocketChannel: MessageChannel {
         let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         relay.target.withLockedValue { $0 = (channel.eventLoop, bound) }
         try channel.pipeline.syncOperations.addHandlers([
-            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.largestMessage)),
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: settings.maximumMessageSize)),
             handler,
         ])
         return WebSocketChannel(channel: channel, mailbox: mailbox, texts: texts, handler: bound)
@@ -59,12 +59,12 @@ package final class WebSocketChannel: MessageChannel {
             .withConnectedSocket(descriptor).get()
         guard let webSocket = installed.withLockedValue({ $0 }) else {
             try await channel.close()
-            throw LoveseatError(.webSocketAbnormalClose, "the connection ended before it began")
+            throw LoveseatError(.webSocketAbnormalClose, "the connection ended before it was ready")
         }
         return webSocket
     }
 
-    /// Takes the word that there is room from whatever thread to the event loop.
+    /// Reports from any thread to the event loop that there is room.
     private final class Relay: Sendable {
         let target = NIOLockedValueBox<(any EventLoop, NIOLoopBound<WebSocketHandler>)?>(nil)
 
@@ -94,7 +94,7 @@ package final class WebSocketChannel: MessageChannel {
 
     package func close(code: Int, reason: String) async {
         channel.eventLoop.execute { self.handler.value.sendClose(code, reason) }
-        // The handler gives up on a peer that does not answer.
+        // The handler closes the connection to a peer that does not answer.
         try? await channel.closeFuture.get()
     }
 }

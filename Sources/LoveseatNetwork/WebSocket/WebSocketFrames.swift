@@ -5,7 +5,7 @@ import NIOWebSocket
 /// Writes WebSocket frames (RFC 6455 §5.2), and reads what is in them. NIO's own code masks a byte at a time, which cost a fifth
 /// of a blob's time at either end.
 enum WebSocketFrames {
-    /// Appends a whole frame; with a random mask, as every frame of a client's has to have.
+    /// Appends a whole frame, with a random mask if it is a client's.
     static func append(
         _ opcode: WebSocketOpcode,
         _ payload: [UInt8],

@@ -3,19 +3,19 @@ import LoveseatModel
 package import NIOCore
 package import NIOWebSocket
 
-/// Turns WebSocket frames into the messages of a ``WebSocketChannel``, on the channel's event loop (blip.md §2).
+/// Turns WebSocket frames into the messages of a ``WebSocketChannel``, on the channel's event loop.
 ///
-/// Puts fragments together, answers pings, asks a silent peer for a sign of life, does the closing handshake, and
-/// stops reading while nobody takes what has arrived.
+/// Assembles fragments, answers pings, sends pings to a silent peer, does the closing handshake, and
+/// stops reading while received messages are not consumed.
 package final class WebSocketHandler: ChannelDuplexHandler {
     package typealias InboundIn = WebSocketFrame
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// How long a peer may take to answer a goodbye (blip.md §2), and one that is told off.
+    /// How long a peer may take to answer a close frame, normally and after a violation.
     private static let (closingSeconds, failingSeconds) = (Int64(5), Int64(2))
-    /// What a peer may still say after we have said goodbye, in bytes: about what was on its way.
-    private static let mostAfterClose = 4 << 20
+    /// How much a peer may still send after our close frame, in bytes: about as much as was in flight.
+    private static let maximumAfterClose = 4 << 20
 
     private let mailbox: Mailbox
     private let texts: Mailbox
@@ -23,7 +23,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private var batch: [[UInt8]] = []
     /// The message that arrives in fragments.
     private var unfinished: (isText: Bool, bytes: [UInt8])?
-    /// What the last ping said that could not be answered yet: the peer does not read.
+    /// The content of the last ping that was not answered yet, because the peer does not read.
     private var unansweredPing: [UInt8]?
     private var keys = MaskKeys()
     private var heldRead = false
@@ -61,7 +61,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         if sentClose, frame.opcode != .connectionClose { return ignore(frame, context) }
         guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return fail(1002, "a reserved bit is set") }
         guard (frame.maskKey == nil) == settings.isClient else {
-            return fail(1002, settings.isClient ? "a masked frame" : "a frame that is not masked")
+            return fail(1002, settings.isClient ? "a frame is masked" : "a frame is not masked")
         }
         switch frame.opcode {
         case .text where !settings.acceptsText: fail(1003, "text messages are not BLIP")
@@ -82,27 +82,27 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         if mailbox.isFull || texts.isFull, !sentClose { heldRead = true } else { context.read() }
     }
 
-    /// A mailbox was emptied.
+    /// Called when a mailbox was emptied.
     func resumeReading() {
         guard heldRead, let context else { return }
         heldRead = false
         context.read()
     }
 
-    /// Nobody waits for it any more.
+    /// Counts a frame after our close frame, without reading it.
     private func ignore(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
         bytesAfterClose += frame.data.readableBytes
-        if bytesAfterClose > Self.mostAfterClose { context.close(promise: nil) }
+        if bytesAfterClose > Self.maximumAfterClose { context.close(promise: nil) }
     }
 
     private func receive(_ frame: WebSocketFrame) {
         guard (frame.opcode == .continuation) == (unfinished != nil) else {
-            return fail(1002, "a misplaced fragment")
+            return fail(1002, "a fragment is out of order")
         }
         var message = unfinished ?? (frame.opcode == .text, [])
         unfinished = nil
-        guard message.bytes.count + frame.data.readableBytes <= settings.largestMessage else {
-            return fail(1009, "a message is longer than \(settings.largestMessage) bytes")
+        guard message.bytes.count + frame.data.readableBytes <= settings.maximumMessageSize else {
+            return fail(1009, "a message is longer than \(settings.maximumMessageSize) bytes")
         }
         WebSocketFrames.append(payloadOf: frame, to: &message.bytes)
         if !frame.fin {
@@ -118,7 +118,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     private func receiveClose(_ data: ByteBuffer) {
         var data = data
-        // No code stands for a normal end; half of one is an error.
+        // A frame without a code means a normal end; half a code is an error.
         let code = data.readableBytes == 0 ? 1000 : data.readInteger(as: UInt16.self).map(Int.init)
         guard let code, Self.isSendable(code) else {
             return fail(1002, "a close frame with the code \(code ?? 0)")
@@ -126,7 +126,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         guard let reason = String(validating: data.readableBytesView, as: UTF8.self) else {
             return fail(1007, "the reason of a close frame is not UTF-8")
         }
-        // The normal ends are for the session to judge; any other is an error of the peer's.
+        // The session decides about normal ends; any other is the peer's error.
         finish(
             [1000, 1001].contains(code)
                 ? nil
@@ -144,7 +144,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Nothing more is received: what has arrived is still there to be read.
+    /// Ends receiving. Messages that have arrived can still be read.
     private func finish(_ error: LoveseatError?) {
         deliverBatch()
         mailbox.finish(error)
@@ -158,7 +158,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     // MARK: Writing
 
-    /// Writes messages; the promise is kept when they are handed to the operating system.
+    /// Writes messages; the promise succeeds when they were passed to the operating system.
     package func send(_ messages: [[UInt8]], as opcode: WebSocketOpcode, promise: EventLoopPromise<Void>) {
         guard let context, !sentClose else {
             return promise.fail(LoveseatError(.webSocketAbnormalClose, "the connection is closed"))
@@ -178,7 +178,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         context.writeAndFlush(wrapOutboundOut(data), promise: nil)
     }
 
-    /// Answers a ping: the last one only, if the peer does not take its answers (RFC 6455 §5.5.3).
+    /// Answers a ping: only the last one, if the peer does not read (RFC 6455 §5.5.3).
     private func answer(_ ping: [UInt8], _ context: ChannelHandlerContext) {
         if context.channel.isWritable { write(.pong, ping) } else { unansweredPing = ping }
     }
@@ -196,7 +196,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     /// Sends a close frame, once, and gives the peer a few seconds to answer.
     func sendClose(_ code: Int, _ reason: String) {
         guard !sentClose, let context else { return }
-        // Codes that are not for the wire stand for a normal end.
+        // Codes that must not be sent are replaced by that of a normal end.
         let sent = Self.isSendable(code) ? code : 1000
         let text = String(decoding: reason.utf8.prefix(120), as: UTF8.self)
         write(
@@ -209,14 +209,14 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         closing = context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(patience)) {
             self.context?.close(promise: nil)
         }
-        // The peer's answer has to be read whether or not anybody reads messages.
+        // The peer's answer has to be read even if messages are not consumed.
         heldRead = false
         context.read()
     }
 
-    /// Tells the peer what it did wrong, and that no more follows; what it still says is not heard.
+    /// Closes the connection because of a violation; what the peer still sends is ignored.
     private func fail(_ code: Int, _ reason: String) {
-        finish(LoveseatError(.init(10_000 + code), "the peer broke the WebSocket protocol: \(reason)"))
+        finish(LoveseatError(.init(10_000 + code), "the peer violated the WebSocket protocol: \(reason)"))
         sendClose(code, reason)
         context?.close(mode: .output, promise: nil)
     }
@@ -231,7 +231,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        finish(LoveseatError(.webSocketAbnormalClose, "the connection broke without a goodbye"))
+        finish(LoveseatError(.webSocketAbnormalClose, "the connection broke without a WebSocket close frame"))
         context.fireChannelInactive()
     }
 
@@ -244,7 +244,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     private func checkPulse() {
-        // Nothing is read while nobody takes it, so that nothing was heard means nothing.
+        // While messages are not consumed nothing is read, so silence means nothing.
         if hasHeard || heldRead { return watch(for: heartbeat) }
         guard let context else { return }
         write(.ping, [])

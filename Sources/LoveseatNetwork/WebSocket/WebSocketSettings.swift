@@ -1,17 +1,17 @@
 import NIOCore
 
-/// How one end of a WebSocket behaves.
+/// The settings of one end of a WebSocket.
 package struct WebSocketSettings: Hashable, Sendable {
-    /// The largest message that replication takes, in bytes (blip.md §2).
-    package static let largestFrame = 1 << 20
+    /// The maximum size of a replication message, in bytes.
+    package static let maximumFrameSize = 1 << 20
 
-    /// Clients mask what they send, servers do not.
+    /// Whether this is a client, whose frames are masked.
     package let isClient: Bool
-    /// Seconds without a word from the peer after which it is asked for one.
+    /// How long the connection may be idle, in seconds, before a ping is sent.
     package let heartbeat: Double
-    /// The largest message that is accepted, in bytes.
-    package var largestMessage = largestFrame
-    /// Takes text messages, which are not BLIP: see ``WebSocketChannel/receiveText()``.
+    /// The maximum size of a message that is accepted, in bytes.
+    package var maximumMessageSize = maximumFrameSize
+    /// Whether text messages are accepted, which are not BLIP: see ``WebSocketChannel/receiveText()``.
     package var acceptsText = false
 
     package init(isClient: Bool, heartbeat: Double) {

@@ -5,8 +5,12 @@ import LoveseatModel
 ///
 /// Saving goes to the peer first, then to the database: a cut in between can only repeat work.
 struct CheckpointSession: Sendable {
-    private enum Saving: Hashable {
-        case no, beginning, remotely, refetching, locally
+    private enum Stage: Hashable {
+        case idle
+        /// The peer was sent it. `repairs`: how often it may still be tried under another revision of the peer's.
+        case sent(Checkpoint, repairs: Int)
+        /// The peer is asked under which revision it keeps its copy.
+        case refetching(Checkpoint, repairs: Int)
     }
 
     let collection: Int
@@ -23,13 +27,10 @@ struct CheckpointSession: Sendable {
     private var coversMarks: Bool { pushes || trust.leavesOutMarked || (marks == .unknown && !hasLocal) }
     private var peerRevision = ""
     private var saved: Checkpoint?
-    private var saving = Saving.no
-    private var beingSaved: Checkpoint?
+    private var stage = Stage.idle
     private var timerIsSet = false
     /// No checkpoint is kept, or the peer refused the last save; trying again at every opportunity would never end.
     private var gaveUp: Bool
-    /// How often this save may still be tried under the revision that the peer has.
-    private var repairsLeft = 0
 
     private let repairs: Int
     private let pushes: Bool
@@ -45,11 +46,11 @@ struct CheckpointSession: Sendable {
         gaveUp = plan.isFetch
     }
 
-    var isSaving: Bool { saving != .no }
+    var isSaving: Bool { stage != .idle }
 
-    mutating func loaded(_ local: JSONText?, _ marks: MarkState, wasTakenFrom: Bool) {
-        (self.marks, self.wasTakenFrom) = (marks, wasTakenFrom)
-        guard let local else { return }
+    mutating func loaded(_ stored: StoredCheckpoint) {
+        (marks, wasTakenFrom) = (stored.marks, stored.wasTakenFrom)
+        guard let local = stored.body else { return }
         hasLocal = true
         start = Checkpoint(JSONElement(local))
     }
@@ -88,9 +89,9 @@ struct CheckpointSession: Sendable {
         now: Bool,
         time: Int64,
         tuning: ReplicationTuning,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
-        guard !gaveUp, saving == .no, now || !timerIsSet, checkpoint != saved else { return }
+        guard !gaveUp, stage == .idle, now || !timerIsSet, checkpoint != saved else { return }
         if now {
             save(checkpoint, time: time, &effects)
         } else if !timerIsSet {
@@ -101,100 +102,92 @@ struct CheckpointSession: Sendable {
         }
     }
 
-    mutating func timerFired(_ checkpoint: Checkpoint, time: Int64, _ effects: inout [ReplicationEffect]) {
+    mutating func timerFired(_ checkpoint: Checkpoint, time: Int64, _ effects: inout SessionEffects) {
         timerIsSet = false
-        if checkpoint != saved, !gaveUp, saving == .no { save(checkpoint, time: time, &effects) }
+        if checkpoint != saved, !gaveUp, stage == .idle { save(checkpoint, time: time, &effects) }
     }
 
     /// Whether something would be lost, that is done again next time, if the connection ended now.
     func needsSave(_ checkpoint: Checkpoint) -> Bool { checkpoint != saved && !gaveUp }
 
-    private mutating func save(_ checkpoint: Checkpoint, time: Int64, _ effects: inout [ReplicationEffect]) {
+    private mutating func save(_ checkpoint: Checkpoint, time: Int64, _ effects: inout SessionEffects) {
         if timerIsSet { effects.append(.cancelTimer(.checkpoint(collection: collection))) }
         timerIsSet = false
-        beingSaved = checkpoint
-        repairsLeft = repairs
-        begin(&effects)
+        send(checkpoint, repairs: repairs, time: time, &effects)
     }
 
-    private mutating func begin(_ effects: inout [ReplicationEffect]) {
-        saving = .beginning
-        effects.append(
-            .store(
-                .beginCheckpoint(collection: collection),
-                then: .checkpointBegun(collection: collection)
-            )
-        )
+    private mutating func send(
+        _ checkpoint: Checkpoint,
+        repairs: Int,
+        time: Int64,
+        _ effects: inout SessionEffects
+    ) {
+        // What is marked from now on is not covered by it.
+        effects.store.beginCheckpoint(of: collection)
+        stage = .sent(checkpoint, repairs: repairs)
+        var message = self.message("setCheckpoint")
+        message.properties["rev"] = peerRevision
+        message.body = checkpoint.json(time: time).bytes
+        effects.append(.send(message, then: .setCheckpoint(collection: collection)))
     }
 
-    /// What is marked from now on is not covered by the checkpoint, which goes to the peer now.
-    mutating func begun(time: Int64, _ effects: inout [ReplicationEffect]) {
-        guard saving == .beginning, let checkpoint = beingSaved else { return }
-        saving = .remotely
-        var properties: MessageProperties = ["Profile": "setCheckpoint"]
+    private func message(_ profile: String) -> Message {
+        var properties: MessageProperties = ["Profile": profile]
         properties["collection"] = wireIndex.map(String.init)
         properties["client"] = id
-        properties["rev"] = peerRevision
-        let message = Message(properties, body: checkpoint.json(time: time).bytes)
-        effects.append(.send(message, then: .setCheckpoint(collection: collection)))
+        return Message(properties)
     }
 
     mutating func savedRemotely(
         _ answer: Result<Message, ReplyError>,
         time: Int64,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
-        guard saving == .remotely, let beingSaved else { return }
+        guard case .sent(let checkpoint, let repairs) = stage else { return }
         switch answer {
         case .success(let message):
             peerRevision = message.properties["rev"] ?? ""
-            saving = .locally
-            effects.append(
-                .store(
-                    .saveCheckpoint(
-                        collection: collection,
-                        beingSaved.json(time: time),
-                        coversMarks: coversMarks
-                    ),
-                    then: .checkpointSaved(collection: collection)
-                )
-            )
+            saveLocally(checkpoint, time: time, &effects)
         // Another revision is stored there, or none any more (gateway.md 18).
-        case .failure(let error) where [404, 409].contains(error.code) && repairsLeft > 0:
-            repairsLeft -= 1
-            saving = .refetching
-            var properties: MessageProperties = ["Profile": "getCheckpoint"]
-            properties["collection"] = wireIndex.map(String.init)
-            properties["client"] = id
-            effects.append(.send(Message(properties), then: .refetchCheckpoint(collection: collection)))
+        case .failure(let error) where [404, 409].contains(error.code) && repairs > 0:
+            stage = .refetching(checkpoint, repairs: repairs - 1)
+            effects.append(
+                .send(message("getCheckpoint"), then: .refetchCheckpoint(collection: collection))
+            )
         case .failure(let error): giveUp(LoveseatError(reply: error, "saving the checkpoint"), &effects)
         }
     }
 
-    private mutating func giveUp(_ error: LoveseatError, _ effects: inout [ReplicationEffect]) {
-        saving = .no
+    private mutating func saveLocally(_ checkpoint: Checkpoint, time: Int64, _ effects: inout SessionEffects)
+    {
+        stage = .idle
+        let body = checkpoint.json(time: time)
+        do throws(LoveseatError) {
+            try effects.store.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
+            saved = checkpoint
+        } catch  where error.code == .busy {
+            effects.fail(error)
+        } catch { giveUp(error, &effects) }
+    }
+
+    private mutating func giveUp(_ error: LoveseatError, _ effects: inout SessionEffects) {
+        stage = .idle
         gaveUp = true
         effects.append(.report(.checkpointNotSaved(error)))
     }
 
     mutating func refetched(
         _ answer: Result<Message, ReplyError>,
-        _ effects: inout [ReplicationEffect]
+        time: Int64,
+        _ effects: inout SessionEffects
     ) {
-        guard saving == .refetching else { return }
+        guard case .refetching(let checkpoint, let repairs) = stage else { return }
         switch answer {
         case .success(let message): peerRevision = message.properties["rev"] ?? ""
         case .failure(let error) where error.code == 404: peerRevision = ""
         case .failure(let error):
             return giveUp(LoveseatError(reply: error, "asking for the checkpoint"), &effects)
         }
-        begin(&effects)
-    }
-
-    mutating func savedLocally(_ answer: StoreAnswer, _ effects: inout [ReplicationEffect]) {
-        guard saving == .locally else { return }
-        saving = .no
-        if case .failed(let error) = answer { giveUp(error, &effects) } else { saved = beingSaved }
-        beingSaved = nil
+        send(checkpoint, repairs: repairs, time: time, &effects)
     }
 }

@@ -34,8 +34,7 @@ extension PullSession {
         }
     }
 
-    mutating func revision(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
-        defer { judgeNext(&effects) }
+    mutating func revision(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         let header = RevisionMessage.Header(message)
         let key = expectedKey(header)
         let arrival = Arrival(
@@ -60,26 +59,13 @@ extension PullSession {
             guard options.takesDeltas, !header.isDeleted else {
                 return resend(arrival, "deltas were not negotiated", &effects)
             }
-            nextKey += 1
-            arrivals[nextKey] = arrival
-            bufferedBytes += arrival.wireBytes
-            effects.append(
-                .store(
-                    .expandDelta(
-                        collection: collection,
-                        documentID: header.documentID,
-                        base: base,
-                        delta: body
-                    ),
-                    then: .deltaExpanded(collection: collection, key: nextKey)
-                )
-            )
+            try expand(body, base, arrival, &effects)
         } catch { refuse(arrival, error, &effects) }
     }
 
     /// What was not asked for is not stored: it could get past filters and the judgement of lists. But honest peers send some
     /// revisions twice (gateway.md 54), so that nothing ends by it.
-    private func judgeUnasked(_ arrival: Arrival, _ effects: inout [ReplicationEffect]) {
+    private func judgeUnasked(_ arrival: Arrival, _ effects: inout SessionEffects) {
         guard let request = arrival.request, let revision = arrival.header.revisionID else { return }
         let change = AnnouncedChange(
             sequence: arrival.header.sequence ?? RemoteSequence(0),
@@ -88,12 +74,16 @@ extension PullSession {
             flags: 0,
             bodySize: 0
         )
-        effects.append(
-            .store(
-                .judgeChanges(collection: collection, [change], from: peer == .hub ? .client : peer),
-                then: .unaskedJudged(request: request, isUrgent: arrival.isUrgent)
-            )
-        )
+        let teller: RevisionTree.PeerKind = peer == .hub ? .client : peer
+        guard let verdicts = effects.ask({ try $0.judge([change], from: teller, in: collection) }) else {
+            return
+        }
+        if verdicts == [.alreadyHere] {
+            effects.append(.reply(Message(["noop": "true"], isUrgent: arrival.isUrgent), to: request))
+        } else {
+            let error = ReplyError("HTTP", 403, "the revision was not asked for")
+            effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
+        }
     }
 
     /// What was announced of the revision that a message brings.
@@ -105,31 +95,30 @@ extension PullSession {
 
     // MARK: Deltas
 
-    mutating func deltaExpanded(
-        _ key: Int,
-        _ expansion: DeltaExpansion,
-        _ effects: inout [ReplicationEffect]
-    ) {
-        guard let arrival = arrivals.removeValue(forKey: key) else { return }
-        bufferedBytes -= arrival.wireBytes
+    private mutating func expand(
+        _ delta: [UInt8],
+        _ base: RevisionID,
+        _ arrival: Arrival,
+        _ effects: inout SessionEffects
+    ) throws(ReplyError) {
+        let id = arrival.header.documentID
+        let expansion = effects.ask { try $0.expand(delta, of: id, base: base, in: collection) }
         switch expansion {
         case .body(let bytes):
             progress.deltas.received += 1
             progress.deltas.bytesSaved += UInt64(max(0, bytes.count - arrival.wireBytes))
-            do throws(ReplyError) { try accept(arrival, bytes, &effects) } catch {
-                refuse(arrival, error, &effects)
-            }
+            try accept(arrival, bytes, &effects)
         case .unknownBase: resend(arrival, "the delta's base is not here", &effects)
         case .corrupt: resend(arrival, "the delta cannot be applied", &effects)
+        case nil: break
         }
-        judgeNext(&effects)
     }
 
     /// Asks for the whole body; the same revision comes once more (replication.md §10.3).
     private mutating func resend(
         _ arrival: Arrival,
         _ reason: String,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         let error = ReplyError("HTTP", 422, reason)
         guard let request = arrival.request else { return refuse(arrival, error, &effects) }
@@ -143,7 +132,7 @@ extension PullSession {
     private mutating func accept(
         _ arrival: Arrival,
         _ bytes: [UInt8],
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) throws(ReplyError) {
         let generation = arrival.header.revisionID?.generation
         let content = try RevisionMessage.content(bytes, generation: generation)
@@ -165,44 +154,34 @@ extension PullSession {
         }
         bufferedBytes += entry.bytes
         incoming[nextKey] = entry
-        guard options.isFiltered else { return hold(nextKey, &effects) }
+        let key = nextKey
+        guard options.isFiltered else { return hold(key, &effects) }
         let candidate = FilterCandidate(
             documentID: entry.revision.documentID,
             revision: entry.revision.history[0],
             isDeleted: entry.revision.isDeleted,
             body: entry.revision.body
         )
-        effects.append(
-            .store(
-                .admit(collection: collection, [candidate]),
-                then: .admitted(collection: collection, key: nextKey)
-            )
-        )
-    }
-
-    mutating func admitted(_ key: Int, _ isAdmitted: Bool, _ effects: inout [ReplicationEffect]) {
-        guard !isAdmitted else { return hold(key, &effects) }
+        guard !effects.store.admits(candidate, in: collection) else { return hold(key, &effects) }
         incoming[key]?.held = []
         end(key, LoveseatError.rejectedByPullFilter, &effects)
-        flushIfDue(&effects)
-        judgeNext(&effects)
     }
 
     /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
-    private mutating func hold(_ key: Int, _ effects: inout [ReplicationEffect]) {
+    private mutating func hold(_ key: Int, _ effects: inout SessionEffects) {
         guard let entry = incoming[key], !entry.held.isEmpty else { return enqueue(key, &effects) }
-        let hold = StoreRequest.holdBlobs(
-            collection: collection,
-            documentID: entry.revision.documentID,
-            entry.held
-        )
-        effects.append(.store(hold, then: .blobsHeld(collection: collection, key: key)))
+        let id = entry.revision.documentID
+        let missing = effects.ask { try $0.holdBlobs(entry.held, of: id, in: collection) }
+        guard let missing else { return }
+        let wanted = Set(missing)
+        incoming[key]?.missing.removeAll { !wanted.contains($0.digest) }
+        fetchNext(key, &effects)
     }
 
     /// The peer does not have the content that the body names: what its table of attachments lists counts, if that differs.
-    mutating func takeAsListed(_ key: Int, _ effects: inout [ReplicationEffect]) -> Bool {
+    mutating func takeAsListed(_ key: Int, _ effects: inout SessionEffects) -> Bool {
         guard let entry = incoming[key], let listed = entry.asListed else { return false }
-        effects.append(.store(.releaseBlobs(entry.held), then: .nothing))
+        effects.store.releaseBlobs(entry.held)
         let other = Incoming(
             request: entry.request,
             isUrgent: entry.isUrgent,
@@ -224,7 +203,7 @@ extension PullSession {
         _ arrival: Arrival,
         _ error: ReplyError,
         finishesSequence: Bool = true,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         let reason = LoveseatError(
             LoveseatError(reply: error, "").code,
@@ -244,19 +223,18 @@ extension PullSession {
     private mutating func finish(
         _ arrival: Arrival,
         finishesSequence: Bool = true,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         settle(arrival.header.documentID)
         if finishesSequence, let entry = arrival.entry { sequences.finish(entry.number) }
         progress.finish(arrival.entry?.bodySize ?? 1, isDocument: false)
         progress.total = max(progress.total, progress.completed)
-        flushIfDue(&effects)
     }
 
     // MARK: Access
 
     /// The document left every channel that this peer may see.
-    private mutating func remove(_ arrival: Arrival, _ effects: inout [ReplicationEffect]) {
+    private mutating func remove(_ arrival: Arrival, _ effects: inout SessionEffects) {
         guard !isActive || options.removesByBody else {
             // Its announcement said otherwise: nothing is purged, and the checkpoint stays before it (replication.md §14).
             let error = ReplyError(
@@ -276,7 +254,7 @@ extension PullSession {
     }
 
     /// Is done with a revision that is not stored.
-    private mutating func drop(_ arrival: Arrival, _ effects: inout [ReplicationEffect]) {
+    private mutating func drop(_ arrival: Arrival, _ effects: inout SessionEffects) {
         finish(arrival, &effects)
         if let request = arrival.request {
             effects.append(.reply(Message(isUrgent: arrival.isUrgent), to: request))
@@ -284,7 +262,7 @@ extension PullSession {
     }
 
     /// Gives up what is on its way of a document that was taken away, so that it does not come back by that.
-    private mutating func revoke(_ id: String, _ effects: inout [ReplicationEffect]) {
+    private mutating func revoke(_ id: String, _ effects: inout SessionEffects) {
         let waiting = insertQueue.filter { incoming[$0]?.revision.documentID == id }
         for key in waiting {
             insertQueue.removeAll { $0 == key }
@@ -296,13 +274,7 @@ extension PullSession {
     }
 
     /// Documents that the peer takes away: purged, if the app wants that (replication.md §14).
-    ///
-    /// `list`: what is answered once they are gone.
-    mutating func removeAccess(
-        _ removals: [AccessRemoval],
-        answering list: Int? = nil,
-        _ effects: inout [ReplicationEffect]
-    ) {
+    mutating func removeAccess(_ removals: [AccessRemoval], _ effects: inout SessionEffects) {
         guard !removals.isEmpty else { return }
         guard options.autoPurges else {
             for removal in removals {
@@ -311,35 +283,12 @@ extension PullSession {
             return
         }
         for removal in removals { revoke(removal.documentID, &effects) }
-        effects.append(
-            .store(
-                .removeAccess(collection: collection, removals),
-                then: .accessRemoved(
-                    collection: collection,
-                    documentIDs: removals.map(\.documentID),
-                    answering: list
-                )
-            )
-        )
-    }
-
-    mutating func accessRemoved(
-        _ ids: [String],
-        _ verdicts: [RemovalVerdict],
-        answering number: Int?,
-        _ effects: inout [ReplicationEffect]
-    ) {
-        if let number, let (list, said) = unanswered.removeValue(forKey: number) {
-            answer(list, said, &effects)
-        }
-        for (id, verdict) in zip(ids, verdicts) {
-            report(
-                id,
-                isDeleted: false,
-                isAccessRemoved: true,
-                LoveseatError(keeping: id, verdict),
-                &effects
-            )
+        guard let verdicts = effects.ask({ try $0.removeAccess(removals, in: collection) }) else { return }
+        for (removal, verdict) in zip(removals, verdicts) {
+            let id = removal.documentID
+            if verdict == .removed { noteTakenAway(id) }
+            let error = LoveseatError(keeping: id, verdict)
+            report(id, isDeleted: false, isAccessRemoved: true, error, &effects)
         }
     }
 }

@@ -3,7 +3,7 @@ import LoveseatModel
 
 /// What is said to lists of changes: which of the announced or proposed revisions are wanted (replication.md §7, §8).
 extension PullSession {
-    mutating func changes(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
+    mutating func changes(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         do throws(ReplyError) {
             var changes = try ChangesMessage.parse(message.body)
             for (index, digest) in ChangesMessage.knowledge(message, count: changes.count) {
@@ -19,11 +19,11 @@ extension PullSession {
             guard !message.noReply else { return }
             var list = List(request, isUrgent: message.isUrgent, changes: changes)
             list.bytes = message.body.count + Self.listOverhead
-            add(list, &effects)
+            add(list)
         } catch { refuse(message, request, error, &effects) }
     }
 
-    mutating func proposals(_ message: Message, request: UInt64, _ effects: inout [ReplicationEffect]) {
+    mutating func proposals(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         do throws(ReplyError) {
             var proposals = try ProposeChangesMessage.parse(message.body)
             for (index, digest) in ChangesMessage.knowledge(message, count: proposals.count) {
@@ -39,12 +39,12 @@ extension PullSession {
                 namesRevision: namesRevision
             )
             list.bytes = message.body.count + Self.listOverhead
-            add(list, &effects)
+            add(list)
         } catch { refuse(message, request, error, &effects) }
     }
 
     /// Answers a list with nothing in it.
-    private func acknowledge(_ message: Message, _ request: UInt64, _ effects: inout [ReplicationEffect]) {
+    private func acknowledge(_ message: Message, _ request: UInt64, _ effects: inout SessionEffects) {
         if !message.noReply { effects.append(.reply(Message(isUrgent: message.isUrgent), to: request)) }
     }
 
@@ -52,7 +52,7 @@ extension PullSession {
         _ message: Message,
         _ request: UInt64,
         _ error: ReplyError,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         // Nobody says so much by mistake.
         if error.code == 413 { failure = LoveseatError(.remoteError, "from the peer: \(error.text)") }
@@ -64,7 +64,7 @@ extension PullSession {
     /// Bytes that a list takes besides its entries.
     private static let listOverhead = 500
 
-    mutating func add(_ list: List, _ effects: inout [ReplicationEffect]) {
+    private mutating func add(_ list: List) {
         listBytes += list.bytes
         guard listBytes <= tuning.listBytesAccepted, list.changes.count + list.proposals.count <= 10_000
         else {
@@ -74,30 +74,30 @@ extension PullSession {
         nextList += 1
         lists[nextList] = list
         waitingLists.append(nextList)
-        judgeNext(&effects)
     }
 
-    mutating func judgeNext(_ effects: inout [ReplicationEffect]) {
-        guard judging == nil, let number = waitingLists.first, incoming.count < tuning.revisionsHandled,
+    /// The next list, if there is room for what it may ask for.
+    mutating func takeList() -> Int? {
+        guard let number = waitingLists.first, incoming.count < tuning.revisionsHandled,
             let list = lists[number], hasRoom(for: list)
-        else { return }
+        else { return nil }
         waitingLists.removeFirst()
-        judging = number
+        return number
+    }
+
+    /// Says which entries of a list are wanted.
+    mutating func judge(_ number: Int, _ effects: inout SessionEffects) {
+        guard let list = lists[number] else { return }
         if list.proposals.isEmpty {
-            effects.append(
-                .store(
-                    .judgeChanges(collection: collection, list.changes, from: peer),
-                    then: .changesJudged(collection: collection, list: number)
-                )
-            )
+            let verdicts = effects.ask { try $0.judge(list.changes, from: peer, in: collection) }
+            lists[number] = nil
+            if let verdicts { answer(list, number, verdicts, &effects) }
         } else {
-            effects.append(
-                .store(
-                    .judgeProposals(collection: collection, list.proposals, from: peer),
-                    then: .proposalsJudged(collection: collection, list: number)
-                )
-            )
+            let verdicts = effects.ask { try $0.judge(list.proposals, from: peer, in: collection) }
+            lists[number] = nil
+            if let verdicts { answer(list, verdicts, &effects) }
         }
+        listBytes -= list.bytes
     }
 
     /// Whether all that a list may ask for can come now. A peer may send it all at once.
@@ -109,14 +109,12 @@ extension PullSession {
             && expectedBytes + list.announcedBytes + list.unsized * usualSize <= tuning.requestedBytes
     }
 
-    mutating func changesJudged(
+    private mutating func answer(
+        _ list: List,
         _ number: Int,
         _ verdicts: [ChangeVerdict],
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
-        judging = nil
-        guard let list = lists.removeValue(forKey: number) else { return }
-        listBytes -= list.bytes
         var said: [ChangeVerdict] = []
         var removals: [AccessRemoval] = []
         // Documents that are announced, and not taken away afterwards.
@@ -157,38 +155,25 @@ extension PullSession {
             returning.insert(change.documentID)
             progress.total += UInt64(max(1, change.bodySize))
         }
-        if removals.isEmpty || !options.autoPurges {
-            answer(list, said, &effects)
-            removeAccess(removals, &effects)
-        } else {
-            // Whoever takes something away holds it for gone once we answer.
-            unanswered[number] = (list, said)
-            removeAccess(removals, answering: number, &effects)
-        }
-        revoked.subtract(returning)
-        judgeNext(&effects)
-    }
-
-    func answer(_ list: List, _ said: [ChangeVerdict], _ effects: inout [ReplicationEffect]) {
+        // Whoever takes something away holds it for gone once we answer.
+        removeAccess(removals, &effects)
+        guard effects.failure == nil else { return }
         answer(list, ChangesMessage.answer(said, acceptsConflicts: isActive), &effects)
+        revoked.subtract(returning)
     }
 
-    mutating func proposalsJudged(
-        _ number: Int,
+    private mutating func answer(
+        _ list: List,
         _ verdicts: [ProposalVerdict],
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
-        judging = nil
-        guard let list = lists.removeValue(forKey: number) else { return }
-        listBytes -= list.bytes
         for (proposal, verdict) in zip(list.proposals, verdicts) where verdict == .wanted {
             promises.add(proposal.documentID)
         }
         answer(list, ChangesMessage.answer(verdicts, namesRevision: list.namesRevision), &effects)
-        judgeNext(&effects)
     }
 
-    private func answer(_ list: List, _ body: [UInt8], _ effects: inout [ReplicationEffect]) {
+    private func answer(_ list: List, _ body: [UInt8], _ effects: inout SessionEffects) {
         var properties: MessageProperties = ["maxHistory": String(tuning.maxHistory), "blobs": "true"]
         if options.takesDeltas { properties["deltas"] = "true" }
         if !list.proposals.isEmpty { properties[ProtocolExtensions.property] = options.extensions }

@@ -100,10 +100,7 @@ struct PullSession: Sendable {
 
     var sequences: RemoteSequences
     var lists: [Int: List] = [:]
-    /// Judged lists whose documents are being taken away, and what is said to them afterwards.
-    var unanswered: [Int: (list: List, said: [ChangeVerdict])] = [:]
     var waitingLists: [Int] = []
-    var judging: Int?
     var nextList = 0
     var listBytes = 0
     private(set) var expected: [ExpectedKey: Expected] = [:]
@@ -114,14 +111,13 @@ struct PullSession: Sendable {
     var promises = Promises()
     /// Documents that the peer took away while a revision of theirs was on its way.
     var revoked: Set<String> = []
-    /// Deltas whose bodies are being made.
-    var arrivals: [Int: Arrival] = [:]
     var incoming: [Int: Incoming] = [:]
     var nextKey = 0
     var insertQueue: [Int] = []
     var insertBytes = 0
-    var inserting: [Int] = []
-    var timerIsSet = false
+    private var timerIsSet = false
+    private var isTime = false
+    private var moved: [Moved] = []
     var bufferedBytes = 0
     var fetches: [BlobHandle: Int] = [:]
     /// Documents that need a blob while as many as may be are being fetched.
@@ -169,7 +165,7 @@ struct PullSession: Sendable {
 
     /// The peer announced at this place that it has what is here already. What it announced before that is what it had before.
     mutating func confirmed(_ documentID: String, at place: Announcement) {
-        guard !expected.isEmpty || !incoming.isEmpty || !arrivals.isEmpty, isComing(documentID) else {
+        guard !expected.isEmpty || !incoming.isEmpty, isComing(documentID) else {
             return
         }
         outdated[documentID] = max(place, outdated[documentID] ?? place)
@@ -177,7 +173,6 @@ struct PullSession: Sendable {
 
     func isComing(_ documentID: String) -> Bool {
         expected.keys.contains { $0.documentID == documentID }
-            || arrivals.values.contains { $0.header.documentID == documentID }
             || incoming.values.contains { $0.revision.documentID == documentID }
     }
 
@@ -190,9 +185,7 @@ struct PullSession: Sendable {
     }
 
     /// Nothing announced is unanswered, expected or on its way into the database.
-    var isQuiet: Bool {
-        lists.isEmpty && unanswered.isEmpty && expected.isEmpty && arrivals.isEmpty && incoming.isEmpty
-    }
+    var isQuiet: Bool { lists.isEmpty && expected.isEmpty && incoming.isEmpty }
 
     /// Revisions that were asked for, or agreed to, and have not come.
     var outstanding: Int { expected.count + promises.total }
@@ -229,7 +222,7 @@ struct PullSession: Sendable {
     // MARK: Revisions
 
     /// The peer cannot send what it promised (replication.md §9.3).
-    mutating func noRevision(_ message: Message, _ effects: inout [ReplicationEffect]) {
+    mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
         guard let id = message.properties["id"] else { return }
         promises.take(id)
         defer { settle(id) }
@@ -251,48 +244,63 @@ struct PullSession: Sendable {
                 sequences.finish(entry.number)
             }
         }
-        flushIfDue(&effects)
-        judgeNext(&effects)
     }
 
     // MARK: Storing
 
-    mutating func enqueue(_ key: Int, _ effects: inout [ReplicationEffect]) {
+    mutating func enqueue(_ key: Int, _ effects: inout SessionEffects) {
         if let id = incoming[key]?.revision.documentID, revoked.contains(id) {
-            end(key, nil, reports: false, &effects)
-            return flushIfDue(&effects)
+            return end(key, nil, reports: false, &effects)
         }
         insertQueue.append(key)
         insertBytes += incoming[key]?.revision.body.bytes.count ?? 0
-        flushIfDue(&effects)
+    }
+
+    /// Goes on as far as it gets without the peer.
+    mutating func goOn(_ effects: inout SessionEffects) {
+        takeTurns(&effects)
+        storeIfDue(&effects)
+    }
+
+    /// What happened to documents, for the push to follow.
+    enum Moved {
+        case stored(String)
+        /// The app's resolver is to be asked.
+        case inConflict(String)
+        case takenAway(String)
+    }
+
+    mutating func takeMoved() -> [Moved] {
+        defer { moved = [] }
+        return moved
     }
 
     /// Stores what has come as soon as nothing else is expected, or there is enough of it, or it has waited long.
-    mutating func flushIfDue(_ effects: inout [ReplicationEffect]) {
-        guard !insertQueue.isEmpty, inserting.isEmpty else { return }
-        let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
-        if isEnough || (expected.isEmpty && promises.total == 0) {
-            flush(&effects)
-        } else if !timerIsSet {
-            timerIsSet = true
-            effects.append(.setTimer(.insert(collection: collection), milliseconds: tuning.insertDelay))
+    private mutating func storeIfDue(_ effects: inout SessionEffects) {
+        while !insertQueue.isEmpty, effects.failure == nil {
+            let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
+            guard isTime || isEnough || (expected.isEmpty && promises.total == 0) else {
+                if !timerIsSet {
+                    timerIsSet = true
+                    effects.append(
+                        .setTimer(.insert(collection: collection), milliseconds: tuning.insertDelay)
+                    )
+                }
+                return
+            }
+            if timerIsSet { effects.append(.cancelTimer(.insert(collection: collection))) }
+            (timerIsSet, isTime) = (false, false)
+            storeBatch(&effects)
         }
+        isTime = false
     }
 
-    mutating func timerFired(_ effects: inout [ReplicationEffect]) {
-        timerIsSet = false
-        flush(&effects)
-    }
+    mutating func timerFired() { (timerIsSet, isTime) = (false, true) }
 
-    mutating func flush(_ effects: inout [ReplicationEffect]) {
-        guard inserting.isEmpty, !insertQueue.isEmpty else { return }
-        if timerIsSet {
-            effects.append(.cancelTimer(.insert(collection: collection)))
-            timerIsSet = false
-        }
-        inserting = Array(insertQueue.prefix(tuning.insertBatch))
-        insertQueue.removeFirst(inserting.count)
-        let revisions = inserting.compactMap { key -> IncomingRevision? in
+    private mutating func storeBatch(_ effects: inout SessionEffects) {
+        let keys = Array(insertQueue.prefix(tuning.insertBatch))
+        insertQueue.removeFirst(keys.count)
+        let revisions = keys.compactMap { key -> IncomingRevision? in
             guard var entry = incoming[key] else { return nil }
             if let place = entry.place, let last = outdated[entry.revision.documentID] {
                 entry.revision.isOutdated = place <= last
@@ -300,44 +308,35 @@ struct PullSession: Sendable {
             return entry.revision
         }
         insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
-        effects.append(
-            .store(.insert(collection: collection, revisions), then: .inserted(collection: collection))
-        )
+        guard let results = effects.ask({ try $0.insert(revisions, in: collection) }) else { return }
+        // A database that cannot write is no fault of one document.
+        for case .failed(let error) in results where error.code.domain != .couchbaseLite {
+            return effects.fail(error)
+        }
+        for (key, result) in zip(keys, results) { stored(key, result, &effects) }
     }
 
-    /// - Returns: the documents stored, and whether each is now in conflict.
-    mutating func inserted(_ results: [InsertResult], _ effects: inout [ReplicationEffect]) -> [(
-        id: String, isConflict: Bool
-    )] {
-        let keys = inserting
-        inserting = []
-        var moved: [(id: String, isConflict: Bool)] = []
-        for (key, result) in zip(keys, results) {
-            guard let entry = incoming[key] else { continue }
-            let id = entry.revision.documentID
-            switch result {
-            case .inserted, .alreadyHere, .conflict:
-                echoes.remember(id, entry.revision.history[0], limit: tuning.echoes)
-                moved.append((id, result == .conflict))
-                end(key, nil, isNoop: result == .alreadyHere, reports: result != .conflict, &effects)
-            case .outranked(let knowledge, let current):
-                moved.append((id, false))
-                end(key, nil, tree: TreeMessage.answer(knowledge, current: current), &effects)
-            case .refusedConflict:
-                end(key, LoveseatError(.httpConflict, "document \"\(id)\" would conflict"), &effects)
-            case .badHistory:
-                end(
-                    key,
-                    LoveseatError(.badRevisionID, "the history of \"\(id)\" is not one of descent"),
-                    &effects
-                )
-            case .failed(let error): end(key, error, &effects)
-            }
+    private mutating func stored(_ key: Int, _ result: InsertResult, _ effects: inout SessionEffects) {
+        guard let entry = incoming[key] else { return }
+        let id = entry.revision.documentID
+        switch result {
+        case .inserted, .alreadyHere, .conflict:
+            echoes.remember(id, entry.revision.history[0], limit: tuning.echoes)
+            moved.append(result == .conflict ? .inConflict(id) : .stored(id))
+            end(key, nil, isNoop: result == .alreadyHere, reports: result != .conflict, &effects)
+        case .outranked(let knowledge, let current):
+            moved.append(.stored(id))
+            end(key, nil, tree: TreeMessage.answer(knowledge, current: current), &effects)
+        case .refusedConflict:
+            end(key, LoveseatError(.httpConflict, "document \"\(id)\" would conflict"), &effects)
+        case .badHistory:
+            let error = LoveseatError(.badRevisionID, "the history of \"\(id)\" is not one of descent")
+            end(key, error, &effects)
+        case .failed(let error): end(key, error, &effects)
         }
-        flushIfDue(&effects)
-        judgeNext(&effects)
-        return moved
     }
+
+    mutating func noteTakenAway(_ id: String) { moved.append(.takenAway(id)) }
 
     /// Answers a revision and lets go of it.
     mutating func end(
@@ -347,7 +346,7 @@ struct PullSession: Sendable {
         tree: [UInt8] = [],
         reports: Bool = true,
         finishesSequence: Bool = true,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         guard let entry = incoming.removeValue(forKey: key) else { return }
         if let error, finishesSequence {
@@ -355,7 +354,7 @@ struct PullSession: Sendable {
         }
         settle(entry.revision.documentID)
         bufferedBytes -= entry.bytes
-        if !entry.held.isEmpty { effects.append(.store(.releaseBlobs(entry.held), then: .nothing)) }
+        if !entry.held.isEmpty { effects.store.releaseBlobs(entry.held) }
         if let request = entry.request {
             if let error {
                 promises.refuse(entry.revision.documentID)
@@ -384,11 +383,11 @@ struct PullSession: Sendable {
         _ id: String,
         _ revision: RevisionID,
         _ error: LoveseatError,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         guard isActive, error != .rejectedByPullFilter else { return }
         let failed = DocumentRevision(documentID: id, revision: revision)
-        effects.append(.store(.noteFailure(collection: collection, failed, error), then: .nothing))
+        effects.ask { try $0.noteFailure(failed, error, in: collection) }
     }
 
     func report(
@@ -396,7 +395,7 @@ struct PullSession: Sendable {
         isDeleted: Bool,
         isAccessRemoved: Bool = false,
         _ error: LoveseatError?,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         guard isActive else { return }
         effects.append(
@@ -416,12 +415,12 @@ struct PullSession: Sendable {
     }
 
     /// Gives up what is half received.
-    mutating func disconnected(_ effects: inout [ReplicationEffect]) {
-        for handle in fetches.keys.sorted() { effects.append(.store(.suspendBlob(handle), then: .nothing)) }
+    mutating func disconnected(_ store: any RevisionStore) {
+        for handle in fetches.keys.sorted() { store.suspendBlob(handle) }
         let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
-        if !held.isEmpty { effects.append(.store(.releaseBlobs(held), then: .nothing)) }
-        (fetches, arrivals, incoming) = ([:], [:], [:])
-        (insertQueue, inserting, waitingForTurn, waitingForBlob) = ([], [], [], [:])
+        if !held.isEmpty { store.releaseBlobs(held) }
+        (fetches, incoming) = ([:], [:])
+        (insertQueue, waitingForTurn, waitingForBlob) = ([], [], [:])
         bufferedBytes = 0
     }
 }

@@ -9,20 +9,8 @@ extension PushSession {
     // MARK: Hubs
 
     /// A hub has something else than the proposal is to go on top of.
-    mutating func meet(_ change: LocalChange, _ state: HubState, _ effects: inout [ReplicationEffect]) {
-        nextKey += 1
-        meeting[nextKey] = change
-        effects.append(
-            .store(
-                .meet(collection: collection, change, state),
-                then: .met(collection: collection, key: nextKey)
-            )
-        )
-    }
-
-    mutating func met(_ key: Int, _ meeting: Meeting, _ effects: inout [ReplicationEffect]) {
-        guard let change = self.meeting.removeValue(forKey: key) else { return }
-        switch meeting {
+    mutating func meet(_ change: LocalChange, _ state: HubState, _ effects: inout SessionEffects) {
+        switch effects.ask({ try $0.meet(change, state, in: collection) }) {
         case .isObsolete, .agrees: finish(change, synced: nil, &effects)
         case .offer(let ancestor):
             if countDisagreement(change) {
@@ -35,8 +23,8 @@ extension PushSession {
         case .waits(let isMarked):
             if !isMarked { fetchable.insert(change.documentID) }
             wait(change, &effects)
+        case nil: break
         }
-        pump(&effects)
     }
 
     func conflict(_ change: LocalChange) -> LoveseatError {
@@ -51,21 +39,21 @@ extension PushSession {
     }
 
     /// A document was fetched by its ID. If that explains nothing, nothing will.
-    mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout [ReplicationEffect]) {
+    mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout SessionEffects) {
         guard parked[id] != nil else { return }
         if isComplete { unseen.insert(id) }
         documentMoved(id, &effects)
     }
 
     /// The pull, or somebody who resolved a conflict, changed a document.
-    mutating func documentMoved(_ id: String, _ effects: inout [ReplicationEffect]) {
+    mutating func documentMoved(_ id: String, _ effects: inout SessionEffects) {
         guard let change = parked.removeValue(forKey: id) else { return }
         busy[id] = .some(nil)
         meet(change, .unknown, &effects)
     }
 
     /// Documents whose conflict nothing has explained; they stay pending.
-    mutating func reportParked(_ effects: inout [ReplicationEffect]) {
+    mutating func reportParked(_ effects: inout SessionEffects) {
         for change in parked.values.sorted(by: { $0.sequence < $1.sequence }) {
             report(change, conflict(change), &effects)
         }
@@ -78,51 +66,45 @@ extension PushSession {
     mutating func outranked(
         _ revision: QueuedRevision,
         _ answer: Message,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         do throws(ReplyError) {
             let (knowledge, current) = try TreeMessage.parse(answer.body)
-            hearing[revision.key] = revision
-            effects.append(
-                .store(
-                    .hear(
-                        collection: collection,
-                        documentID: revision.documentID,
-                        knowledge,
-                        current: current,
-                        takesContent: pulls
-                    ),
-                    then: .heard(collection: collection, key: revision.key)
-                )
-            )
+            hear(knowledge, current, revision, &effects)
         } catch {
             failure = LoveseatError(reply: error, "reading what the peer knows of \"\(revision.documentID)\"")
         }
     }
 
     /// Where the two still disagree, the document was stored anew and comes by the feed once more.
-    mutating func heard(_ key: Int, _ hearing: Hearing, _ effects: inout [ReplicationEffect]) {
-        guard let revision = self.hearing.removeValue(forKey: key) else { return }
+    private mutating func hear(
+        _ knowledge: TreeKnowledge,
+        _ current: RevisionID,
+        _ revision: QueuedRevision,
+        _ effects: inout SessionEffects
+    ) {
+        let id = revision.documentID
+        let hearing = effects.ask {
+            try $0.hear(knowledge, of: id, current: current, takesContent: pulls, in: collection)
+        }
         switch hearing {
-        case .agrees: disagreements[revision.documentID] = nil
+        case .agrees: disagreements[id] = nil
         case .disagrees: countDisagreement(revision.change)
         case .isBehind:
             report(revision, nil, &effects)
-            end(revision, synced: true, &effects)
-            return pump(&effects)
+            return end(revision, synced: true, &effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
-            fetchable.insert(revision.documentID)
-            wait(revision.change, &effects)
-            return pump(&effects)
+            fetchable.insert(id)
+            return wait(revision.change, &effects)
+        case nil: return
         }
         report(revision, nil, &effects)
         end(revision, synced: false, isDocument: true, &effects)
-        pump(&effects)
     }
 
     /// Leaves a document to the pull, if there is one, to bring what the peer has.
-    private mutating func wait(_ change: LocalChange, _ effects: inout [ReplicationEffect]) {
+    private mutating func wait(_ change: LocalChange, _ effects: inout SessionEffects) {
         guard pulls, !unseen.contains(change.documentID) else {
             return fail(change, conflict(change), &effects)
         }
@@ -153,7 +135,7 @@ extension PushSession {
     mutating func fail(
         _ change: LocalChange,
         _ error: LoveseatError,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         report(change, error, &effects)
         failed[change.documentID] = change.sequence

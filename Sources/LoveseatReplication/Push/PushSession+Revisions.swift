@@ -3,29 +3,32 @@ import LoveseatModel
 
 /// Sends the revisions that the peer wants, and hears what became of them (replication.md §9).
 extension PushSession {
-    mutating func sendMore(_ effects: inout [ReplicationEffect]) {
-        // A few at a time, since each read is a transaction.
-        let room = min(tuning.revisionsTransmitting - transmitting, queue.count)
-        guard room > 0, transmitting * 2 <= tuning.revisionsTransmitting,
-            unansweredBytes < tuning.unansweredBytes
-        else { return }
+    /// A few at a time, since each read is a transaction.
+    private var sendingRoom: Int { min(tuning.revisionsTransmitting - transmitting, queue.count) }
+
+    var canSend: Bool {
+        sendingRoom > 0 && transmitting * 2 <= tuning.revisionsTransmitting
+            && unansweredBytes < tuning.unansweredBytes
+    }
+
+    mutating func sendMore(_ effects: inout SessionEffects) {
         var bytes = 0
-        let next = Array(
-            queue.prefix(room).prefix { revision in
+        var next = Array(
+            queue.prefix(sendingRoom).prefix { revision in
                 defer { bytes += revision.bodySize }
                 return bytes == 0 || bytes + revision.bodySize <= tuning.transmittingBytes
             }
         )
         queue.removeFirst(next.count)
         transmitting += next.count
-        for var revision in next {
-            revision.isTransmitting = true
-            inFlight[revision.key] = revision
+        for index in next.indices {
+            next[index].isTransmitting = true
+            inFlight[next[index].key] = next[index]
         }
-        requestBodies(next, &effects)
+        send(next, &effects)
     }
 
-    func requestBodies(_ revisions: [QueuedRevision], _ effects: inout [ReplicationEffect]) {
+    private mutating func send(_ revisions: [QueuedRevision], _ effects: inout SessionEffects) {
         let requests = revisions.map {
             RevisionRequest(
                 documentID: $0.documentID,
@@ -37,21 +40,9 @@ extension PushSession {
                 isCopyOnly: $0.isCopyOnly
             )
         }
-        effects.append(
-            .store(
-                .readRevisions(collection: collection, requests),
-                then: .revisionsRead(collection: collection, keys: revisions.map(\.key))
-            )
-        )
-    }
-
-    mutating func revisionsRead(
-        _ keys: [Int],
-        _ found: [OutgoingRevision],
-        _ effects: inout [ReplicationEffect]
-    ) {
-        for (key, outgoing) in zip(keys, found) {
-            guard var revision = inFlight[key] else { continue }
+        guard let found = effects.ask({ try $0.revisions(requests, in: collection) }) else { return }
+        for (var revision, outgoing) in zip(revisions, found) {
+            let key = revision.key
             switch outgoing {
             case .found(let content)
             where content.copy != nil && content.copy?.original == copied[revision.documentID]:
@@ -87,7 +78,7 @@ extension PushSession {
             where subscription?.sendsReplacements == true && revision.sent == revision.revision:
                 revision.sent = current
                 inFlight[key] = revision
-                requestBodies([revision], &effects)
+                send([revision], &effects)
             case .same:
                 sendNothing(revision, 410, "obsolete", &effects)
                 end(revision, synced: false, &effects)
@@ -98,7 +89,6 @@ extension PushSession {
             case .damaged: damaged(revision, &effects)
             }
         }
-        pump(&effects)
     }
 
     /// Says that a revision which the peer asked for, or agreed to, does not come (replication.md §9.3): it counts what it waits for.
@@ -106,7 +96,7 @@ extension PushSession {
         _ revision: QueuedRevision,
         _ status: Int,
         _ reason: String,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         var properties: MessageProperties = ["Profile": "norev"]
         properties["collection"] = wireIndex.map(String.init)
@@ -119,7 +109,7 @@ extension PushSession {
     }
 
     /// The stored body is not the revision's any more. The document stays pending, since it may be repaired.
-    private mutating func damaged(_ revision: QueuedRevision, _ effects: inout [ReplicationEffect]) {
+    private mutating func damaged(_ revision: QueuedRevision, _ effects: inout SessionEffects) {
         sendNothing(revision, 500, "the document is damaged", &effects)
         guard isProposing else { return end(revision, synced: false, &effects) }
         stopTransmitting(revision.key)
@@ -131,11 +121,7 @@ extension PushSession {
         fail(revision.change, error, &effects)
     }
 
-    mutating func revisionSent(_ key: Int, _ effects: inout [ReplicationEffect]) {
-        stopTransmitting(key)
-        pump(&effects)
-    }
-
+    /// The bytes of a revision are with the transport, or will not be.
     mutating func stopTransmitting(_ key: Int) {
         guard inFlight[key]?.isTransmitting == true else { return }
         inFlight[key]?.isTransmitting = false
@@ -146,7 +132,7 @@ extension PushSession {
     mutating func revisionAnswered(
         _ key: Int,
         _ answer: Result<Message, ReplyError>,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         stopTransmitting(key)
         guard var revision = inFlight[key] else { return }
@@ -161,13 +147,14 @@ extension PushSession {
             report(revision, nil, &effects)
             if let copy = revision.copy {
                 copied[revision.documentID] = copy.original
-                let adopt = StoreRequest.adoptCopy(
-                    collection: collection,
-                    documentID: revision.documentID,
-                    copy: revision.sent,
-                    parent: copy.parent
-                )
-                effects.append(.store(adopt, then: .nothing))
+                effects.ask {
+                    try $0.adoptCopy(
+                        revision.sent,
+                        of: revision.documentID,
+                        parent: copy.parent,
+                        in: collection
+                    )
+                }
             }
             end(revision, synced: revision.copy == nil, isDocument: true, &effects)
         case .failure(let reply):
@@ -182,13 +169,13 @@ extension PushSession {
             } else if revision.isDelta, Self.asksForWholeBody(reply) {
                 revision.refusesDelta = true
                 inFlight[key] = revision
-                requestBodies([revision], &effects)
+                send([revision], &effects)
             } else if isProposing, revision.isDistant, error.code == .httpConflict {
                 // A gateway whose document was purged may know one of the revisions between as part of a deleted branch, to
                 // which nothing can be added.
                 revision.isCopyOnly = true
                 inFlight[key] = revision
-                requestBodies([revision], &effects)
+                send([revision], &effects)
             } else if isProposing, error.code == .httpConflict || error.code == .conflict {
                 // A real passive peer says LiteCore/8 (replication.md §13.3).
                 inFlight[key] = nil
@@ -203,7 +190,6 @@ extension PushSession {
                 end(revision, synced: false, &effects)
             }
         }
-        pump(&effects)
     }
 
     /// Whether a peer says that it cannot use a delta (replication.md §10.3).
@@ -219,7 +205,7 @@ extension PushSession {
         _ revision: QueuedRevision,
         synced: Bool,
         isDocument: Bool = false,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         stopTransmitting(revision.key)
         inFlight[revision.key] = nil
@@ -232,7 +218,7 @@ extension PushSession {
     mutating func finish(
         _ change: LocalChange,
         synced: RevisionID?,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         complete(change)
         if let synced { mark(change.documentID, synced, &effects) }
@@ -240,10 +226,8 @@ extension PushSession {
     }
 
     /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
-    mutating func documentRemoved(_ id: String, _ effects: inout [ReplicationEffect]) {
-        guard let change = parked.removeValue(forKey: id) else { return }
-        complete(change)
-        pump(&effects)
+    mutating func documentRemoved(_ id: String) {
+        if let change = parked.removeValue(forKey: id) { complete(change) }
     }
 
     mutating func complete(_ change: LocalChange) {
@@ -252,7 +236,7 @@ extension PushSession {
     }
 
     /// A document is no longer under way: offers the newer revision that waited for it.
-    mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout [ReplicationEffect]) {
+    mutating func release(_ id: String, succeeded: RevisionID?, _ effects: inout SessionEffects) {
         guard let entry = busy.removeValue(forKey: id), var next = entry else { return }
         if let older = parked.removeValue(forKey: id) { complete(older) }
         if isProposing, let succeeded { next.remoteAncestor = succeeded }
@@ -262,27 +246,28 @@ extension PushSession {
 
     // MARK: Marks and reports
 
-    mutating func mark(_ id: String, _ revision: RevisionID, _ effects: inout [ReplicationEffect]) {
+    mutating func mark(_ id: String, _ revision: RevisionID, _ effects: inout SessionEffects) {
         guard isProposing else { return }
         unflushedMarks.append(DocumentRevision(documentID: id, revision: revision))
         if unflushedMarks.count >= tuning.insertBatch { flushMarks(&effects) }
     }
 
     /// Writes down what the peer is now known to have.
-    mutating func flushMarks(_ effects: inout [ReplicationEffect]) {
+    mutating func flushMarks(_ effects: inout SessionEffects) {
         guard !unflushedMarks.isEmpty else { return }
-        effects.append(.store(.markSynced(collection: collection, unflushedMarks), then: .nothing))
+        let marks = unflushedMarks
         unflushedMarks = []
+        effects.ask { try $0.markSynced(marks, in: collection) }
     }
 
-    func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout [ReplicationEffect]) {
+    func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
         report(change.documentID, isDeleted: change.isDeleted, error, &effects)
     }
 
     func report(
         _ revision: QueuedRevision,
         _ error: LoveseatError?,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         report(revision.documentID, isDeleted: revision.isDeleted, error, &effects)
     }
@@ -291,7 +276,7 @@ extension PushSession {
         _ id: String,
         isDeleted: Bool,
         _ error: LoveseatError?,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         guard isProposing else { return }
         effects.append(

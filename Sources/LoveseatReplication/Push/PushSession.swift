@@ -26,7 +26,6 @@ struct PushSession: Sendable {
 
     let initiallyCompleted: SequenceSet
     var lastRead: UInt64
-    var isReading = false
     var hasMore = true
     /// The feed has come to its end once.
     var backlogIsRead = false
@@ -49,14 +48,10 @@ struct PushSession: Sendable {
     var busy: [String: LocalChange?] = [:]
     /// Proposals refused as conflicts, until the pull brings the reason.
     var parked: [String: LocalChange] = [:]
-    /// Proposals refused as conflicts, while the database is asked how to go on.
-    var meeting: [Int: LocalChange] = [:]
     /// Documents of which the peer is not known to have had any revision, though it has one.
     var fetchable: Set<String> = []
     /// Documents that the peer has and does not show: they were fetched by their IDs, and did not come.
     var unseen: Set<String> = []
-    /// Revisions that the peer took and outranked, while its reasons are taken in.
-    var hearing: [Int: QueuedRevision] = [:]
     /// How often the peer did not agree to a document's revision.
     var disagreements: [String: (revision: RevisionID, count: Int)] = [:]
     /// Of which revision a hub has taken a copy, by document. One copy of a revision is made in a session.
@@ -117,46 +112,48 @@ struct PushSession: Sendable {
 
     /// The same, but for what was forbidden once.
     private var isThrough: Bool {
-        !isReading && !hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && inFlight.isEmpty
-            && meeting.isEmpty
-            && hearing.isEmpty
+        !hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && inFlight.isEmpty
     }
 
     // MARK: The feed
 
-    /// Something was saved. Reads on, if this push goes on at all.
-    mutating func localChange(_ effects: inout [ReplicationEffect]) {
-        hasMore = true
-        pump(&effects)
-    }
-
-    mutating func pump(_ effects: inout [ReplicationEffect]) {
-        offerWaiting(&effects)
-        readMore(&effects)
-        if !forbidden.isEmpty, isThrough { (queue, forbidden) = (forbidden, []) }
-        sendMore(&effects)
+    /// Goes on as far as it gets without the peer.
+    ///
+    /// `isEcho`: whether the peer itself sent this revision a moment ago.
+    mutating func pump(isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
+        while effects.failure == nil {
+            if canOffer {
+                offerWaiting(&effects)
+            } else if canRead {
+                read(isEcho, &effects)
+            } else if !forbidden.isEmpty, isThrough {
+                (queue, forbidden) = (forbidden, [])
+            } else if canSend {
+                sendMore(&effects)
+            } else {
+                return
+            }
+        }
     }
 
     private var listLimit: Int { saidCaughtUp ? 1 : tuning.listsInFlight }
 
-    /// Offers what waits, in lists as full as they get and no more of them at once than of any others.
-    private mutating func offerWaiting(_ effects: inout [ReplicationEffect]) {
-        while !waiting.isEmpty, lists.count < listLimit,
-            meeting.isEmpty || waiting.count >= tuning.changesPerMessage
-        {
-            let list = Array(waiting.prefix(tuning.changesPerMessage))
-            waiting.removeFirst(list.count)
-            offer(list, &effects)
-        }
+    private var canOffer: Bool { !waiting.isEmpty && lists.count < listLimit }
+
+    private var canRead: Bool {
+        hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
+            && waiting.count < tuning.revisionsQueued && (isProposing || saidCaughtUp == backlogIsRead)
     }
 
-    mutating func readMore(_ effects: inout [ReplicationEffect]) {
-        guard hasMore, !isReading, lists.count < listLimit, queue.count < tuning.revisionsQueued,
-            waiting.count + meeting.count < tuning.revisionsQueued,
-            isProposing || saidCaughtUp == backlogIsRead
-        else { return }
+    /// Offers what waits, in lists as full as they get and no more of them at once than of any others.
+    private mutating func offerWaiting(_ effects: inout SessionEffects) {
+        let list = Array(waiting.prefix(tuning.changesPerMessage))
+        waiting.removeFirst(list.count)
+        offer(list, &effects)
+    }
+
+    private mutating func read(_ isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
         flushMarks(&effects)
-        isReading = true
         var query = ChangeQuery(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
         if let subscription {
             query.tombstonesSkipped = tombstonesSkipped
@@ -166,54 +163,43 @@ struct PushSession: Sendable {
         }
         // Until it has answered once, the peer may be a Loveseat. Others ignore what they are told.
         query.tellsTrees = peer == .loveseat || (isProposing && !hasAnswered)
-        effects.append(
-            .store(.readChanges(collection: collection, query), then: .changesRead(collection: collection))
-        )
-    }
-
-    /// `isEcho`: whether the peer itself sent this revision a moment ago.
-    mutating func changesRead(
-        _ changes: [LocalChange],
-        through: UInt64,
-        hasMore: Bool,
-        isEcho: (LocalChange) -> Bool,
-        _ effects: inout [ReplicationEffect]
-    ) {
-        isReading = false
-        self.hasMore = hasMore
-        if through > lastRead { completed.insert(lastRead + 1...through) }
-        lastRead = max(lastRead, through)
+        guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
+        hasMore = page.hasMore
+        if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
+        lastRead = max(lastRead, page.through)
         var list: [LocalChange] = []
-        for change in changes where !initiallyCompleted.contains(change.sequence) {
+        for change in page.changes where !initiallyCompleted.contains(change.sequence) {
             // The active side knows by its marks what the peer has; a passive one only remembers.
             if saidCaughtUp, !isProposing, change.knowledge == nil, isEcho(change) { continue }
-            if let older = parked.removeValue(forKey: change.documentID) {
-                complete(older)
-            }
-            if let older = failed.removeValue(forKey: change.documentID) { completed.insert(older) }
-            completed.remove(change.sequence)
-            if isGivenUp(change), busy[change.documentID] == nil {
-                progress.total += UInt64(max(1, change.bodySize))
-                fail(change, conflict(change), &effects)
-                continue
-            }
-            progress.total += UInt64(max(1, change.bodySize))
-            if let waiting = busy[change.documentID] {
-                if let waiting { complete(waiting) }
-                busy[change.documentID] = .some(change)
-            } else {
-                busy[change.documentID] = .some(nil)
-                list.append(change)
-            }
+            if take(change, &effects) { list.append(change) }
         }
         if !list.isEmpty { offer(list, &effects) }
         backlogIsRead = backlogIsRead || !hasMore
         sayCaughtUp(&effects)
-        pump(&effects)
+    }
+
+    /// Takes a change from the feed; returns whether it is to be offered now.
+    private mutating func take(_ change: LocalChange, _ effects: inout SessionEffects) -> Bool {
+        let id = change.documentID
+        if let older = parked.removeValue(forKey: id) { complete(older) }
+        if let older = failed.removeValue(forKey: id) { completed.insert(older) }
+        completed.remove(change.sequence)
+        progress.total += UInt64(max(1, change.bodySize))
+        if isGivenUp(change), busy[id] == nil {
+            fail(change, conflict(change), &effects)
+            return false
+        }
+        if let waiting = busy[id] {
+            if let waiting { complete(waiting) }
+            busy[id] = .some(change)
+            return false
+        }
+        busy[id] = .some(nil)
+        return true
     }
 
     /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
-    private mutating func sayCaughtUp(_ effects: inout [ReplicationEffect]) {
+    private mutating func sayCaughtUp(_ effects: inout SessionEffects) {
         guard backlogIsRead, !saidCaughtUp else { return }
         guard isProposing || (lists.isEmpty && revocationLists == 0) else { return }
         saidCaughtUp = true
@@ -222,10 +208,9 @@ struct PushSession: Sendable {
     }
 
     /// The peer was told of revoked documents.
-    mutating func revocationsAnswered(_ effects: inout [ReplicationEffect]) {
+    mutating func revocationsAnswered(_ effects: inout SessionEffects) {
         revocationLists -= 1
         sayCaughtUp(&effects)
-        pump(&effects)
     }
 
     func listMessage(_ profile: String, body: [UInt8], isEmpty: Bool) -> Message {
@@ -239,7 +224,7 @@ struct PushSession: Sendable {
         return Message(properties, body: body, isUrgent: true, isCompressed: !isEmpty, noReply: isEmpty)
     }
 
-    private mutating func offer(_ list: [LocalChange], _ effects: inout [ReplicationEffect]) {
+    private mutating func offer(_ list: [LocalChange], _ effects: inout SessionEffects) {
         nextList += 1
         lists[nextList] = list
         let (profile, body, answer): (String, [UInt8], ReplyContinuation) =
@@ -259,7 +244,7 @@ struct PushSession: Sendable {
     mutating func listAnswered(
         _ number: Int,
         _ answer: Result<Message, ReplyError>,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         guard let list = lists.removeValue(forKey: number) else { return }
         hasAnswered = true
@@ -293,13 +278,12 @@ struct PushSession: Sendable {
             failure = LoveseatError(reply: error, "offering changes")
         }
         sayCaughtUp(&effects)
-        pump(&effects)
     }
 
     mutating func proposalAnswered(
         _ change: LocalChange,
         _ answer: ProposeChangesMessage.Answer,
-        _ effects: inout [ReplicationEffect]
+        _ effects: inout SessionEffects
     ) {
         switch answer {
         case .send:

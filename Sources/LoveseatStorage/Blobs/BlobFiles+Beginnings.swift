@@ -2,19 +2,19 @@ package import LoveseatModel
 private import LoveseatPlatform
 import Synchronization
 
-/// Blobs of which a connection brought the beginning only. They are kept for the next one, within bounds.
+/// Blobs that a connection brought only in part. The beginnings are kept for the next one, within bounds.
 extension BlobFiles {
     private static let prefix = "partial-"
-    /// All beginnings together, in bytes.
-    private static let mostBytes: UInt64 = 1 << 30
-    private static let longestSeconds = 7 * 24 * 3_600
+    /// The maximum size of all beginnings together, in bytes.
+    private static let maximumBytes: UInt64 = 1 << 30
+    private static let maximumAge = 7 * 24 * 3_600
 
     /// Begins to receive a blob.
     ///
-    /// `resumes`: whether to go on with what came of it before (see ``BlobWriter/length``).
+    /// `resumes`: whether to continue from what an earlier connection brought (see ``BlobWriter/length``).
     package func writer(receiving digest: BlobDigest, resumes: Bool) throws(LoveseatError) -> BlobWriter {
         try requireWriteable()
-        // Another connection may be at it; each then fetches its own.
+        // If another connection is receiving it, each fetches its own.
         guard receiving.withLock({ $0.insert(digest).inserted }) else { return try writer() }
         do {
             let path = "\(folder)/\(Self.prefix)\(digest.hexadecimalText)"
@@ -25,7 +25,7 @@ extension BlobFiles {
         }
     }
 
-    /// Forgets beginnings that are too old, and the oldest where there are too many.
+    /// Removes beginnings that are too old, and the oldest if there are too many.
     func trimBeginnings() {
         var beginnings: [(path: String, size: UInt64, time: Int)] = []
         let busy = receiving.withLock { Set($0.map(\.hexadecimalText)) }
@@ -41,10 +41,10 @@ extension BlobFiles {
             beginnings.append(("\(folder)/\(name)", UInt64(status.st_size), time))
         }
         var total: UInt64 = 0
-        let oldest = time(nil) - Self.longestSeconds
+        let oldest = time(nil) - Self.maximumAge
         for beginning in beginnings.sorted(by: { $0.time > $1.time }) {
             total += beginning.size
-            if total > Self.mostBytes || beginning.time < oldest { unlink(beginning.path) }
+            if total > Self.maximumBytes || beginning.time < oldest { unlink(beginning.path) }
         }
     }
 }

@@ -5,26 +5,26 @@ import Synchronization
 
 /// Blobs as files named by their SHA-1, in one folder.
 ///
-/// A blob is written beside its place, synced and renamed, so that a name always stands for whole content.
+/// A blob is written to a temporary file, flushed and renamed, so that a file with its name is always complete.
 package final class BlobFiles: Sendable {
     package let folder: String
     private let syncs: Bool
-    /// Why nothing can be stored; nil if it can.
+    /// The reason why nothing can be stored; nil if it can.
     private let refusal: LoveseatError?
     private let nextTemporary = Mutex(0)
     private let keeping = Mutex(Keeping())
-    /// Blobs that somebody is receiving into the file kept for that.
+    /// Blobs that a connection is receiving into their `partial-` file.
     let receiving = Mutex<Set<BlobDigest>>([])
 
-    /// What compaction must not remove although no document refers to it yet.
+    /// The blobs that compaction must not remove although no document refers to them yet.
     private struct Keeping {
-        /// Blobs that a save or a pull under way relies on, and how many do.
+        /// Blobs that running saves and pulls rely on, with the number of these.
         var pins: [BlobDigest: Int] = [:]
-        /// Blobs written or looked for since the compaction under way began; nil while none is.
+        /// Blobs written or looked for since the running compaction began; nil while none runs.
         var touched: Set<BlobDigest>?
     }
 
-    /// `syncs`: whether new files reach the disk before they count; only tests in memory say no.
+    /// `syncs`: whether new files reach the disk before they count; false only in tests.
     package init(folder: String, syncs: Bool) throws(LoveseatError) {
         self.folder = folder
         self.syncs = syncs
@@ -33,7 +33,7 @@ package final class BlobFiles: Sendable {
         removeTemporaries()
     }
 
-    /// Blobs that another process may be writing: nothing is made or tidied up, and storing throws `refusal`.
+    /// Opens blobs that another process may be writing: nothing is created or removed, and storing throws `refusal`.
     init(readingFrom folder: String, refusal: LoveseatError) {
         self.folder = folder
         self.refusal = refusal
@@ -50,7 +50,7 @@ package final class BlobFiles: Sendable {
 
     func path(_ digest: BlobDigest) -> String { "\(folder)/\(digest.hexadecimalText)" }
 
-    /// Half-written files of a run that ended early are of no use to anybody.
+    /// Half-written files of a process that ended early are useless.
     private func removeTemporaries() {
         for name in fileNames() where name.hasPrefix("incoming-") { unlink("\(folder)/\(name)") }
     }
@@ -73,18 +73,18 @@ package final class BlobFiles: Sendable {
         return stat(path(digest), &status) == 0 ? UInt64(status.st_size) : nil
     }
 
-    /// Whether the blob is here. Whoever is told so may refer to it: a compaction under way will keep it.
+    /// Whether the blob is here. The caller may then refer to it: a running compaction keeps it.
     package func contains(_ digest: BlobDigest) -> Bool {
         touch([digest])
         return length(digest) != nil
     }
 
-    /// Tells a compaction under way that these are referred to.
+    /// Reports to a running compaction that these blobs are referred to.
     package func touch(_ digests: some Sequence<BlobDigest>) {
         keeping.withLock { $0.touched?.formUnion(digests) }
     }
 
-    /// Keeps a blob until ``unpin(_:)``, whether or not a document refers to it.
+    /// Keeps a blob until ``unpin(_:)``, even if no document refers to it.
     package func pin(_ digest: BlobDigest) { keeping.withLock { $0.pins[digest, default: 0] += 1 } }
 
     package func unpin(_ digest: BlobDigest) {
@@ -93,9 +93,9 @@ package final class BlobFiles: Sendable {
         }
     }
 
-    /// Removes every blob that nobody refers to, and returns how many bytes that freed.
+    /// Removes every blob that no document refers to, and returns the number of bytes that this freed.
     ///
-    /// `referenced`: reads what documents refer to; called once, after new references are being noted.
+    /// `referenced`: reads what documents refer to; called once, after new references are being recorded.
     package func collectGarbage(referenced: () throws -> Set<BlobDigest>) throws -> (
         count: Int, bytes: UInt64
     ) {
@@ -117,10 +117,10 @@ package final class BlobFiles: Sendable {
         return freed
     }
 
-    /// Every blob here.
+    /// The digests of all blobs.
     package func all() -> [BlobDigest] { fileNames().compactMap { BlobDigest(fileName: $0) } }
 
-    /// Reads a range; less than asked at the end, nothing past it.
+    /// Reads a range: fewer bytes than requested at the end, and none after it.
     package func read(_ digest: BlobDigest, from offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8]
     {
         let descriptor = open(path(digest), O_RDONLY | O_CLOEXEC)
@@ -150,7 +150,7 @@ package final class BlobFiles: Sendable {
         return bytes
     }
 
-    /// Begins a new blob, whose name is known when it is whole.
+    /// Begins a new blob, whose digest is known when it is complete.
     ///
     /// - Throws: `notWriteable` if the database is open for reading only; an error of the disk.
     package func writer() throws(LoveseatError) -> BlobWriter {
@@ -164,7 +164,7 @@ package final class BlobFiles: Sendable {
 
     func requireWriteable() throws(LoveseatError) { if let refusal { throw refusal } }
 
-    /// Moves a whole file to its place.
+    /// Moves a complete file to its place.
     func install(_ temporary: String, descriptor: Int32, as digest: BlobDigest)
         throws(LoveseatError)
     {
@@ -177,7 +177,7 @@ package final class BlobFiles: Sendable {
         if fsync(directory) != 0 { throw Self.failure("sync", folder) }
     }
 
-    /// The SHA-1 of stored content, with bytes put before it (replication.md §11.4).
+    /// The SHA-1 of a prefix and stored content.
     package func hash(_ digest: BlobDigest, prefix: [UInt8] = []) throws(LoveseatError) -> BlobDigest {
         var hasher = Insecure.SHA1()
         hasher.update(data: prefix)

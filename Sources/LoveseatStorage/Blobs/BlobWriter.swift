@@ -3,18 +3,18 @@ package import LoveseatModel
 private import LoveseatPlatform
 import Synchronization
 
-/// A blob on its way to the disk. Never holds more than the piece it is given.
+/// Writes a blob to the disk, and never holds more than the piece it is given.
 package final class BlobWriter {
-    /// A beginning shorter than this, in bytes, is not worth keeping.
+    /// The minimum size of a beginning that is kept, in bytes.
     private static let shortestKept = 64 << 10
 
     private let path: String
     private let files: BlobFiles
-    /// The blob that is being received into the file kept for it; nil for one that has no name yet.
+    /// The blob that is being received into its `partial-` file; nil for one whose digest is not known yet.
     private let received: BlobDigest?
     private var descriptor: Int32
     private var hasher = Insecure.SHA1()
-    /// The bytes that are there.
+    /// The number of bytes written so far.
     package private(set) var length: UInt64 = 0
 
     init(path: String, files: BlobFiles) throws(LoveseatError) {
@@ -25,7 +25,7 @@ package final class BlobWriter {
         guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
     }
 
-    /// Goes on with what came of a blob before, or starts over.
+    /// Continues from what an earlier connection brought, or starts over.
     init(path: String, files: BlobFiles, receiving digest: BlobDigest, resumes: Bool) throws(LoveseatError) {
         self.path = path
         self.files = files
@@ -66,9 +66,9 @@ package final class BlobWriter {
         }
     }
 
-    /// Ends the blob, and puts it in its place unless the same content is there already.
+    /// Completes the blob, and moves it to its place unless the same content is stored already.
     ///
-    /// `expected`: the digest it must have; ``LoveseatError/Code/corruptData`` is thrown if it has another.
+    /// `expected`: the digest it must have; otherwise ``LoveseatError/Code/corruptData`` is thrown.
     package func finish(expected: BlobDigest? = nil) throws(LoveseatError) -> (
         digest: BlobDigest, length: UInt64
     ) {
@@ -89,14 +89,14 @@ package final class BlobWriter {
         return (digest, length)
     }
 
-    /// Keeps what has come of a blob, for another connection to go on with.
+    /// Keeps the beginning of a blob, from which another connection can continue.
     package func suspend() {
         guard received != nil, length >= Self.shortestKept else { return cancel() }
         closeFile()
         files.trimBeginnings()
     }
 
-    /// Forgets the blob.
+    /// Discards the blob.
     package func cancel() {
         guard descriptor >= 0 else { return }
         unlink(path)

@@ -3,9 +3,9 @@ private import GRDBSQLite
 import LoveseatModel
 private import Synchronization
 
-/// Ends a read whose task is cancelled: the statement that runs is interrupted, and no other one begins.
+/// Ends a read whose task is cancelled: the running statement is interrupted, and no other one begins.
 ///
-/// SQLite interrupts whatever a connection runs, so the connection is known here only while the read has it to itself.
+/// SQLite interrupts whatever a connection runs, so the connection is known here only while the read owns it.
 final class ReadInterruption: Sendable {
     private struct State: @unchecked Sendable {
         var connection: SQLiteConnection?
@@ -14,7 +14,7 @@ final class ReadInterruption: Sendable {
 
     private let state = Mutex(State())
 
-    /// The read has the connection from now on, until ``end()``.
+    /// Records that the read owns the connection until ``end()``.
     func begin(_ connection: SQLiteConnection?) {
         nonisolated(unsafe) let connection = connection
         state.withLock { $0.connection = connection }
@@ -22,7 +22,7 @@ final class ReadInterruption: Sendable {
 
     func end() { state.withLock { $0.connection = nil } }
 
-    /// Any thread may call this. The lock keeps the connection from being given back meanwhile.
+    /// Called on any thread. The lock keeps the connection from being returned meanwhile.
     func interrupt() {
         state.withLock { state in
             state.isInterrupted = true
@@ -30,14 +30,14 @@ final class ReadInterruption: Sendable {
         }
     }
 
-    /// Throws what an interrupted statement throws, if the read is to end.
+    /// Throws as an interrupted statement does, if the read has to end.
     func check() throws(DatabaseError) {
         if state.withLock({ $0.isInterrupted }) {
             throw DatabaseError(resultCode: .SQLITE_INTERRUPT, message: "the task was cancelled")
         }
     }
 
-    /// Whether an error came of ``interrupt()``, and not of the app's closure or the disk.
+    /// Whether an error came from ``interrupt()``, and not from the app's closure or the disk.
     func explains(_ error: any Error) -> Bool {
         guard state.withLock({ $0.isInterrupted }) else { return false }
         return (error as? DatabaseError)?.resultCode == .SQLITE_INTERRUPT

@@ -1,11 +1,11 @@
 import GRDB
 package import LoveseatModel
 
-/// A view of the database in which nothing changes. Used inside the closure that it was given to, and nowhere else.
+/// A snapshot of the database. It can be used only inside the closure that it is passed to.
 package class StoreReadTransaction {
     let database: Database
     package fileprivate(set) var catalogView: DocumentStore.Catalog
-    /// Ends a read whose task is cancelled; nil where nothing does.
+    /// Ends a read whose task is cancelled; nil for reads that cannot be cancelled.
     var interruption: ReadInterruption?
 
     init(database: Database, catalog: DocumentStore.Catalog) {
@@ -21,7 +21,7 @@ package class StoreReadTransaction {
         catalogView.lastSequence[collection.number] != nil
     }
 
-    /// Runs one step of a closure that may catch the step's errors and go on.
+    /// Runs a step of a closure that may catch the step's errors and continue.
     package func step<T>(_ body: () throws -> T) throws -> T {
         try interruption?.check()
         return try body()
@@ -35,9 +35,10 @@ package class StoreReadTransaction {
         return try statement.step() ? try Self.record(of: statement, in: collection) : nil
     }
 
-    /// Rows with sequences above `since`, in order, until `visit` returns false or there are `limit`.
+    /// Reads rows with sequences above `since`, in order, until `visit` returns false or `limit` is reached.
     ///
-    /// `remote`: leaves out plain rows whose current revision this remote is known to have. Of the others it may know less.
+    /// `remote`: leaves out plain rows whose current revision this remote is known to have. Other rows may contain
+    /// knowledge that it lacks.
     package func changes(
         in collection: CollectionHandle,
         since: UInt64,
@@ -59,7 +60,7 @@ package class StoreReadTransaction {
         guard let revision = RevisionID(statement.string(3)) else {
             throw LoveseatError(
                 .corruptRevisionData,
-                "document \"\(statement.string(1))\" has a revision ID that is none; run `check`"
+                "document \"\(statement.string(1))\" has a revision ID that is not valid: run `check`"
             )
         }
         return DocumentRecord(
@@ -75,7 +76,7 @@ package class StoreReadTransaction {
         )
     }
 
-    /// The last sequence of any row, as this view sees it.
+    /// The last sequence of any row in this snapshot.
     package func lastSequence(_ collection: CollectionHandle) throws -> UInt64 {
         UInt64(
             try Int64.fetchOne(
@@ -96,7 +97,7 @@ package class StoreReadTransaction {
         ) ?? 0
     }
 
-    /// The IDs of documents, in their order, from the one after `start`; tombstones left out.
+    /// The IDs of documents, in order, from the one after `start`, without tombstones.
     package func documentIDs(in collection: CollectionHandle, after start: String, limit: Int) throws
         -> [String]
     {
@@ -109,7 +110,7 @@ package class StoreReadTransaction {
         )
     }
 
-    /// The documents that have a conflict nobody has resolved yet, in the order of their sequences, from the one after
+    /// The documents with a conflict that was not resolved yet, in the order of their sequences, from the one after
     /// `after`.
     ///
     /// - Returns: `next`: the last one's sequence if there may be more.
@@ -129,7 +130,7 @@ package class StoreReadTransaction {
         return (rows.map { $0["doc_id"] }, rows.count == limit ? last : nil)
     }
 
-    /// The documents whose time is up, and the next time one will be.
+    /// The expired documents, and the next time at which one expires.
     package func expired(in collection: CollectionHandle, at now: Int64) throws -> (
         ids: [String], next: Int64?
     ) {
@@ -172,7 +173,7 @@ extension DocumentRecord {
 }
 
 extension DocumentRecord {
-    /// The bodies whose blobs are kept: not that of what was deleted, which stays for access policies only.
+    /// The bodies whose blobs are kept: not those of deleted revisions, which are kept for access policies only.
     fileprivate func bodiesWithBlobs() throws(LoveseatError) -> [JSONText] {
         guard isDeleted, encodedTree != nil else { return try allBodies() }
         let tree = try tree()
@@ -182,7 +183,7 @@ extension DocumentRecord {
 }
 
 extension StoreReadTransaction {
-    /// Lets a write transaction keep the collections it made.
+    /// Lets a write transaction keep the collections that it created.
     func replaceCatalog(_ change: (inout DocumentStore.Catalog) throws -> Void) rethrows {
         try change(&catalogView)
     }

@@ -1,7 +1,7 @@
 import GRDB
 package import LoveseatModel
 
-/// Checkpoints: our own, and those that peers keep here (replication.md §5).
+/// This database's checkpoints, and those that peers keep here.
 extension StoreReadTransaction {
     package func localCheckpoint(_ id: String) throws -> JSONText? { try localCheckpointAndUser(id)?.body }
 
@@ -14,7 +14,7 @@ extension StoreReadTransaction {
         .map { (JSONText(trusted: Array(($0["body"] as String).utf8)), $0["user_changes"]) }
     }
 
-    /// What is kept under IDs that begin with some text, by the rest of the ID.
+    /// The entries whose IDs begin with a text, by the rest of the ID.
     package func localCheckpoints(prefix: String) throws -> [String: JSONText] {
         let rows = try Row.fetchAll(
             database.cachedStatement(
@@ -33,7 +33,7 @@ extension StoreReadTransaction {
         ) { first, _ in first }
     }
 
-    /// What is known of a remote database; nil for an address not seen before.
+    /// Returns the record of a remote database; nil for an address that was not used before.
     package func knownRemote(_ address: String) throws -> KnownRemote? {
         try Row.fetchOne(
             database.cachedStatement(sql: "SELECT number, user, user_changes FROM remotes WHERE address = ?"),
@@ -42,7 +42,7 @@ extension StoreReadTransaction {
         .map { KnownRemote(number: $0["number"], user: $0["user"], userChanges: $0["user_changes"]) }
     }
 
-    /// Who made the last marks of what a remote has, and whether a checkpoint covers them all; nil if nobody did.
+    /// The session that last marked documents as known to a remote, and whether a checkpoint covers its marks; nil if there is none.
     package func marks(of remote: Int, in collection: CollectionHandle) throws -> (
         checkpoint: String, isCovered: Bool
     )? {
@@ -91,7 +91,7 @@ extension StoreWriteTransaction {
         ])
     }
 
-    /// Records as whom a remote is used from now on.
+    /// Records the user name with which a remote is used from now on.
     package func setUser(_ user: String, userChanges: Int, of remote: Int) throws {
         try database.cachedStatement(sql: "UPDATE remotes SET user = ?, user_changes = ? WHERE number = ?")
             .execute(arguments: [user, userChanges, remote])
@@ -108,7 +108,7 @@ extension StoreWriteTransaction {
         .execute(arguments: [remote, collection.number, checkpoint])
     }
 
-    /// Records that a checkpoint which both sides have covers the marks, unless another session made some of them.
+    /// Records that a checkpoint of both sides covers the marks, unless another session made some of them.
     package func coverMarks(of remote: Int, in collection: CollectionHandle, by checkpoint: String) throws {
         try database.cachedStatement(
             sql: """
@@ -118,14 +118,14 @@ extension StoreWriteTransaction {
         ).execute(arguments: [remote, collection.number, checkpoint])
     }
 
-    /// Records that nothing vouches for the marks until a session that offers everything anew has ended well.
+    /// Records that the marks are in doubt until a session that offers everything again has ended normally.
     package func doubtMarks(of remote: Int, in collection: CollectionHandle) throws {
         try database.cachedStatement(
             sql: "UPDATE marks SET covered = 0 WHERE remote = ? AND collection = ? AND covered"
         ).execute(arguments: [remote, collection.number])
     }
 
-    /// Saves a peer's checkpoint if the peer knows the revision it replaces; nil if it does not.
+    /// Saves a peer's checkpoint if the peer knows the revision that it replaces; otherwise returns nil.
     package func savePeerCheckpoint(_ id: String, replacing revision: Int, _ body: JSONText) throws -> Int? {
         let current = try peerCheckpoint(id)?.revision ?? 0
         guard current == revision else { return nil }
@@ -136,10 +136,10 @@ extension StoreWriteTransaction {
         return current + 1
     }
 
-    /// Checkpoints kept for peers. One that is gone costs its peer a comparison of all documents.
+    /// The maximum number of checkpoints kept for peers. A peer whose checkpoint was removed compares all documents.
     private static let peerCheckpointsKept = 10_000
 
-    /// Removes the checkpoints that were saved longest ago, if there are too many. Saving gives a row a new number.
+    /// Removes the oldest checkpoints if there are too many. Saving gives a row a new number.
     private func dropOldestPeerCheckpoints() throws {
         try database.cachedStatement(
             sql: """
@@ -149,7 +149,7 @@ extension StoreWriteTransaction {
         ).execute(arguments: [Self.peerCheckpointsKept])
     }
 
-    /// The number under which marks for a remote database are kept; a new one for a new address.
+    /// The number under which marks for a remote database are kept. A new address gets a new one.
     package func remoteNumber(_ address: String) throws -> Int {
         if let known = try knownRemote(address) { return known.number }
         try database.cachedStatement(sql: "INSERT INTO remotes (address) VALUES (?)").execute(arguments: [
@@ -159,11 +159,11 @@ extension StoreWriteTransaction {
     }
 }
 
-/// A remote database as this one knows it.
+/// The record of a remote database.
 package struct KnownRemote: Hashable, Sendable {
-    /// The number under which marks of what it has are kept.
+    /// The number under which its marks are kept.
     package let number: Int
-    /// As whom it was used last; nil if nobody recorded that.
+    /// The user name with which it was used last; nil if none was recorded.
     package let user: String?
     /// How often the user has changed.
     package let userChanges: Int

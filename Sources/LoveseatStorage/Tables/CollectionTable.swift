@@ -13,26 +13,29 @@ enum CollectionTable {
         )
         for row in rows {
             guard let name = CollectionName(scope: row["scope"], name: row["name"]) else {
-                throw LoveseatError(.corruptData, "the table of collections holds a name that is none")
+                throw LoveseatError(
+                    .corruptData,
+                    "the table of collections contains a name that is not valid: run `check`"
+                )
             }
             let handle = CollectionHandle(number: row["number"], name: name, table: row["table_name"])
             let highest = try Int64.fetchOne(db, sql: "SELECT max(sequence) FROM \"\(handle.table)\"") ?? 0
             catalog.collections[name] = handle
-            // A purge notes the last sequence; other writes leave it to the rows.
+            // A purge records the last sequence; other writes leave it to the rows.
             catalog.lastSequence[handle.number] = UInt64(max(highest, row["last_sequence"]))
         }
         return catalog
     }
 
-    /// A number that is another one whenever the tables are others.
+    /// A number that changes whenever the tables do.
     static func schemaVersion(_ db: Database) throws -> Int32 {
         let statement = try RawStatement("PRAGMA schema_version", in: db)
         defer { statement.reset() }
         return try statement.step() ? Int32(truncatingIfNeeded: statement.int(0)) : 0
     }
 
-    /// SQLite's table names do not tell `A` from `a`, and it keeps those that begin with `sqlite_` to itself. A connection may
-    /// still serve a collection that was deleted: it must not find another one under the name of its table.
+    /// SQLite's table names do not distinguish `A` from `a`, and those that begin with `sqlite_` are reserved. A
+    /// connection may still serve a deleted collection: it must not find another one under the name of its table.
     static func tableName(
         _ name: CollectionName,
         number: Int64,
@@ -50,14 +53,14 @@ enum CollectionTable {
     {
         if let existing = catalog.collections[name] { return existing }
         let tables = catalog.collections.values.map(\.table)
-        // Numbers are never given twice: a listener may still hold the number of a deleted collection.
+        // Numbers are never used twice: a listener may still have the number of a deleted collection.
         let last = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'last_collection'") ?? 1
         let number = last + 1
         try db.execute(
             sql: "INSERT OR REPLACE INTO info (key, value) VALUES ('last_collection', ?)",
             arguments: [number]
         )
-        // Peers remember how far they came in a collection of this name: its sequences must not begin again below that.
+        // Peers remember a sequence of a collection of this name: its sequences must not start again below that.
         let retired = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'")
         let handle = CollectionHandle(
             number: number,

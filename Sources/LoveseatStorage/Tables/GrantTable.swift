@@ -1,6 +1,6 @@
 import GRDB
 
-/// Which documents peers were sent while a policy decides what they may have.
+/// The documents that peers were sent under an access policy.
 extension StoreReadTransaction {
     package func isGranted(_ id: String, in collection: CollectionHandle, to peer: String) throws -> Bool {
         try Bool.fetchOne(

@@ -1,14 +1,14 @@
 import GRDB
 import LoveseatModel
 
-/// What was purged here, by a hash of its ID, until a document of that name is stored again.
+/// Remembers what was purged here, by a hash of its ID, until a document of that ID is stored again.
 ///
-/// Who makes a purged document anew has decided against what was purged, which peers may still have. Without this their
-/// revision, which is often the higher one, would come back (docs/decisions/0001). A database that never had a peer keeps
-/// nothing.
+/// A document that is created again after a purge replaces the purged one, which peers may still have. Otherwise their
+/// revision, which is often the higher one, would come back (docs/decisions/0001). A database that never had a peer
+/// remembers nothing.
 extension StoreWriteTransaction {
     static let purgesPrefix = "purged/"
-    /// What is remembered; where there is more, the oldest is forgotten.
+    /// The maximum number of entries; beyond it, the oldest is forgotten.
     private static let purgesKept = 10_000
 
     /// A revision that was purged, and the first one of its line.
@@ -27,7 +27,7 @@ extension StoreWriteTransaction {
         ) ?? false
     }
 
-    /// Remembers the live versions of a document that is about to be purged, and those that were given up for it.
+    /// Remembers the live versions of a document that is about to be purged, and those that were closed for it.
     func rememberPurge(of id: String, in collection: CollectionHandle) throws {
         let peers = "SELECT EXISTS (SELECT 1 FROM remotes) OR EXISTS (SELECT 1 FROM peer_checkpoints)"
         guard try Bool.fetchOne(database.cachedStatement(sql: peers)) == true,
@@ -53,7 +53,7 @@ extension StoreWriteTransaction {
         notePurges()
     }
 
-    /// What was purged of a document that is stored again, which is then no longer remembered.
+    /// Returns and forgets what was purged of a document that is stored again.
     func takePurge(of id: String, in collection: CollectionHandle) throws -> [PurgedRevision] {
         let key = Self.purgeID(id, collection)
         guard let text = try localCheckpoint(key) else { return [] }
@@ -88,9 +88,10 @@ extension StoreWriteTransaction {
 }
 
 extension RevisionTree {
-    /// Makes the first revision of a document anew that was purged here.
+    /// Creates the first revision of a document that was purged here.
     ///
-    /// `name`: names the revision over a parent. A document that begins as the purged one did, goes on where that one ended.
+    /// `name`: names the revision over a parent. A document that begins as the purged one did continues where that one
+    /// ended.
     mutating func makeAnew(
         over purged: [StoreWriteTransaction.PurgedRevision],
         flags: Flags,

@@ -1,25 +1,25 @@
 import GRDB
 
-/// Sequences are reserved before they are given, so that none is given twice, not even after a power loss took the commits that
-/// used some of them: peers have heard of those (docs/decisions/0006).
+/// Reserves sequences before they are used, so that none is used twice, even after a power loss took the commits that
+/// used some of them: peers may know those (docs/decisions/0006).
 ///
-/// What is reserved is one number for all collections, in the table `info`. It reaches the disk before any sequence beyond the
-/// last one reserved is used. A database that was not closed begins behind it.
+/// The reserve is one number for all collections, in the table `info`. It reaches the disk before any sequence beyond
+/// the previous reserve is used. A database that was not closed continues after it.
 enum SequenceReserve {
-    /// How many sequences are reserved at a time.
+    /// The number of sequences that are reserved at a time.
     static let block: UInt64 = 1 << 24
-    /// A transaction finds at least so many left.
+    /// The minimum left when a transaction begins.
     private static let margin: UInt64 = 1 << 20
 
     private static let key = "reserved_sequence"
 
-    /// What was reserved by an opener that did not close the database; 0 for none.
+    /// The number reserved by a process that did not close the database; 0 for none.
     static func left(_ db: Database) throws -> UInt64 {
         let value = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
         return UInt64(clamping: value ?? 0)
     }
 
-    /// Reserves more sequences, if there are few left. Call outside of transactions.
+    /// Reserves more sequences, if there are few left. Must be called outside of transactions.
     ///
     /// `syncsFully`: whether every commit reaches the disk anyway.
     static func extend(_ catalog: inout DocumentStore.Catalog, in db: Database, syncsFully: Bool) throws {
@@ -36,7 +36,7 @@ enum SequenceReserve {
         catalog.reserved = limit
     }
 
-    /// Everything is written: the next opener goes on where this one ended.
+    /// Called when everything was written: the next process continues where this one ended.
     static func release(_ db: Database) throws {
         try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [key])
     }

@@ -5,13 +5,13 @@ private import Synchronization
 ///
 /// Threads and tasks wait in the same queue. A waiting task blocks no thread.
 final class AccessGate: Sendable {
-    /// There was no place in time.
+    /// The deadline passed before there was a place.
     struct TimedOut: Error {}
 
     private enum Outcome { case admitted, timedOut, cancelled }
 
     private struct Waiter {
-        /// When a waiting task is turned away. Nil for threads, which look after their deadlines themselves.
+        /// When a waiting task times out. Nil for threads, which check their own deadlines.
         let deadline: ContinuousClock.Instant?
         let resume: @Sendable (Outcome) -> Void
     }
@@ -20,10 +20,10 @@ final class AccessGate: Sendable {
         var freePlaces: Int
         var lastTicket: UInt64 = 0
         var waiters: [UInt64: Waiter] = [:]
-        /// The tickets of the waiters in the order in which they came, and of some that have left.
+        /// The tickets of the waiters in order, and of some that have left.
         var order: [UInt64] = []
         var first = 0
-        /// When the timer fires that is set.
+        /// The time for which the timer is set.
         var alarm: ContinuousClock.Instant?
 
         mutating func newTicket() -> UInt64 {
@@ -129,7 +129,7 @@ final class AccessGate: Sendable {
             return false
         }
         if hasPlace { return continuation.resume() }
-        // A task that was cancelled before it stood in the queue was not found there.
+        // A task that was cancelled before it was in the queue was not found there.
         if Task.isCancelled { remove(ticket)?.resume(.cancelled) }
         if let deadline { setAlarm(deadline) }
     }
@@ -138,7 +138,7 @@ final class AccessGate: Sendable {
         state.withLock { $0.waiters.removeValue(forKey: ticket) }
     }
 
-    /// Gives the place to the one who has waited longest.
+    /// Passes the place to the waiter that has waited longest.
     func leave() {
         let next = state.withLock { state in
             let next = state.popFirst()

@@ -16,7 +16,7 @@ extension DocumentStore {
     /// - Parameters:
     ///   - timeout: How long to wait for other transactions of this process. Nil waits as long as they take, and is for our own
     ///     work.
-    ///   - call: What the caller called, for messages.
+    ///   - call: The name of the called function, for messages.
     ///   - durably: Whether this commit, and all before it, reach the disk before the call returns, without `fullSync` too.
     ///   - body: Gets the transaction.
     /// - Returns: What the closure returns.
@@ -62,7 +62,7 @@ extension DocumentStore {
     ) throws -> T {
         try requireWriteable()
         return try onWriter(call) { db in
-            // Another process may hold the file for as long as is left.
+            // Another process may have the file locked for the rest of the timeout.
             sqlite3_busy_timeout(db.sqliteConnection, (timeLeft ?? options.busyTimeout).milliseconds)
             var catalog = catalog.withLock { $0 }
             try waiting(call) { try SequenceReserve.extend(&catalog, in: db, syncsFully: isFullSync) }
@@ -110,7 +110,7 @@ extension DocumentStore {
         }
     }
 
-    /// The gate lets one in at a time, so that GRDB's queue is never waited for, and never entered twice.
+    /// The gate admits one at a time, so that GRDB's queue neither blocks nor is entered twice.
     private func onWriter<T>(_ call: String, _ body: (Database) throws -> T) throws -> T {
         try writer.writeWithoutTransaction { db in
             try requireOutside(db, call)
@@ -126,7 +126,7 @@ extension DocumentStore {
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for other reads of this process. Nil waits as long as they take, and is for our own work.
-    ///   - call: What the caller called, for messages.
+    ///   - call: The name of the called function, for messages.
     ///   - body: Gets the snapshot.
     /// - Returns: What the closure returns.
     /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
@@ -183,9 +183,9 @@ extension DocumentStore {
             transactionsOpen.add(1, ordering: .relaxed)
             defer { transactionsOpen.subtract(1, ordering: .relaxed) }
             try RawStatement("BEGIN DEFERRED", in: db).run()
-            // Nothing was written, so that there is nothing to keep.
+            // Nothing was written, so nothing has to be kept.
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
-            // The connection goes to somebody else afterwards, and is not to be interrupted then.
+            // The connection is used by another caller afterwards, which must not be interrupted.
             interruption?.begin(db.sqliteConnection)
             defer { interruption?.end() }
             do {
@@ -196,18 +196,18 @@ extension DocumentStore {
         }
     }
 
-    /// The collections that a snapshot holds. The first statement of a transaction, which this is, makes its snapshot.
+    /// Returns the collections of a snapshot. This is the first statement of a transaction, so it creates the snapshot.
     private func catalogSeen(by db: Database) throws -> Catalog {
         let version = try CollectionTable.schemaVersion(db)
         let latest = catalog.withLock { $0 }
         if latest.schemaVersion == version { return latest }
-        // A collection was made or deleted between the snapshot and now, or by the process that writes.
+        // A collection was created or deleted since, or by another process.
         let loaded = try CollectionTable.load(db)
         if lock == nil { catalog.withLock { $0 = loaded } }
         return loaded
     }
 
-    /// Reads a few rows, each as of now, on the kept connection, which a read transaction would cost more than the row.
+    /// Reads a few rows, each as of now, on the kept connection: a read transaction would cost more than the row.
     ///
     /// The app's code never runs in the closure.
     package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
@@ -216,11 +216,11 @@ extension DocumentStore {
         }
     }
 
-    /// Reads many rows, as ``readRows(_:)`` does, all as of now: the file is locked once rather than for each row.
+    /// Reads many rows as ``readRows(_:)`` does, all as of now: the file is locked once instead of for each row.
     package func readManyRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
         try rows.unsafeReentrantRead { db in
             let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
-            // In memory the one connection may have a transaction already.
+            // In memory, the one connection may have a transaction already.
             guard let connection = db.sqliteConnection, sqlite3_get_autocommit(connection) != 0 else {
                 return try body(view)
             }
@@ -255,12 +255,12 @@ extension DocumentStore {
 
     /// Throws `transactionNotClosed` inside a transaction's closure, where the caller would wait for itself.
     ///
-    /// `call`: what the caller called, for the message.
+    /// `call`: the called function, for the message.
     package func requireNoTransaction(_ call: String = #function) throws(LoveseatError) {
         if isInTransaction { throw isNested(call) }
     }
 
-    /// Finds the nestings that ``isInTransaction`` does not: through another database, or in memory.
+    /// Finds nestings that ``isInTransaction`` does not: through another database, or in memory.
     private func requireOutside(_ db: Database, _ call: String) throws {
         guard let connection = db.sqliteConnection else {
             throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
@@ -278,11 +278,11 @@ extension DocumentStore {
     // MARK: Waiting too long
 
     private static let ownTransactions =
-        "other transactions of this program lasted longer than it waits: try again, or keep transactions short"
+        "other transactions of this program lasted longer than the call waits: try again, or keep transactions short"
     private static let otherProgram =
-        "another program holds the file db.sqlite for longer than it waits: try again, or end that program"
+        "another program has the file db.sqlite locked for longer than the call waits: try again, or end that program"
 
-    /// Runs a step that waits for others, and says in the message of `busy` who waited for what.
+    /// Runs a step that waits for others, and adds the reason to the message of `busy`.
     private func waiting<T>(_ call: String, _ body: () throws -> T) throws -> T {
         do { return try body() } catch is AccessGate.TimedOut {
             throw isBusy(call, with: Self.ownTransactions)

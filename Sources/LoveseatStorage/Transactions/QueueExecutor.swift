@@ -1,6 +1,6 @@
 private import Dispatch
 
-/// Runs an actor on a dispatch queue of its own, where it may block, as calls of the database do.
+/// Runs an actor on its own dispatch queue, where it may block, as calls of the database do.
 package final class QueueExecutor: SerialExecutor {
     private let queue: DispatchQueue
 

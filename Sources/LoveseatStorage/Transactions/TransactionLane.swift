@@ -11,10 +11,10 @@ actor TransactionLane {
     func run<T: Sendable>(_ body: @Sendable () throws -> T) throws -> T { try body() }
 }
 
-/// Where tasks wait for a place behind an ``AccessGate``, on a thread that nothing blocks.
+/// The thread on which tasks wait for a place behind an ``AccessGate``. Nothing blocks it.
 ///
-/// A task that waited on its own actor would need that actor to go on, once it has its place. The actor's thread may be
-/// blocked by a call that waits behind this very task.
+/// If a task waited on its own actor, it would need that actor to continue once it has its place. The actor's thread
+/// may be blocked by a call that waits behind this very task.
 actor WaitingRoom {
     private let executor = QueueExecutor(label: "loveseat.waiting")
 

@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// A received revision to be stored.
+/// A received revision that is to be stored.
 package struct IncomingRecord: Sendable {
     package var documentID: String
     /// Newest first, the revision itself included.
@@ -14,11 +14,11 @@ package struct IncomingRecord: Sendable {
     package var remote: Int?
     /// What else the sender knows of the document.
     package var knowledge: TreeKnowledge?
-    /// Whether the app decides between two versions.
+    /// Whether the app's resolver decides between two versions.
     package var asksResolver = false
     /// The sender has taken a newer revision from here since it announced this one.
     package var isOutdated = false
-    /// The local sequences of the documents of which it counts what the remote had before; nil for all.
+    /// The local sequences of the documents for which marks of the remote count; nil for all.
     package var followed: SequenceSet?
 
     package init(

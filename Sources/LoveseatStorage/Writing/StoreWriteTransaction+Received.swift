@@ -1,18 +1,18 @@
 package import LoveseatModel
 
-/// Revisions that peers bring, what they are known to have, and conflicts.
+/// Received revisions, marks of what remotes have, copies for hubs, and conflicts.
 extension StoreWriteTransaction {
     // MARK: Received revisions
 
     /// Stores a received revision.
     ///
-    /// - Returns: what became of it, and the tree if the current revision is another one or its sender knows less.
+    /// - Returns: the result, and the tree if another revision is current or the sender knows less.
     /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
     package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> (
         outcome: RevisionTree.Outcome, preferred: RevisionTree?
     ) {
         try requireOpen(collection)
-        // What comes back is no longer purged.
+        // A document that comes back is no longer purged.
         if catalogView.remembersPurges, try record(incoming.documentID, in: collection) == nil {
             _ = try takePurge(of: incoming.documentID, in: collection)
         }
@@ -58,7 +58,7 @@ extension StoreWriteTransaction {
         if disagrees, tree.pending.isEmpty, current?.id == record?.revision,
             let remote = incoming.remote, let record, !tree.tells(moreThan: before)
         {
-            // What is known here for long was news to the sender before, or it has forgotten that: it is offered again.
+            // Knowledge that is old here was new to the sender, or it has forgotten it: it is offered again.
             tree.forgetRemote(remote)
             verifyNewBodies(&tree, besides: current, since: before)
             try store(tree, current: current, over: record, in: collection)
@@ -75,7 +75,7 @@ extension StoreWriteTransaction {
         return (outcome, isAgreed ? nil : tree)
     }
 
-    /// Adds what a peer knows of a document that is here, and which revision is the current one there.
+    /// Adds the knowledge of a peer about a document that is here, and the revision that is current there.
     ///
     /// - Returns: whether the two agree now; nil if the document is not here.
     /// - Throws: ``RevisionTree/Refusal`` if it contradicts what is known.
@@ -94,8 +94,8 @@ extension StoreWriteTransaction {
         return agrees
     }
 
-    /// Stores a changed tree. Under a new sequence if another revision became current, if more is known than before, which
-    /// other databases are to hear, or if the remote has to be offered the current one again.
+    /// Stores a changed tree. It gets a new sequence if another revision became current, if more is known than before,
+    /// which other databases have to learn, or if the current revision has to be offered to the remote again.
     ///
     /// `current`: the tree's current revision, if that is known already.
     private func replace(
@@ -124,7 +124,7 @@ extension StoreWriteTransaction {
         }
     }
 
-    /// Notes which bodies that came, beside the current one, are those that their revisions were made of.
+    /// Records which arrived bodies, other than the current one, are those of which their revisions were made.
     private func verifyNewBodies(
         _ tree: inout RevisionTree,
         besides current: RevisionTree.Node?,
@@ -140,11 +140,11 @@ extension StoreWriteTransaction {
         for id in verified { tree.noteVerified(id) }
     }
 
-    /// Records that a remote has a revision as its current one. Changes no sequence and tells nobody, unless the remote
+    /// Records the current revision of a remote. Changes no sequence and reports no commit, unless the remote
     /// contradicts what is current here.
     ///
-    /// `announcedBy`: what kind of peer announced it; nil for what was pushed. `mayBeOld`: whether it may have been announced
-    /// before the last push was taken.
+    /// `announcedBy`: the kind of peer that announced it; nil for a pushed revision. `mayBeOld`: whether it may have
+    /// been announced before the last push was accepted.
     package func markSynced(
         _ id: String,
         revision: RevisionID,
@@ -164,7 +164,7 @@ extension StoreWriteTransaction {
             let encoded = record.encodedTree,
             let marked = RevisionTree.encoded(encoded, markingCurrentAt: remote)
         {
-            // Nothing follows from it, and the row stays as it is but for that.
+            // Nothing follows from it, and only the mark in the row changes.
             let statement = try RawStatement(collection.treeSQL, in: database)
             statement.bind(1, record.row)
             statement.bind(2, blob: marked)
@@ -173,8 +173,8 @@ extension StoreWriteTransaction {
         }
         var tree = try tree(of: record)
         if record.revision == revision, tree.remotes[remote] == nil {
-            // Nothing follows from it, and nothing of what else is known changes.
-            tree.note(remote, has: revision)
+            // Nothing follows from it, and no other knowledge changes.
+            tree.recordMark(of: remote, at: revision)
             return try write(
                 tree,
                 over: record,
@@ -187,30 +187,30 @@ extension StoreWriteTransaction {
         switch peer {
         case .loveseat where tree.hasFallenBack(remote, to: revision),
             .hub where !mayBeOld && tree.hasFallenBack(remote, to: revision):
-            // It is offered what it lacks.
+            // The remote is offered what it lacks.
             try store(tree, over: record, in: collection)
             return
         case .hub:
             tree = before
             tree.follow(remote, to: revision)
         case .loveseat: break
-        case .client, nil: tree.note(remote, has: revision)
+        case .client, nil: tree.recordMark(of: remote, at: revision)
         }
         tree.prune(depth: tree.depth)
         try replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
-    /// Records what a hub said that it has, while the current revision is on its way there.
+    /// Records what a hub has, while the current revision is in flight to it.
     package func noteHub(_ revision: RevisionID, has id: String, remote: Int, in collection: CollectionHandle)
         throws
     {
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
-        tree.note(remote, has: revision)
+        tree.recordMark(of: remote, at: revision)
         try write(tree, over: record, in: collection, sequence: record.sequence)
     }
 
-    /// Forgets what a remote is known to have of a document.
+    /// Removes the mark of a remote.
     package func forgetMark(_ id: String, remote: Int, in collection: CollectionHandle) throws {
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
@@ -221,7 +221,7 @@ extension StoreWriteTransaction {
 
     // MARK: Copies for hubs
 
-    /// Names the copy of the current revision that a hub can take on top of what it has, and writes down that it is one.
+    /// Names the copy of the current revision that a hub can accept on top of what it has, and records the copy.
     ///
     /// - Returns: nil if the hub's revision is not here.
     package func announceCopy(
@@ -238,7 +238,7 @@ extension StoreWriteTransaction {
         return copy
     }
 
-    /// Stores a copy that a hub has taken.
+    /// Stores a copy that a hub has accepted.
     package func adoptCopy(
         _ copy: RevisionID,
         of id: String,
@@ -255,7 +255,7 @@ extension StoreWriteTransaction {
 
     // MARK: Conflicts
 
-    /// Settles a conflict (replication.md §13.3).
+    /// Settles a conflict.
     ///
     /// - Returns: the current revision afterwards; nil if the document changed since `local` was read.
     package func resolve(

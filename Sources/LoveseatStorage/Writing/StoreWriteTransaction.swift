@@ -1,15 +1,15 @@
 import GRDB
 package import LoveseatModel
 
-/// What a save must find for it to go ahead.
+/// The condition under which a save succeeds.
 package enum SaveCondition: Hashable, Sendable {
-    /// Whatever is there is replaced.
+    /// Any revision is replaced.
     case lastWriteWins
-    /// The document must still be at the revision that the change was made to (nil: must not exist, or be deleted).
+    /// The document must still be at the revision that the change is based on (nil: must not exist, or be deleted).
     case unchanged(since: RevisionID?)
 }
 
-/// A transaction that may write. Used inside the closure that it was given to, and nowhere else.
+/// A transaction that may write. It can be used only inside the closure that it is passed to.
 package final class StoreWriteTransaction: StoreReadTransaction {
     private let blobs: BlobFiles
     private let options: DocumentStore.Options
@@ -19,7 +19,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
     private(set) var commits: [CollectionCommit] = []
-    /// The error of the disk because of which nothing can be committed any more.
+    /// The error of the disk after which nothing can be committed.
     private var failure: DatabaseError?
 
     var catalog: DocumentStore.Catalog { catalogView }
@@ -39,7 +39,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         super.init(database: database, catalog: catalog)
     }
 
-    /// Runs one step of a closure that may catch the step's errors and go on.
+    /// Runs a step of a closure that may catch the step's errors and continue.
     ///
     /// After an error of the disk nothing can be committed any more: half of the step may be there, or SQLite may have
     /// rolled the transaction back, and what followed would be outside of any.
@@ -83,7 +83,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         if let handle { deleted.append(handle) }
     }
 
-    /// Fails once the collection was deleted, by whatever holder of a handle.
+    /// Throws if the collection was deleted.
     func requireOpen(_ collection: CollectionHandle) throws {
         guard contains(collection) else {
             throw LoveseatError(.notOpen, "collection \(collection.name) was deleted")
@@ -100,12 +100,12 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return last + 1
     }
 
-    /// Something purged is remembered from now on.
+    /// Records that something purged is remembered from now on.
     func notePurges() {
         if !catalogView.remembersPurges { replaceCatalog { $0.remembersPurges = true } }
     }
 
-    private func note(_ id: String, in collection: CollectionHandle) {
+    private func recordChange(of id: String, in collection: CollectionHandle) {
         if let index = changed.firstIndex(where: { $0.collection.number == collection.number }) {
             changed[index].ids.append(id)
         } else {
@@ -134,9 +134,9 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     // MARK: Local edits
 
-    /// Saves a new revision made here; nil if the condition does not hold.
+    /// Saves a local revision; nil if the condition is not met.
     ///
-    /// `body`: canonical JSON (replication.md §3), of which the revision's digest is taken. Attachments without a blob in the
+    /// `body`: canonical JSON, of which the revision's digest is taken. Attachments without a blob in the
     /// body stay unless it names them.
     package func save(
         _ id: String,
@@ -198,16 +198,16 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return sequence.map { (revision, $0) }
     }
 
-    /// Names a revision made here (replication.md §3).
+    /// Returns the ID of a local revision.
     ///
-    /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent's generation is the highest there is.
+    /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent has the highest possible generation.
     static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) throws(LoveseatError)
         -> RevisionID
     {
         guard parent?.generation != .max else {
             throw LoveseatError(
                 .badRevisionID,
-                "the document has the highest revision there can be: purge it"
+                "the document has the highest possible revision: purge it"
             )
         }
         return BodyDigest.name(over: parent, isDeleted: isDeleted, body: body)
@@ -228,9 +228,9 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     // MARK: Purge and expiration
 
-    /// Removes a document; false if it was not there.
+    /// Removes a document; false if it does not exist.
     ///
-    /// `isWanted`: whether the user wants to be rid of it, rather than a peer that takes it away.
+    /// `isWanted`: whether the user purges it; false if a peer takes it away.
     package func purge(_ id: String, in collection: CollectionHandle, isWanted: Bool = true) throws -> Bool {
         try requireOpen(collection)
         if isWanted { try rememberPurge(of: id, in: collection) }
@@ -240,7 +240,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         )
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }
-        // The rows may no longer tell the last sequence, and none may be given twice.
+        // The rows may no longer contain the last sequence, and none may be used twice.
         let last = try RawStatement(
             "UPDATE collections SET last_sequence = ?2 WHERE number = ?1",
             in: database
@@ -248,11 +248,11 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         last.bind(1, collection.number)
         last.bind(2, Int64(clamping: catalogView.lastSequence[collection.number] ?? 0))
         try last.run()
-        note(id, in: collection)
+        recordChange(of: id, in: collection)
         return true
     }
 
-    /// Sets when a document purges itself, in milliseconds since 1970, or nil for never; false if it is not there.
+    /// Sets when a document expires, in milliseconds since 1970, or nil for never; false if it does not exist.
     package func setExpiration(_ id: String, in collection: CollectionHandle, at time: Int64?) throws -> Bool
     {
         try requireOpen(collection)
@@ -267,7 +267,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     // MARK: Rows
 
-    /// Inserts a row; nil if the document is there already.
+    /// Inserts a row; nil if the document exists already.
     func insertRow(
         _ id: String,
         in collection: CollectionHandle,
@@ -291,7 +291,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             replaceCatalog { $0.lastSequence[collection.number] = last }
             return nil
         }
-        note(id, in: collection)
+        recordChange(of: id, in: collection)
         return sequence
     }
 
@@ -324,14 +324,14 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         }
         let sequence = try nextSequence(collection)
         try write(tree, current: current, over: record, in: collection, sequence: sequence)
-        note(record.id, in: collection)
+        recordChange(of: record.id, in: collection)
         return sequence
     }
 
     /// Replaces a row.
     ///
-    /// `current`: the tree's current revision, if that is known already. `digest`: that of what is known, if it is the same as
-    /// before; nil to compute it.
+    /// `current`: the tree's current revision, if that is known already. `digest`: the digest of the knowledge, if that is
+    /// unchanged; nil to compute it.
     func write(
         _ tree: RevisionTree,
         current known: RevisionTree.Node? = nil,
@@ -355,7 +355,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         try statement.run()
     }
 
-    /// A tree as the columns of its row.
+    /// The columns of a tree's row.
     private struct RowParts {
         let flags: RowFlags
         let synced: Int
@@ -374,7 +374,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             var flags = RowFlags(rawValue: Int64(current.flags.subtracting(.joint).rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
             if tree.isTold { flags.insert(.branched) }
-            // A body that was here is not verified again, which would hide damage.
+            // A body that was stored before is not verified again, which would hide damage.
             let verified =
                 record?.revision == current.id || flags.contains(.verified)
                 ? flags.intersection(.verified)
@@ -385,7 +385,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
                     body: body
                 )
             flags.formUnion(verified)
-            // The lowest remote that has the current revision stands in the row; a plain document then needs no tree.
+            // The lowest remote that has the current revision is in the row, so that a plain document needs no tree.
             synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
             var rest = tree
             if synced != 0 { rest.forgetRemote(synced) }

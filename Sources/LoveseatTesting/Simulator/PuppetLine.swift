@@ -17,7 +17,6 @@ package final class PuppetLine: @unchecked Sendable {
     private let link: SimulatedLink
     private let runtime: ReplicationRuntime
     private let driver: ReplicationDriver
-    private let collections: [CollectionName]
     private let changes = Changes()
     private var hasEnded = false
     private var puppetFailure: BLIPError?
@@ -28,16 +27,15 @@ package final class PuppetLine: @unchecked Sendable {
 
     /// `resolve`: settles a conflict, and returns why it could not.
     package init(
-        _ session: ReplicationSession,
-        _ replica: any ReplicaStore,
+        _ session: (any RevisionStore) -> ReplicationSession,
+        _ replica: any RevisionStore,
         resolve: @escaping (ConflictNotice) -> LoveseatError? = { _ in nil }
     ) {
         let simulated = SimulatedRuntime(clock, seed: 0)
         runtime = simulated.runtime()
         link = SimulatedLink(clock, seed: 0)
-        collections = session.collectionNames
         // The driver and everything else run on one thread.
-        nonisolated(unsafe) let store = replica
+        nonisolated(unsafe) let session = session(replica)
         nonisolated(unsafe) let settle = resolve
         var hooks = ReplicationDriver.Hooks()
         hooks.resolve = { settle($0) }
@@ -47,7 +45,6 @@ package final class PuppetLine: @unchecked Sendable {
         }
         driver = ReplicationDriver(
             session: session,
-            store: store,
             channel: link.channel(.near),
             runtime: runtime,
             compressionLevel: BLIPLimits().compressionLevel,
@@ -65,9 +62,9 @@ package final class PuppetLine: @unchecked Sendable {
         try settle()
     }
 
-    /// Something was saved in all collections of the session.
-    package func localChange() throws {
-        for name in collections { changes.notify?(name) }
+    /// Something was saved in a collection.
+    package func localChange(in name: CollectionName = .default) throws {
+        changes.notify?(name)
         try settle()
     }
 

@@ -28,7 +28,7 @@ final class GatewayLink: @unchecked Sendable {
     let line: GatewayLine
     private(set) var isOpen = true
     private(set) var failure: LoveseatError?
-    private let session: ReplicationSession
+    private let activePlan: ActivePlan
     private let clock: VirtualClock
     private let runtime: ReplicationRuntime
     private let link: SimulatedLink
@@ -36,7 +36,7 @@ final class GatewayLink: @unchecked Sendable {
     private var isWorkScheduled = false
     /// Whether the client's process died: it writes nothing down any more.
     private var isDead = false
-    private var replica: (any ReplicaStore)?
+    private let replica: StoreReplica
     /// Frames that went over the link, both ways.
     var frames: Int { link.messages }
     private let trace: (String) -> Void
@@ -70,7 +70,7 @@ final class GatewayLink: @unchecked Sendable {
         )
         active.reset = plan.reset
         active.autoPurges = plan.autoPurges
-        session = ReplicationSession(active: active, tuning: plan.tuning)
+        activePlan = active
         var rules = CollectionRules()
         rules.documentIDs = plan.documentIDs.map { Set($0) }
         replica = StoreReplica(
@@ -84,7 +84,6 @@ final class GatewayLink: @unchecked Sendable {
     }
 
     func open(_ negotiated: ReplicationProtocol) {
-        guard let replica else { return }
         link.listen(
             .far,
             { [weak self] frame in
@@ -94,10 +93,12 @@ final class GatewayLink: @unchecked Sendable {
             }
         )
         link.onRoom(from: .far) { [weak self] in self?.pump() }
+        let store = SimulatedReplica(replica, owner: client.peer, isDead: { [unowned self] in isDead })
         // The driver and everything else run on one thread.
-        nonisolated(unsafe) let store: any ReplicaStore = MortalReplica(
-            replica,
-            isDead: { [unowned self] in isDead }
+        nonisolated(unsafe) let session = ReplicationSession(
+            active: activePlan,
+            store: store,
+            tuning: plan.tuning
         )
         var hooks = ReplicationDriver.Hooks()
         hooks.resolve = { [self] in await resolve($0) }
@@ -106,7 +107,6 @@ final class GatewayLink: @unchecked Sendable {
         hooks.report = { [self] in heard($0) }
         let driver = ReplicationDriver(
             session: session,
-            replica: store,
             store: client.peer.store,
             collections: client.peer.collections,
             channel: link.channel(.near),

@@ -4,9 +4,9 @@ package import LoveseatStorage
 private import Synchronization
 
 /// One open database folder, shared by every ``Database`` of this process that names it.
-package final class OpenDatabase: Sendable {
+package final class DatabaseInstance: Sendable {
     package let folder: String
-    /// What it is known by in this process: readers and writers of a folder share nothing.
+    /// The key of the instance in this process: readers and writers of a folder share nothing.
     private let key: String
     package let store: DocumentStore
     package let expiration: ExpirationTimer
@@ -19,28 +19,29 @@ package final class OpenDatabase: Sendable {
     }
 
     private struct Entry {
-        let database: OpenDatabase
+        let database: DatabaseInstance
         var holders: Int
     }
 
     private struct Registry {
         var entries: [String: Entry] = [:]
-        /// Folders that are being removed, which nobody may open.
+        /// Folders that are being removed, and cannot be opened.
         var removals: Set<String> = []
 
-        /// How many have a folder open, readers included.
+        /// How often a folder is open, readers included.
         func holders(_ path: String) -> Int {
-            [path, OpenDatabase.readerKey(path)].reduce(0) { $0 + (entries[$1]?.holders ?? 0) }
+            [path, DatabaseInstance.readerKey(path)].reduce(0) { $0 + (entries[$1]?.holders ?? 0) }
         }
     }
 
     private static let registry = Mutex(Registry())
 
-    /// Opens a folder, or joins those who have it open.
-    static func open(folder: String, options: DocumentStore.Options) throws(LoveseatError) -> OpenDatabase {
+    /// Opens a folder, or returns the instance that has it open.
+    static func open(folder: String, options: DocumentStore.Options) throws(LoveseatError) -> DatabaseInstance
+    {
         let path = canonical(folder)
         let key = options.isReadOnly ? readerKey(path) : path
-        let result: Result<OpenDatabase, LoveseatError> = registry.withLock { registry in
+        let result: Result<DatabaseInstance, LoveseatError> = registry.withLock { registry in
             if registry.removals.contains(path) {
                 return .failure(LoveseatError(.busy, "\(path) is being deleted: try again"))
             }
@@ -50,14 +51,14 @@ package final class OpenDatabase: Sendable {
             }
             do throws(LoveseatError) {
                 let store = try DocumentStore.open(folder: path, options: options)
-                let database = OpenDatabase(folder: path, key: key, store: store)
-                if !options.isReadOnly { database.expiration.look() }
+                let database = DatabaseInstance(folder: path, key: key, store: store)
+                if !options.isReadOnly { database.expiration.checkNow() }
                 registry.entries[key] = Entry(database: database, holders: 1)
                 return .success(database)
             } catch { return .failure(error) }
         }
         let database = try result.get()
-        // Outside the lock: a transaction under way elsewhere is waited for.
+        // Outside the lock, because it waits for open transactions.
         do throws(LoveseatError) { try database.store.tighten(options) } catch {
             try? database.leave()
             throw error
@@ -65,7 +66,7 @@ package final class OpenDatabase: Sendable {
         return database
     }
 
-    /// Leaves the folder; the last one closes it.
+    /// Releases the instance; the last release closes it.
     func leave() throws(LoveseatError) {
         let result: Result<Void, LoveseatError> = Self.registry.withLock { registry in
             guard var entry = registry.entries[key], entry.database === self else { return .success(()) }
@@ -81,9 +82,9 @@ package final class OpenDatabase: Sendable {
         try result.get()
     }
 
-    /// Marks a folder that is open nowhere else as being removed, so that nobody opens it until ``endRemoval(_:)``.
+    /// Marks a folder that is open nowhere else as being removed, so that it cannot be opened until ``endRemoval(_:)``.
     ///
-    /// `holders`: how many in this process may have it open, which is 1 if the caller has, and closes it meanwhile.
+    /// `holders`: how often it may be open in this process: 1 if the caller has it open, and closes it meanwhile.
     ///
     /// - Returns: The path for ``endRemoval(_:)``.
     /// - Throws: `busy` if others have it open.

@@ -3,30 +3,9 @@ import LoveseatModel
 import LoveseatReplication
 import NIOHTTP1
 
-/// Judges requests to a listener (replication.md §21.1). Pure: credentials are for somebody else to check.
-struct UpgradeJudge: Hashable, Sendable {
+/// Validates the HTTP request of a client that asks a listener for a WebSocket. ``ConnectionAuthenticator`` checks credentials.
+struct UpgradeRequestValidator: Hashable, Sendable {
     let databaseName: String
-
-    /// A request that is answered with a status.
-    struct Refusal: Error, Hashable {
-        let status: HTTPResponseStatus
-        let reason: String
-        var headers: [[String]] = []
-
-        static let unauthorized = Refusal(
-            status: .unauthorized,
-            reason: "wrong or missing user name and password",
-            headers: [["WWW-Authenticate", "Basic realm=\"Loveseat\", charset=\"UTF-8\""]]
-        )
-
-        static func tooManyAttempts(retryAfter seconds: Int) -> Refusal {
-            Refusal(
-                status: .tooManyRequests,
-                reason: "too many failed attempts: try again in \(seconds.counted("second"))",
-                headers: [["Retry-After", "\(seconds)"]]
-            )
-        }
-    }
 
     /// A request that asks for a WebSocket.
     struct WebSocketRequest: Hashable {
@@ -34,43 +13,64 @@ struct UpgradeJudge: Hashable, Sendable {
         let key: String
     }
 
-    /// A request that asks for what we have.
+    /// What a valid request asks for.
     enum Acceptance: Hashable {
         case webSocket(WebSocketRequest)
-        /// Whether the database is there, which a gateway that replicates with us asks first (gateway.md 47).
+        /// Asks whether the database exists, as a gateway does before it replicates.
         case database
     }
 
-    func judge(_ head: HTTPRequestHead) throws(Refusal) -> Acceptance {
+    func validate(_ head: HTTPRequestHead) throws(HTTPRefusal) -> Acceptance {
         let path = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
         let parts = path.split(separator: "/").map { $0.removingPercentEncoding ?? "" }
         if parts == [databaseName], head.method == .GET { return .database }
         guard parts == [databaseName, "_blipsync"] else {
-            throw Refusal(status: .notFound, reason: "there is nothing here but /\(databaseName)/_blipsync")
+            throw HTTPRefusal(status: .notFound, reason: "not found: use /\(databaseName)/_blipsync")
         }
         guard head.method == .GET, UpgradeHeaders.hasToken("websocket", in: head.headers, "Upgrade"),
             UpgradeHeaders.hasToken("upgrade", in: head.headers, "Connection")
         else {
-            throw Refusal(
+            throw HTTPRefusal(
                 status: .upgradeRequired,
-                reason: "this is for WebSockets only",
+                reason: "only WebSockets are served here",
                 headers: [["Upgrade", "websocket"], ["Connection", "Upgrade"]]
             )
         }
         guard head.headers.first(name: "Sec-WebSocket-Version") == "13" else {
-            throw Refusal(
+            throw HTTPRefusal(
                 status: .upgradeRequired,
-                reason: "this is for WebSockets of version 13",
+                reason: "only version 13 of WebSockets is supported",
                 headers: [["Sec-WebSocket-Version", "13"], ["Upgrade", "websocket"]]
             )
         }
         guard let key = head.headers.first(name: "Sec-WebSocket-Key"), Base64.decode(key)?.count == 16 else {
-            throw Refusal(status: .badRequest, reason: "Sec-WebSocket-Key must be 16 bytes in Base64")
+            throw HTTPRefusal(status: .badRequest, reason: "Sec-WebSocket-Key must be 16 bytes in Base64")
         }
         guard let negotiated = UpgradeHeaders.negotiate(head.headers) else {
             let ours = ReplicationProtocol.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Refusal(status: .badRequest, reason: "offer one of these protocols: \(ours)")
+            throw HTTPRefusal(status: .badRequest, reason: "offer one of these protocols: \(ours)")
         }
         return .webSocket(WebSocketRequest(negotiated: negotiated, key: key))
+    }
+}
+
+/// A response that refuses a request.
+struct HTTPRefusal: Error, Hashable {
+    let status: HTTPResponseStatus
+    let reason: String
+    var headers: [[String]] = []
+
+    static let unauthorized = HTTPRefusal(
+        status: .unauthorized,
+        reason: "wrong or missing user name and password",
+        headers: [["WWW-Authenticate", "Basic realm=\"Loveseat\", charset=\"UTF-8\""]]
+    )
+
+    static func tooManyAttempts(retryAfter seconds: Int) -> HTTPRefusal {
+        HTTPRefusal(
+            status: .tooManyRequests,
+            reason: "too many failed attempts: try again in \(seconds.counted("second"))",
+            headers: [["Retry-After", "\(seconds)"]]
+        )
     }
 }

@@ -1,0 +1,64 @@
+package import LoveseatModel
+package import LoveseatReplication
+import LoveseatStorage
+
+/// Blobs that come and go.
+extension StoreReplica {
+    package func holdBlobs(_ digests: [BlobDigest], of id: String, in index: Int) throws(LoveseatError)
+        -> [BlobDigest]
+    {
+        for digest in digests { store.blobs.pin(digest) }
+        return try asking { try missing(digests, of: id, in: index) }
+    }
+
+    package func releaseBlobs(_ digests: [BlobDigest]) {
+        for digest in digests { store.blobs.unpin(digest) }
+    }
+
+    package func beginBlob(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws(LoveseatError)
+        -> BlobStart
+    {
+        if store.blobs.contains(digest), trustsPeer || shared.contains(digest) { return .here }
+        if writers.values.contains(where: { $0.digest == digest }) { return .underWay }
+        return try asking {
+            let writer = try store.blobs.writer(receiving: digest, resumes: resumes)
+            writers[handle] = (digest, writer)
+            return .from(writer.length)
+        }
+    }
+
+    package func writeBlob(_ handle: BlobHandle, _ bytes: [UInt8]) throws(LoveseatError) {
+        try asking { try writers[handle]?.writer.write(bytes) }
+    }
+
+    package func finishBlob(_ handle: BlobHandle, expected: BlobDigest) throws(LoveseatError) {
+        guard let (_, writer) = writers.removeValue(forKey: handle) else {
+            throw LoveseatError(.ioError, "the blob was given up")
+        }
+        try asking { _ = try writer.finish(expected: expected) }
+        shared.receive(expected)
+    }
+
+    package func cancelBlob(_ handle: BlobHandle) { writers.removeValue(forKey: handle)?.writer.cancel() }
+
+    package func suspendBlob(_ handle: BlobHandle) { writers.removeValue(forKey: handle)?.writer.suspend() }
+
+    package func blobLength(_ digest: BlobDigest, of id: String?, in index: Int) throws(LoveseatError)
+        -> UInt64?
+    {
+        try asking { try mayHave(digest, of: id, in: index) ? store.blobs.length(digest) : nil }
+    }
+
+    package func readBlob(_ digest: BlobDigest, offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8] {
+        try asking { try store.blobs.read(digest, from: offset, count: count) }
+    }
+
+    package func proveBlob(_ digest: BlobDigest, nonce: [UInt8], in index: Int) throws(LoveseatError)
+        -> BlobDigest?
+    {
+        try asking {
+            guard try mayHave(digest, of: nil, in: index), store.blobs.contains(digest) else { return nil }
+            return try store.blobs.hash(digest, prefix: [UInt8(nonce.count)] + nonce)
+        }
+    }
+}

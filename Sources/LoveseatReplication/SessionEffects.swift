@@ -1,0 +1,37 @@
+import LoveseatModel
+
+/// What an event leads to: the database is asked at once, all else is left to the driver.
+struct SessionEffects {
+    let store: any RevisionStore
+    /// The database's first failure that is not one request's or one document's. The session ends with it after the event.
+    private(set) var failure: LoveseatError?
+    private(set) var queue: [ReplicationEffect] = []
+
+    init(_ store: any RevisionStore) { self.store = store }
+
+    mutating func append(_ effect: ReplicationEffect) { queue.append(effect) }
+
+    mutating func take() -> [ReplicationEffect] {
+        defer { queue = [] }
+        return queue
+    }
+
+    mutating func fail(_ error: LoveseatError) { failure = failure ?? error }
+
+    /// Asks the database; nil where the session cannot go on. A database that has failed is not asked again.
+    @discardableResult
+    mutating func ask<Answer>(_ question: (any RevisionStore) throws -> Answer) -> Answer? {
+        guard failure == nil else { return nil }
+        do { return try question(store) } catch {
+            fail(LoveseatError(store: error))
+            return nil
+        }
+    }
+}
+
+extension LoveseatError {
+    /// What a ``RevisionStore`` throws, where a closure does not say that it throws nothing else.
+    init(store error: any Error) {
+        self = error as? LoveseatError ?? LoveseatError(.unexpectedError, "the database failed: \(error)")
+    }
+}

@@ -1,0 +1,118 @@
+package import LoveseatModel
+
+/// Which changes to read.
+package struct ChangeQuery: Hashable, Sendable {
+    package var since: UInt64
+    package var limit: Int
+    /// Leaves out tombstones up to this sequence.
+    package var tombstonesSkipped: UInt64 = 0
+    /// Only these documents.
+    package var documentIDs: Set<String>?
+    /// Leaves out what the active side's remote is known to have, and documents in conflict.
+    package var isForPush = false
+    /// Whether the peer is told what is known beside the current revision.
+    package var tellsTrees = false
+
+    package init(since: UInt64, limit: Int) {
+        self.since = since
+        self.limit = limit
+    }
+}
+
+/// A part of the feed.
+package struct ChangePage: Sendable {
+    package var changes: [LocalChange]
+    /// The last sequence that was looked at.
+    package var through: UInt64
+    package var hasMore: Bool
+
+    package init(_ changes: [LocalChange], through: UInt64, hasMore: Bool) {
+        (self.changes, self.through, self.hasMore) = (changes, through, hasMore)
+    }
+}
+
+/// Documents in conflict.
+package struct ConflictPage: Sendable {
+    package let ids: [String]
+    /// The sequence after which there may be more; nil if there are none.
+    package let next: UInt64?
+
+    package init(ids: [String], next: UInt64?) { (self.ids, self.next) = (ids, next) }
+}
+
+package struct LocalChange: Hashable, Sendable {
+    package let sequence: UInt64
+    package let documentID: String
+    package let revision: RevisionID
+    package let isDeleted: Bool
+    package let bodySize: Int
+    /// The revision that the remote is known to have.
+    package var remoteAncestor: RevisionID?
+    /// The digest of what is known of the document; nil for a single line, or where the peer is not told.
+    package var knowledge: String?
+
+    package init(
+        sequence: UInt64,
+        documentID: String,
+        revision: RevisionID,
+        isDeleted: Bool,
+        bodySize: Int,
+        remoteAncestor: RevisionID?
+    ) {
+        self.sequence = sequence
+        self.documentID = documentID
+        self.revision = revision
+        self.isDeleted = isDeleted
+        self.bodySize = bodySize
+        self.remoteAncestor = remoteAncestor
+    }
+}
+
+package struct DocumentRevision: Hashable, Sendable {
+    package let documentID: String
+    package let revision: RevisionID
+
+    package init(documentID: String, revision: RevisionID) {
+        self.documentID = documentID
+        self.revision = revision
+    }
+}
+
+package enum ChangeVerdict: Hashable, Sendable {
+    case wanted(ancestors: [RevisionID])
+    case alreadyHere
+    case conflict
+}
+
+package enum ProposalVerdict: Hashable, Sendable {
+    case wanted
+    case alreadyHere
+    /// With the current revision here.
+    case conflict(RevisionID)
+}
+
+/// A document that the peer takes away.
+package struct AccessRemoval: Hashable, Sendable {
+    package let documentID: String
+    /// The revision that is current there; nil if the peer did not say.
+    package let revision: RevisionID?
+
+    package init(documentID: String, revision: RevisionID?) {
+        self.documentID = documentID
+        self.revision = revision
+    }
+}
+
+/// What becomes of a document that the peer takes away.
+package enum RemovalVerdict: Hashable, Sendable {
+    /// It is not here any more.
+    case removed
+    /// It is not here any more, and neither is an edit that the peer has not got.
+    case removedWithEdit
+    /// The app's filter keeps it.
+    case filtered
+    /// It stays, since the peer never had it.
+    case neverThere
+    /// It stays, since the peer has not got the last edit of it.
+    case edited
+}

@@ -1,0 +1,90 @@
+package import LoveseatModel
+
+/// What a filter is asked about.
+package struct FilterCandidate: Hashable, Sendable {
+    package let documentID: String
+    package let revision: RevisionID
+    package let isDeleted: Bool
+    package let body: JSONText
+
+    package init(documentID: String, revision: RevisionID, isDeleted: Bool, body: JSONText) {
+        self.documentID = documentID
+        self.revision = revision
+        self.isDeleted = isDeleted
+        self.body = body
+    }
+}
+
+/// A received revision.
+package struct IncomingRevision: Hashable, Sendable {
+    package let documentID: String
+    /// Newest first, itself included.
+    package let history: [RevisionID]
+    package let isDeleted: Bool
+    package private(set) var body: JSONText
+    /// See ``SendableRevision/origin``.
+    package var origin: RevisionID?
+    /// See ``SendableRevision/knowledge``.
+    package var knowledge: TreeKnowledge?
+    package let sender: RevisionTree.PeerKind
+    /// The sender has taken a newer revision from here since it announced this one.
+    package var isOutdated = false
+
+    package init(
+        documentID: String,
+        history: [RevisionID],
+        isDeleted: Bool,
+        body: JSONText,
+        sender: RevisionTree.PeerKind
+    ) {
+        self.documentID = documentID
+        self.history = history
+        self.isDeleted = isDeleted
+        self.body = body
+        self.sender = sender
+    }
+
+    /// The same with another body.
+    func with(_ body: JSONText) -> IncomingRevision {
+        var revision = self
+        revision.body = body
+        return revision
+    }
+}
+
+package enum InsertResult: Hashable, Sendable {
+    case inserted
+    case alreadyHere
+    /// Stored beside the local revision, until the app's resolver has answered.
+    case conflict
+    /// Stored, but another revision is the current one here, for reasons that its sender may not know.
+    case outranked(TreeKnowledge, current: RevisionID)
+    /// Not stored, because it would conflict.
+    case refusedConflict
+    case badHistory
+    case failed(LoveseatError)
+
+    package var isStored: Bool {
+        switch self {
+        case .inserted, .alreadyHere, .conflict, .outranked: true
+        case .refusedConflict, .badHistory, .failed: false
+        }
+    }
+}
+
+package enum DeltaExpansion: Hashable, Sendable {
+    case body([UInt8])
+    /// The revision that it was made against is not here, or its body is gone.
+    case unknownBase
+    /// It is none, or of another document.
+    case corrupt
+}
+
+package enum BlobStart: Hashable, Sendable {
+    /// So many bytes are here already.
+    case from(UInt64)
+    /// It is being received over this connection for another document.
+    case underWay
+    /// It has come meanwhile.
+    case here
+}

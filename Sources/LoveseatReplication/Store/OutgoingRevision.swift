@@ -1,0 +1,96 @@
+package import LoveseatModel
+
+package struct RevisionRequest: Hashable, Sendable {
+    package let documentID: String
+    package let revision: RevisionID
+    /// Revisions that the peer has.
+    package let known: [RevisionID]
+    package let maxHistory: Int
+    /// Whether the peer takes a delta against one of the revisions that it has.
+    package let wantsDelta: Bool
+    package let peer: RevisionTree.PeerKind
+    /// Whether a hub gets a copy also where the revision descends from what it has.
+    package let isCopyOnly: Bool
+
+    package init(
+        documentID: String,
+        revision: RevisionID,
+        known: [RevisionID],
+        maxHistory: Int,
+        wantsDelta: Bool = false,
+        peer: RevisionTree.PeerKind,
+        isCopyOnly: Bool = false
+    ) {
+        self.peer = peer
+        self.isCopyOnly = isCopyOnly
+        self.documentID = documentID
+        self.revision = revision
+        self.known = known
+        self.maxHistory = maxHistory
+        self.wantsDelta = wantsDelta
+    }
+}
+
+/// A revision to be sent, or why it cannot be.
+package enum OutgoingRevision: Hashable, Sendable {
+    case found(SendableRevision)
+    /// The document was purged.
+    case missing
+    /// A newer revision took its place and its body is gone; this is the current one.
+    case obsolete(current: RevisionID)
+    /// The hub has the same content under another revision.
+    case same
+    /// Its body is not the one that the revision was made of.
+    case damaged
+}
+
+package struct SendableRevision: Hashable, Sendable {
+    package let revision: RevisionID
+    /// Its ancestors, newest first.
+    package let history: [RevisionID]
+    package var isDeleted: Bool
+    package var body: JSONText
+    /// The first revision of its line, for a Loveseat that the history does not show it.
+    package var origin: RevisionID?
+    /// What else is known of the document, for a Loveseat; nil if it is no more than this line.
+    package var knowledge: TreeKnowledge?
+    /// That it was made for a hub.
+    package var copy: HubCopy?
+    /// A revision that the peer has, with its body, to make a delta against.
+    package var deltaBase: DeltaBase?
+
+    /// The content of one line on top of another, which is all that a hub takes (docs/decisions/0001).
+    package struct HubCopy: Hashable, Sendable {
+        /// The first revision with that content.
+        package let original: RevisionID
+        /// The hub's revision below it.
+        package let parent: RevisionID
+
+        package init(original: RevisionID, parent: RevisionID) {
+            self.original = original
+            self.parent = parent
+        }
+    }
+
+    package struct DeltaBase: Hashable, Sendable {
+        package let revision: RevisionID
+        package let body: JSONText
+
+        package init(revision: RevisionID, body: JSONText) {
+            self.revision = revision
+            self.body = body
+        }
+    }
+
+    package init(
+        revision: RevisionID,
+        history: [RevisionID],
+        isDeleted: Bool,
+        body: JSONText
+    ) {
+        self.revision = revision
+        self.history = history
+        self.isDeleted = isDeleted
+        self.body = body
+    }
+}

@@ -1,0 +1,211 @@
+import LoveseatModel
+import LoveseatReplication
+
+/// A database that makes one of the mistakes from time to time.
+final class FaultyReplica: ReplicaLayer {
+    let inner: any RevisionStore
+    private let fault: PlantedFault
+    private var generator: SeededGenerator
+    private var lastBody: JSONText?
+
+    init(_ inner: any RevisionStore, fault: PlantedFault, seed: UInt64) {
+        self.inner = inner
+        self.fault = fault
+        generator = SeededGenerator(seed: seed)
+    }
+
+    /// Whether to make one of these mistakes now.
+    private func errs(_ mistakes: PlantedFault...) -> Bool {
+        mistakes.contains(fault) && (fault == .believeUncoveredMarks || generator.chance(0.3))
+    }
+
+    func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult] {
+        func store(_ changed: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
+            try inner.insert(changed, in: collection)
+        }
+        let hasHistory = revisions.contains { $0.history.count > 1 }
+        if errs(.dropReceivedDocument, .acknowledgeEarly) {
+            _ = try store(Array(revisions.dropFirst()))
+            return revisions.map { _ in .inserted }
+        } else if revisions.count > 1, errs(.dropEndOfBatch) {
+            _ = try store(revisions.dropLast())
+            return revisions.map { _ in .inserted }
+        } else if errs(.flipByteOfReceivedBody) {
+            return try store(revisions.map { change($0, body: Self.flipped($0.body)) })
+        } else if revisions.contains(where: \.isDeleted), errs(.loseTombstone) {
+            return try store(revisions.map { change($0, isDeleted: false) })
+        } else if revisions.contains(where: { !$0.isDeleted }), errs(.inventTombstone) {
+            return try store(revisions.map { change($0, isDeleted: true) })
+        } else if hasHistory, errs(.loseHistory) {
+            return try store(revisions.map { change($0, history: [$0.history[0]]) })
+        } else if errs(.misnameDocument) {
+            return try store(revisions.map { change($0, id: $0.documentID + "x") })
+        } else if errs(.inventDocument) {
+            _ = try store(revisions.map { change($0, id: $0.documentID + "-copy") })
+        } else if errs(.renameRevision) {
+            return try store(
+                revisions.map { revision in
+                    let renamed = RevisionID(
+                        generation: revision.history[0].generation,
+                        digest: [0xAB, 0xCD]
+                    )
+                    return change(revision, history: [renamed] + revision.history.dropFirst())
+                }
+            )
+        } else if hasHistory, errs(.swapWinner) {
+            return try store(revisions.map { change($0, history: Array($0.history.dropFirst())) })
+        }
+        return try store(revisions)
+    }
+
+    func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
+        -> [OutgoingRevision]
+    {
+        let found = try inner.revisions(requests, in: collection)
+        if errs(.flipByteOfSentBody) {
+            return changing(found) { (Self.flipped($0), $1) }
+        } else if errs(.sendOtherBody) {
+            return changing(found) { body, isDeleted in
+                defer { lastBody = body }
+                return (lastBody ?? body, isDeleted)
+            }
+        } else if errs(.staleDeltaBase) {
+            return found.map(Self.stale)
+        }
+        return found
+    }
+
+    func changes(in collection: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
+        var page = try inner.changes(in: collection, query)
+        if !page.changes.isEmpty, errs(.skipChangeInFeed) {
+            page.changes.removeFirst()
+        } else if page.through > 0, errs(.overstateFeedPosition) {
+            page.through += 2
+        } else if !page.changes.isEmpty, errs(.markUnpushedAsSynced) {
+            let marks = page.changes.map {
+                DocumentRevision(documentID: $0.documentID, revision: $0.revision)
+            }
+            try inner.markSynced(marks, in: collection)
+            page.changes = []
+        }
+        return page
+    }
+
+    func checkpoint(of collection: Int) throws(LoveseatError) -> StoredCheckpoint {
+        var stored = try inner.checkpoint(of: collection)
+        if errs(.believeUncoveredMarks) { stored.marks = .ours(isCovered: true) }
+        return stored
+    }
+
+    func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError) {
+        if errs(.believeUncoveredMarks) {
+            inner.beginCheckpoint(of: collection)
+            return try inner.saveCheckpoint(body, of: collection, coversMarks: true)
+        }
+        let body = errs(.skipCheckpoint) ? Self.advanced(body) : body
+        try inner.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
+    }
+
+    func savePeerCheckpoint(_ body: JSONText, as id: String, replacing revision: Int) throws(LoveseatError)
+        -> Int?
+    {
+        let body = errs(.skipCheckpoint) ? Self.advanced(body) : body
+        return try inner.savePeerCheckpoint(body, as: id, replacing: revision)
+    }
+
+    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+        throws(LoveseatError) -> [ChangeVerdict]
+    {
+        if errs(.claimToHaveChange) { return changes.map { _ in .alreadyHere } }
+        return try inner.judge(changes, from: peer, in: collection)
+    }
+
+    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+        throws(LoveseatError) -> [ProposalVerdict]
+    {
+        if errs(.claimToHaveProposal) { return proposals.map { _ in .alreadyHere } }
+        return try inner.judge(proposals, from: peer, in: collection)
+    }
+
+    func expand(_ delta: [UInt8], of id: String, base: RevisionID, in collection: Int)
+        throws(LoveseatError) -> DeltaExpansion
+    {
+        let expansion = try inner.expand(delta, of: id, base: base, in: collection)
+        guard errs(.corruptDelta), case .body(let bytes) = expansion, let body = try? JSONText(bytes) else {
+            return expansion
+        }
+        return .body(Self.flipped(body).bytes)
+    }
+
+    func finishBlob(_ handle: BlobHandle, expected: BlobDigest) throws(LoveseatError) {
+        if errs(.loseReceivedBlob) { return inner.cancelBlob(handle) }
+        try inner.finishBlob(handle, expected: expected)
+    }
+
+    func holdBlobs(_ digests: [BlobDigest], of id: String, in collection: Int) throws(LoveseatError)
+        -> [BlobDigest]
+    {
+        let missing = try inner.holdBlobs(digests, of: id, in: collection)
+        return errs(.claimToHaveBlob) ? [] : missing
+    }
+
+    func revocations(in collection: Int) throws(LoveseatError) -> [LocalChange] {
+        let revoked = try inner.revocations(in: collection)
+        guard errs(.forgetRevocations) else { return revoked }
+        try inner.forgetGrants(revoked.map(\.documentID), in: collection)
+        return []
+    }
+
+    private func change(
+        _ revision: IncomingRevision,
+        id: String? = nil,
+        history: [RevisionID]? = nil,
+        isDeleted: Bool? = nil,
+        body: JSONText? = nil
+    ) -> IncomingRevision {
+        var changed = IncomingRevision(
+            documentID: id ?? revision.documentID,
+            history: history ?? revision.history,
+            isDeleted: isDeleted ?? revision.isDeleted,
+            body: body ?? revision.body,
+            sender: revision.sender
+        )
+        (changed.origin, changed.knowledge) = (revision.origin, revision.knowledge)
+        return changed
+    }
+
+    private func changing(_ found: [OutgoingRevision], _ change: (JSONText, Bool) -> (JSONText, Bool))
+        -> [OutgoingRevision]
+    {
+        found.map { outgoing in
+            guard case .found(var content) = outgoing else { return outgoing }
+            (content.body, content.isDeleted) = change(content.body, content.isDeleted)
+            return .found(content)
+        }
+    }
+
+    /// The text with one letter or digit changed, still JSON.
+    private static func flipped(_ text: JSONText) -> JSONText {
+        var bytes = text.bytes
+        guard let index = bytes.lastIndex(where: { (0x31...0x38).contains($0) }) else { return text }
+        bytes[index] ^= 1
+        return (try? JSONText(bytes)) ?? text
+    }
+
+    /// With a delta against what the base never said.
+    private static func stale(_ outgoing: OutgoingRevision) -> OutgoingRevision {
+        guard case .found(var content) = outgoing, let base = content.deltaBase else { return outgoing }
+        var value = JSONElement(base.body).value
+        value["by"] = JSONElement(content.body).value["by"]
+        value["n"] = JSONElement(content.body).value["n"]
+        content.deltaBase = .init(revision: base.revision, body: JSONText(canonical: value))
+        return .found(content)
+    }
+
+    private static func advanced(_ json: JSONText) -> JSONText {
+        var value = JSONElement(json).value
+        for key in ["local", "remote"] { value[key] = JSONValue((value[key]?.int ?? 0) + 3) }
+        value["localCompleted"] = nil
+        return JSONText(canonical: value)
+    }
+}
