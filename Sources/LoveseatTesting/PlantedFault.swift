@@ -79,14 +79,24 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     /// The driver cancels no timer.
     case leaveTimers
 
-    /// Where the mistake can show at all; nil for everywhere.
-    var world: SimulatedWorld? {
+    /// The worlds without which the mistake cannot show.
+    var worlds: Set<SimulatedWorld> {
         switch self {
-        case .restartSequences: .collections
-        case .forgetFilterVersion: .filters
-        case .trustOwnCheckpoint: .addresses
-        case .ignorePolicy, .forgetRevocations: .access
-        default: nil
+        case .restartSequences: [.collections]
+        case .forgetFilterVersion: [.filters]
+        case .trustOwnCheckpoint: [.addresses]
+        case .ignorePolicy, .forgetRevocations: [.access]
+        case .believeUncoveredMarks: [.power]
+        default: []
+        }
+    }
+
+    /// How many hubs there must be for the mistake to show.
+    var hubs: Int {
+        switch self {
+        case .rankCopiesHigher, .writeDownAfterwards: 1
+        case .recogniseNothing: 3
+        default: 0
         }
     }
 
@@ -111,7 +121,4 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         default: []
         }
     }
-
-    /// Whether the mistake can show only where there is a hub.
-    public var needsHub: Bool { !omissions.isDisjoint(with: [.rankOfCopy, .recognition, .writingDownFirst]) }
 }

@@ -17,7 +17,7 @@ extension SimulationRun {
         }
         do {
             switch kind {
-            case 0:
+            case 0 where !worlds.contains(.power):
                 if try peer.store.write({ try $0.purge(id, in: peer.collections[collection]) }) {
                     hasPurged = true
                     purgedKeys.insert(key)

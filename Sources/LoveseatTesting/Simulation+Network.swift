@@ -7,7 +7,8 @@ import LoveseatStorage
 extension SimulationRun {
     /// Has a replication connect again by itself.
     func persist(_ plan: inout SimulatedConnection.Plan) {
-        guard worlds.contains(.network), worldDice.chance(0.6) else { return }
+        guard !worlds.isDisjoint(with: [.network, .power]), worldDice.chance(0.6) else { return }
+        if worlds.contains(.power) { plan.isContinuous = plan.documentIDs == nil }
         plan.attempts = plan.isContinuous ? nil : 10
         plan.connectDelay = worldDice.pick([0...0, 0...500])
     }

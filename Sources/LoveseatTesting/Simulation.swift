@@ -49,6 +49,13 @@ public struct Simulation: Sendable {
         public var documents = 0
     }
 
+    /// Plants a mistake, and adds the worlds and hubs without which it cannot show.
+    public mutating func plant(_ mistake: PlantedFault) {
+        fault = mistake
+        worlds.formUnion(mistake.worlds)
+        hubs = max(hubs, mistake.hubs)
+    }
+
     /// Runs the history.
     ///
     /// - Throws: ``LoveseatError`` if a database of the simulation itself fails.
@@ -75,7 +82,7 @@ final class SimulationRun: @unchecked Sendable {
     var edges: [Edge] = []
     var connections: [SimulatedConnection] = []
     /// Those who wait for the end of connections that fetch documents.
-    private var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
+    var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
     var report = Simulation.Report()
     let folder: String
     var hasPurged = false
@@ -89,8 +96,7 @@ final class SimulationRun: @unchecked Sendable {
     var soleEditors: [String: (peer: Int, body: JSONText?)?] = [:]
     var blobContents: [BlobDigest: [UInt8]] = [:]
 
-    /// Some mistakes show only where there is a hub.
-    var hubs: Int { max(simulation.hubs, simulation.fault?.needsHub == true || crowdHasHub ? 1 : 0) }
+    var hubs: Int { max(simulation.hubs, crowdHasHub ? 1 : 0) }
 
     /// What is special in this history.
     let worlds: Set<SimulatedWorld>
@@ -111,7 +117,7 @@ final class SimulationRun: @unchecked Sendable {
 
     init(_ simulation: Simulation) throws {
         self.simulation = simulation
-        worlds = simulation.worlds.union(simulation.fault?.world.map { [$0] } ?? [])
+        worlds = simulation.worlds
         worldDice = SeededGenerator(seed: simulation.seed ^ 0x776F_726C_6473)
         crowdHasHub = worldDice.chance(0.5) && worlds.contains(.thousands)
         generator = SeededGenerator(seed: simulation.seed)
@@ -214,209 +220,6 @@ final class SimulationRun: @unchecked Sendable {
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in
             for connection in connections { connection.abandon() }
-        }
-    }
-
-    /// Commits reach the disk now and then, and some peers lose those that have not.
-    private func schedulePowerLosses() {
-        var power = SeededGenerator(seed: simulation.seed ^ 0x706F_7765_72)
-        guard simulation.losesPower, power.chance(0.5) else { return }
-        // Not hubs and others in one history: a hub that forgot a copy, and a maker who forgot that it is one, make the
-        // original a copy of its copy, which revision trees refuse.
-        let losesHubs = hubs > 0 && power.chance(0.5)
-        let losers = peers.filter { $0.isHub == losesHubs && !sharesGrants($0) }
-        guard !losers.isEmpty else { return }
-        for peer in losers {
-            sync(peer)
-            for _ in 0..<power.int(0...3) {
-                clock.schedule(after: power.int(0...20_000)) { [unowned self] in sync(peer) }
-            }
-        }
-        for _ in 0..<power.int(1...4) {
-            let number = power.int(0...1_000)
-            clock.schedule(after: power.int(0...22_000)) { [unowned self] in
-                // Most of what can go wrong goes wrong in the middle of a session.
-                let busy = connections.flatMap { [$0.target, $0.source] }
-                    .filter { $0.isHub == losesHubs && !sharesGrants($0) }
-                losePower(busy.isEmpty ? losers[number % losers.count] : busy[number % busy.count])
-            }
-        }
-    }
-
-    private func sync(_ peer: SimulatedPeer) {
-        trace("sync \(peer.index)")
-        do { try peer.sync(oracle) } catch { report.problems.append("a sync failed: \(error)") }
-    }
-
-    private func losePower(_ peer: SimulatedPeer) {
-        trace("power loss \(peer.index)")
-        crash(peer)
-        do { try peer.losePower(oracle) } catch {
-            report.problems.append("a restart failed: \(error)")
-        }
-        for (key, editor) in soleEditors {
-            guard let entry = editor, entry.peer == peer.index, let number = Int(key.prefix(1)) else {
-                continue
-            }
-            let current = peer.tree(String(key.dropFirst(2)), in: number)?.current
-            let isKept = entry.body == nil ? current?.isDeleted == true : current?.body == entry.body
-            if !isKept {
-                soleEditors[key] = .some(nil)
-                freshDocuments[key] = nil
-            }
-        }
-    }
-
-    private func randomTuning() -> ReplicationTuning {
-        var tuning = ReplicationTuning()
-        tuning.changesPerMessage = generator.pick([10, 20, 200])
-        tuning.insertBatch = generator.pick([1, 5, 100])
-        tuning.revisionsTransmitting = generator.pick([1, 3, 10])
-        tuning.revisionsRequested = generator.pick([5, 50, 200])
-        tuning.listsInFlight = generator.pick([1, 5])
-        tuning.revisionsQueued = generator.pick([5, 600])
-        tuning.checkpointDelay = generator.pick([50, 500, 5_000])
-        tuning.blobPiece = generator.pick([1_000, 64 << 10])
-        return tuning
-    }
-
-    private func randomLink() -> SimulatedLink.Plan {
-        var link = SimulatedLink.Plan()
-        link.latency = generator.pick([0...0, 1...5, 20...300])
-        link.bytesPerMillisecond = generator.pick([50, 2_000, 1_000_000])
-        link.capacity = generator.pick([1, 10_000, 1 << 20])
-        link.cutAfter =
-            generator.chance(0.4) ? generator.pick([1_000, 10_000, 200_000]) : nil
-        link.notice = generator.pick([0...0, 0...50, 0...3_000])
-        link.losesWhatIsUnderWay = generator.chance(0.5)
-        return link
-    }
-
-    func connect(_ edge: Edge) {
-        let isLinked = connections.contains {
-            $0.source.index == edge.source && $0.target.index == edge.target
-        }
-        guard !isQuiescing, !isLinked else { return }
-        var plan = SimulatedConnection.Plan()
-        switch generator.int(0...5) {
-        case 0: plan.pulls = false
-        case 1: plan.pushes = false
-        default: break
-        }
-        plan.isContinuous = generator.chance(0.5)
-        plan.link = randomLink()
-        plan.storeDelay = generator.pick([0...0, 0...0, 0...30])
-        plan.tuning = randomTuning()
-        plan.resolverFailures = generator.pick([0, 0, 0.3])
-        plan.reset = generator.chance(0.05) ? .checkpoint : .none
-        plan.activeDeltas = generator.chance(0.6)
-        plan.passiveDeltas = generator.chance(0.6)
-        if generator.chance(0.15) { plan.pushFilter = generator.int(0...2) }
-        if generator.chance(0.15) { plan.pullFilter = generator.int(0...2) }
-        if generator.chance(0.1) {
-            plan.isContinuous = false
-            plan.documentIDs = (0..<5).map { _ in "doc\(generator.int(0...40))" }
-        }
-        persist(&plan)
-        open(edge, plan)
-    }
-
-    /// Pulls documents by their IDs over a connection of its own; returns whether it ended well.
-    private func fetch(_ notice: FetchNotice, _ edge: Edge, _ remoteName: String?) async -> Bool {
-        var plan = SimulatedConnection.Plan()
-        plan.pushes = false
-        plan.fetch = notice
-        plan.remoteName = remoteName
-        guard !Task.isCancelled, let connection = open(edge, plan) else { return false }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { fetches[ObjectIdentifier(connection)] = $0 }
-        } onCancel: {
-            connection.stop()
-        }
-    }
-
-    @discardableResult
-    func open(_ edge: Edge, _ plan: SimulatedConnection.Plan) -> SimulatedConnection? {
-        trace("connect \(edge.source)>\(edge.target)")
-        var plan = plan
-        plan.merges = merges
-        plan.remoteName = plan.remoteName ?? addresses[edge]
-        plan.omissions = simulation.fault?.driverOmissions ?? []
-        plan.trustsOwnCheckpoint = simulation.fault == .trustOwnCheckpoint
-        guests.first { $0.peer.index == edge.source }?.restrict(&plan)
-        let seed = generator.next()
-        let connection = SimulatedConnection(
-            from: peers[edge.source],
-            to: peers[edge.target],
-            plan: plan,
-            seed: seed,
-            surroundings(edge, plan.remoteName, faultSeed: generator.next())
-        )
-        report.connections += 1
-        connections.append(connection)
-        connection.open()
-        return connection
-    }
-
-    private func surroundings(_ edge: Edge, _ remoteName: String?, faultSeed: UInt64)
-        -> SimulatedConnection.Surroundings
-    {
-        SimulatedConnection.Surroundings(
-            runtime: runtime,
-            access: { [unowned self] in access(to: edge.target, from: edge.source) },
-            wrap: { [unowned self, isQuiescing] store, owner in
-                let store = ObservedReplica(
-                    store,
-                    owner: owner,
-                    oracle: oracle,
-                    inspect: inspector(of: owner)
-                )
-                guard let fault = simulation.fault, !isQuiescing else { return store }
-                return FaultyReplica(
-                    store,
-                    fault: fault,
-                    seed: faultSeed &+ (owner.index == edge.source ? 1 : 2)
-                )
-            },
-            fetch: { [unowned self] in await fetch($0, edge, remoteName) },
-            trace: { [unowned self] in trace($0) },
-            detail: simulation.isVerbose
-                ? { [clock] text in print(clock.now, text.replacing("LoveseatReplication.", with: "")) }
-                : nil,
-            onEnd: { [unowned self] in ended($0) }
-        )
-    }
-
-    private func ended(_ connection: SimulatedConnection) {
-        connections.removeAll { $0 === connection }
-        fetches.removeValue(forKey: ObjectIdentifier(connection))?.resume(returning: connection.endedWell)
-        report.revisionsSent += connection.revisionsSent
-        let isDisturbed = disturbed.remove(ObjectIdentifier(connection)) != nil
-        if connection.hasLeftTimers { report.problems.append("a driver left timers behind") }
-        if let failure = connection.failure, !isDisturbed, simulation.fault == nil {
-            report.problems.append("a session failed: \(failure)")
-        }
-    }
-
-    private func crash() {
-        let peer = generator.pick(peers)
-        trace("crash \(peer.index)")
-        crash(peer)
-    }
-
-    func crash(_ peer: SimulatedPeer) {
-        for connection in connections
-        where connection.source === peer || connection.target === peer {
-            connection.crash(peer)
-        }
-    }
-
-    private func partition() {
-        let side = Set(peers.indices.filter { _ in generator.chance(0.5) })
-        trace("partition \(side.sorted())")
-        for connection in connections
-        where side.contains(connection.source.index) != side.contains(connection.target.index) {
-            connection.cut()
         }
     }
 }

@@ -26,7 +26,8 @@ extension ReplicaLayer {
         try alive().checkpoint(of: collection)
     }
 
-    package func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError) {
+    package func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError)
+    {
         try alive().saveCheckpoint(body, of: collection, coversMarks: coversMarks)
     }
 
@@ -46,11 +47,15 @@ extension ReplicaLayer {
         try alive().peerCheckpoint(id)
     }
 
-    package func savePeerCheckpoint(_ body: JSONText, as id: String, replacing revision: Int) throws(LoveseatError) -> Int? {
+    package func savePeerCheckpoint(_ body: JSONText, as id: String, replacing revision: Int)
+        throws(LoveseatError) -> Int?
+    {
         try alive().savePeerCheckpoint(body, as: id, replacing: revision)
     }
 
-    package func bind(_ names: [CollectionName], checkpoints: [String]) throws(LoveseatError) -> [BoundCollection] {
+    package func bind(_ names: [CollectionName], checkpoints: [String]) throws(LoveseatError)
+        -> [BoundCollection]
+    {
         try alive().bind(names, checkpoints: checkpoints)
     }
 
@@ -62,11 +67,15 @@ extension ReplicaLayer {
         try alive().changes(in: collection, query)
     }
 
-    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int) throws(LoveseatError) -> [ChangeVerdict] {
+    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+        throws(LoveseatError) -> [ChangeVerdict]
+    {
         try alive().judge(changes, from: peer, in: collection)
     }
 
-    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int) throws(LoveseatError) -> [ProposalVerdict] {
+    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+        throws(LoveseatError) -> [ProposalVerdict]
+    {
         try alive().judge(proposals, from: peer, in: collection)
     }
 
@@ -82,7 +91,9 @@ extension ReplicaLayer {
         try alive().forgetGrants(ids, in: collection)
     }
 
-    package func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError) -> [OutgoingRevision] {
+    package func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
+        -> [OutgoingRevision]
+    {
         try alive().revisions(requests, in: collection)
     }
 
@@ -90,11 +101,15 @@ extension ReplicaLayer {
         inner.admits(candidate, in: collection)
     }
 
-    package func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult] {
+    package func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError)
+        -> [InsertResult]
+    {
         try alive().insert(revisions, in: collection)
     }
 
-    package func expand(_ delta: [UInt8], of documentID: String, base: RevisionID, in collection: Int) throws(LoveseatError) -> DeltaExpansion {
+    package func expand(_ delta: [UInt8], of documentID: String, base: RevisionID, in collection: Int)
+        throws(LoveseatError) -> DeltaExpansion
+    {
         try alive().expand(delta, of: documentID, base: base, in: collection)
     }
 
@@ -102,27 +117,49 @@ extension ReplicaLayer {
         try alive().failures(in: collection)
     }
 
-    package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in collection: Int) throws(LoveseatError) {
+    package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in collection: Int)
+        throws(LoveseatError)
+    {
         try alive().noteFailure(failed, error, in: collection)
     }
 
-    package func removeAccess(_ removals: [AccessRemoval], in collection: Int) throws(LoveseatError) -> [RemovalVerdict] {
+    package func removeAccess(_ removals: [AccessRemoval], in collection: Int) throws(LoveseatError)
+        -> [RemovalVerdict]
+    {
         try alive().removeAccess(removals, in: collection)
     }
 
-    package func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError) -> Meeting {
+    package func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError)
+        -> Meeting
+    {
         try alive().meet(change, state, in: collection)
     }
 
-    package func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID, in collection: Int) throws(LoveseatError) {
+    package func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID, in collection: Int)
+        throws(LoveseatError)
+    {
         try alive().adoptCopy(copy, of: documentID, parent: parent, in: collection)
     }
 
-    package func hear(_ knowledge: TreeKnowledge, of documentID: String, current: RevisionID, takesContent: Bool, in collection: Int) throws(LoveseatError) -> Hearing {
-        try alive().hear(knowledge, of: documentID, current: current, takesContent: takesContent, in: collection)
+    package func hear(
+        _ knowledge: TreeKnowledge,
+        of documentID: String,
+        current: RevisionID,
+        takesContent: Bool,
+        in collection: Int
+    ) throws(LoveseatError) -> Hearing {
+        try alive().hear(
+            knowledge,
+            of: documentID,
+            current: current,
+            takesContent: takesContent,
+            in: collection
+        )
     }
 
-    package func holdBlobs(_ digests: [BlobDigest], of documentID: String, in collection: Int) throws(LoveseatError) -> [BlobDigest] {
+    package func holdBlobs(_ digests: [BlobDigest], of documentID: String, in collection: Int)
+        throws(LoveseatError) -> [BlobDigest]
+    {
         try alive().holdBlobs(digests, of: documentID, in: collection)
     }
 
@@ -130,7 +167,9 @@ extension ReplicaLayer {
         if !isDead { inner.releaseBlobs(digests) }
     }
 
-    package func beginBlob(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws(LoveseatError) -> BlobStart {
+    package func beginBlob(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws(LoveseatError)
+        -> BlobStart
+    {
         try alive().beginBlob(handle, digest, resumes: resumes)
     }
 
@@ -150,7 +189,9 @@ extension ReplicaLayer {
         if !isDead { inner.suspendBlob(handle) }
     }
 
-    package func blobLength(_ digest: BlobDigest, of documentID: String?, in collection: Int) throws(LoveseatError) -> UInt64? {
+    package func blobLength(_ digest: BlobDigest, of documentID: String?, in collection: Int)
+        throws(LoveseatError) -> UInt64?
+    {
         try alive().blobLength(digest, of: documentID, in: collection)
     }
 
@@ -158,7 +199,9 @@ extension ReplicaLayer {
         try alive().readBlob(digest, offset: offset, count: count)
     }
 
-    package func proveBlob(_ digest: BlobDigest, nonce: [UInt8], in collection: Int) throws(LoveseatError) -> BlobDigest? {
+    package func proveBlob(_ digest: BlobDigest, nonce: [UInt8], in collection: Int) throws(LoveseatError)
+        -> BlobDigest?
+    {
         try alive().proveBlob(digest, nonce: nonce, in: collection)
     }
 }
