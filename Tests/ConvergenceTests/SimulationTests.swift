@@ -89,6 +89,14 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
+    /// 32: after the second of two power losses without a write between them, a simulated database used sequences again.
+    @Test func `a peer that loses power twice in a row loses nothing that others have`() throws {
+        var simulation = Simulation(seed: 32)
+        simulation.edits = 60
+        simulation.worlds = [.power]
+        #expect(try simulation.run().problems == [])
+    }
+
     @Test func `each world takes part in some of the five hundred histories`() {
         for world in SimulatedWorld.allCases {
             #expect((UInt64(1)...500).contains { Simulation(seed: $0).worlds.contains(world) }, "\(world)")
