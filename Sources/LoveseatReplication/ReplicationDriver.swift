@@ -225,7 +225,8 @@ package actor ReplicationDriver {
     private func startSending() {
         guard !isSending, !isGone, goodbye != nil || !peer.hasNothingToSend else { return }
         isSending = true
-        sending = runtime.task(on: self) { await $0.send() }
+        // A task of the runtime: any other one that waits for room goes on by way of Swift's own pool.
+        sending = runtime.task { [self] in await send() }
     }
 
     private func send() async {

@@ -35,17 +35,6 @@ package struct ReplicationRuntime: Sendable {
         Task(executorPreference: executor, operation: work)
     }
 
-    /// Begins a task that runs on an actor.
-    ///
-    /// In an app it starts there: a task with a preference, even for none, would start on Swift's own pool.
-    package func task<Host: Actor>(
-        on actor: isolated Host,
-        _ work: @escaping @Sendable (isolated Host) async -> Void
-    ) -> Task<Void, Never> {
-        guard let executor else { return Task { await work(actor) } }
-        return Task(executorPreference: executor) { await work(actor) }
-    }
-
     /// Begins a task that does its work after a delay, unless it is cancelled before.
     package func task(after delay: Duration, _ work: @escaping @Sendable () async -> Void) -> Task<
         Void, Never
@@ -58,7 +47,5 @@ package struct ReplicationRuntime: Sendable {
     }
 
     /// Lets other work of the caller's executor have a turn. `Task.yield` goes by way of Swift's own pool, whatever the task runs on.
-    package func yield() async {
-        if executor == nil { await Task.yield() } else { await task {}.value }
-    }
+    package func yield() async { await task {}.value }
 }
