@@ -20,7 +20,24 @@ package actor ReplicationDriver {
                 {}
             }
 
+        /// Mistakes to make on purpose; none outside of a simulation.
+        package var omissions: Omissions = []
+
         package init() {}
+    }
+
+    /// Mistakes that the simulator plants in the driver, to prove that it notices them.
+    package struct Omissions: OptionSet, Sendable {
+        package let rawValue: Int
+
+        package init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// A wake-up is lost: what comes up while the driver sends waits for the next event.
+        package static let secondLook = Omissions(rawValue: 1)
+        /// Nothing is read while the driver waits for room to send, acknowledgements included.
+        package static let readingWhileSending = Omissions(rawValue: 2)
+        /// Timers go on.
+        package static let cancelling = Omissions(rawValue: 4)
     }
 
     /// What is handed to the transport at once: enough to be worth the way, little enough that the peer is not kept
@@ -44,6 +61,7 @@ package actor ReplicationDriver {
     private var nextResolution = 0
     private var farewell: Task<Void, Never>?
     private var isSending = false
+    private var sending: Task<Void, Never>?
     private var isGone = false
     private var goodbye: (code: Int, reason: String)?
     private var failure: LoveseatError?
@@ -82,8 +100,9 @@ package actor ReplicationDriver {
                 for (index, frame) in frames.enumerated() where goodbye == nil {
                     perform(peer.receive(frame))
                     // What is to be said goes out in between.
-                    if index % 50 == 49 { await Task.yield() }
+                    if index % 50 == 49 { await runtime.yield() }
                 }
+                if hooks.omissions.contains(.readingWhileSending) { await sending?.value }
             }
             if goodbye == nil, failure == nil {
                 failure = LoveseatError(.webSocketGoingAway, "the peer closed the connection")
@@ -93,11 +112,11 @@ package actor ReplicationDriver {
         }
         isGone = true
         perform(peer.disconnected())
-        for timer in timers.values { timer.cancel() }
-        timers = [:]
+        for timer in timers.keys { cancel(timer) }
         // Resolvers that have begun are waited for; the others leave their conflicts to the next replication.
-        for resolution in resolutions.values { resolution.cancel() }
-        for resolution in resolutions.values { await resolution.value }
+        let unfinished = resolutions.sorted { $0.key < $1.key }.map(\.value)
+        for resolution in unfinished { resolution.cancel() }
+        for resolution in unfinished { await resolution.value }
         farewell?.cancel()
         if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
         return failure
@@ -135,7 +154,7 @@ package actor ReplicationDriver {
         for action in first {
             switch action {
             case .setTimer(let timer, let milliseconds): setTimer(timer, milliseconds)
-            case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
+            case .cancelTimer(let timer): cancel(timer)
             case .resolve(let notice): resolve(notice)
             case .fetch(let notice): fetch(notice)
             case .report(.failure(let error)): failure = failure ?? error
@@ -153,8 +172,13 @@ package actor ReplicationDriver {
         farewell = runtime.task(after: Self.farewell) { await channel.close(code: code, reason: reason) }
     }
 
+    private func cancel(_ timer: ReplicationTimer) {
+        let task = timers.removeValue(forKey: timer)
+        if !hooks.omissions.contains(.cancelling) { task?.cancel() }
+    }
+
     private func setTimer(_ timer: ReplicationTimer, _ milliseconds: Int) {
-        timers[timer]?.cancel()
+        cancel(timer)
         timers[timer] = runtime.task(after: .milliseconds(milliseconds)) { [self] in await fire(timer) }
     }
 
@@ -165,25 +189,35 @@ package actor ReplicationDriver {
         perform(peer.timerFired(timer))
     }
 
+    // Resolvers and fetches may wait, so they are tasks of the runtime.
+
     private func resolve(_ notice: ConflictNotice) {
         let work = hooks.resolve
-        let number = nextResolution
-        nextResolution += 1
-        resolutions[number] = Task {
-            let error = await work(notice)
-            resolutions[number] = nil
-            perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
-        }
+        begin { await .resolved(notice, work(notice)) }
     }
 
     private func fetch(_ notice: FetchNotice) {
         let work = hooks.fetch
+        begin { await .fetched(notice, isComplete: work(notice)) }
+    }
+
+    private enum Outcome: Sendable {
+        case resolved(ConflictNotice, LoveseatError?)
+        case fetched(FetchNotice, isComplete: Bool)
+    }
+
+    private func begin(_ work: @escaping @Sendable () async -> Outcome) {
         let number = nextResolution
         nextResolution += 1
-        resolutions[number] = Task {
-            let isComplete = await work(notice)
-            resolutions[number] = nil
-            perform(peer.fetched(notice, isComplete: isComplete))
+        resolutions[number] = runtime.task { [self] in await settle(number, work()) }
+    }
+
+    private func settle(_ number: Int, _ outcome: Outcome) {
+        resolutions[number] = nil
+        switch outcome {
+        case .resolved(let notice, let error):
+            perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
+        case .fetched(let notice, let isComplete): perform(peer.fetched(notice, isComplete: isComplete))
         }
     }
 
@@ -192,7 +226,8 @@ package actor ReplicationDriver {
     private func startSending() {
         guard !isSending, !isGone, goodbye != nil || !peer.hasNothingToSend else { return }
         isSending = true
-        Task { await send() }
+        // A task of the runtime: any other one that waits for room goes on by way of Swift's own pool.
+        sending = runtime.task { [self] in await send() }
     }
 
     private func send() async {
@@ -203,7 +238,11 @@ package actor ReplicationDriver {
             while bytes < Self.batchBytes, batch.count < Self.batchFrames {
                 let (frame, actions) = peer.nextFrame()
                 if !actions.isEmpty { perform(actions) }
-                guard let frame else { break }
+                guard let frame else {
+                    // What these actions led to may have put something into the queue.
+                    if actions.isEmpty { break }
+                    continue
+                }
                 batch.append(frame)
                 bytes += frame.count
             }
@@ -216,6 +255,7 @@ package actor ReplicationDriver {
                 // The reader hears of it too, with the reason.
                 return
             }
+            if hooks.omissions.contains(.secondLook) { return }
         }
     }
 }

@@ -45,4 +45,7 @@ package struct ReplicationRuntime: Sendable {
             await work()
         }
     }
+
+    /// Lets other work of the caller's executor have a turn. `Task.yield` goes by way of Swift's own pool, whatever the task runs on.
+    package func yield() async { await task {}.value }
 }

@@ -110,9 +110,10 @@ package final class DocumentStore: Sendable {
     func reloadCatalog() throws {
         let loaded = try writer.unsafeRead { try CollectionTable.load($0) }
         catalog.withLock { catalog in
-            let reserved = catalog.reserved
+            // Nothing may have been written since the last time.
+            let used = max(catalog.reserved, catalog.firstFree)
             catalog = loaded
-            catalog.beginBehind(reserved)
+            catalog.beginBehind(used)
         }
     }
 

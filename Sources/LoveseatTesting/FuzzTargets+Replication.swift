@@ -85,8 +85,7 @@ private final class HostileConversation {
     ]
 
     private let store: DocumentStore
-    private let peer: ReplicationPeer
-    private let hostile = BLIPConnection()
+    private let line: PuppetLine
     /// What the session has asked.
     private var questions: [UInt64] = []
 
@@ -106,8 +105,11 @@ private final class HostileConversation {
                     nowMilliseconds: { 0 }
                 )
             } ?? StoreReplica(store: store, nowMilliseconds: { 0 })
-        peer = ReplicationPeer(session: session(replica))
-        work(peer.connected(.mobile3))
+        line = PuppetLine(session, replica)
+        line.onEvent = { [unowned self] event in
+            if case .request(let number, let message) = event, !message.noReply { questions.append(number) }
+        }
+        guard (try? line.connect(.mobile3)) != nil else { return nil }
     }
 
     private static func fill(_ store: DocumentStore) throws -> CollectionHandle {
@@ -129,53 +131,31 @@ private final class HostileConversation {
     /// Sends one message; false when the conversation is over. The first byte says whether it asks (below 128) or answers,
     /// and what.
     func say(_ piece: [UInt8]) -> Bool {
-        guard !peer.isOver, piece.count >= 2 else { return !peer.isOver }
+        guard !line.isClosed, piece.count >= 2 else { return !line.isClosed }
         let (properties, body) = Self.content(piece[1...])
-        do throws(BLIPError) {
+        do {
             if piece[0] < 128 {
                 let profile = Self.profiles[Int(piece[0]) % Self.profiles.count]
                 var request = properties
                 request["Profile"] = profile
-                try hostile.send(Message(request, body: body), tag: 1)
+                try line.puppet.send(Message(request, body: body), tag: 1)
             } else if let question = questions.first {
                 questions.removeFirst()
                 if piece[0] < 240 {
-                    try hostile.reply(Message(properties, body: body), to: question)
+                    try line.puppet.reply(Message(properties, body: body), to: question)
                 } else {
                     let code = Int(piece[0] % 2 == 0 ? 404 : 409)
-                    try hostile.reply(ReplyError("HTTP", code, "no"), to: question)
+                    try line.puppet.reply(ReplyError("HTTP", code, "no"), to: question)
                 }
             }
-            while let frame = try hostile.nextFrame() { work(peer.receive(frame)) }
+            try line.settle()
         } catch { return false }
         return true
     }
 
     func end() {
-        work(peer.disconnected())
+        try? line.cut()
         precondition((try? store.check()) == [], "the database is damaged")
-    }
-
-    private func work(_ first: [ReplicationPeer.Action]) {
-        var actions = first[...]
-        while true {
-            while let action = actions.popFirst() {
-                switch action {
-                case .resolve(let notice):
-                    actions.append(
-                        contentsOf: peer.resolved(notice.collection, documentID: notice.documentID, nil)
-                    )
-                default: break
-                }
-            }
-            let (frame, more) = peer.nextFrame()
-            actions.append(contentsOf: more)
-            guard let frame else { break }
-            try? hostile.receive(frame)
-        }
-        for case .request(let number, let message) in hostile.takeEvents() where !message.noReply {
-            questions.append(number)
-        }
     }
 
     /// The first byte says how many lines of `name=value` follow; the rest is the body.

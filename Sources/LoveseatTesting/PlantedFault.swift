@@ -1,5 +1,5 @@
+import LoveseatBLIPReplication
 import LoveseatModel
-import LoveseatReplication
 
 /// A mistake that replication could make. The simulator must notice every one of them; if it does not, what it says
 /// of the others is worth nothing.
@@ -70,15 +70,30 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case ignorePolicy
     /// A peer is not told of what it may not have any more.
     case forgetRevocations
+    /// The driver does not look for what came up while it was sending.
+    case loseWakeUp
+    /// The driver reads nothing, acknowledgements included, while it waits for room to send.
+    case leaveUnread
+    /// The driver cancels no timer.
+    case leaveTimers
 
-    /// Where the mistake can show at all; nil for everywhere.
-    var world: SimulatedWorld? {
+    /// The worlds without which the mistake cannot show.
+    var worlds: Set<SimulatedWorld> {
         switch self {
-        case .restartSequences: .collections
-        case .forgetFilterVersion: .filters
-        case .trustOwnCheckpoint: .addresses
-        case .ignorePolicy, .forgetRevocations: .access
-        default: nil
+        case .restartSequences: [.collections]
+        case .forgetFilterVersion: [.filters]
+        case .trustOwnCheckpoint: [.addresses]
+        case .ignorePolicy, .forgetRevocations: [.access]
+        case .believeUncoveredMarks: [.power]
+        default: []
+        }
+    }
+
+    /// How many hubs there must be for the mistake to show.
+    var hubs: Int {
+        switch self {
+        case .rankCopiesHigher, .writeDownAfterwards: 1
+        default: 0
         }
     }
 
@@ -93,6 +108,13 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the mistake can show only where there is a hub.
-    public var needsHub: Bool { !omissions.isDisjoint(with: [.rankOfCopy, .writingDownFirst]) }
+    /// The part of the driver that is left out.
+    var driverOmissions: ReplicationDriver.Omissions {
+        switch self {
+        case .loseWakeUp: .secondLook
+        case .leaveUnread: .readingWhileSending
+        case .leaveTimers: .cancelling
+        default: []
+        }
+    }
 }

@@ -4,7 +4,9 @@ import LoveseatReplication
 import LoveseatStorage
 
 /// One database of a simulation, which outlives its connections.
-final class SimulatedPeer {
+///
+/// @unchecked because everything of a simulation runs on the thread that steps its clock.
+final class SimulatedPeer: @unchecked Sendable {
     let index: Int
     let store: DocumentStore
     private(set) var collections: [CollectionHandle]
@@ -15,9 +17,8 @@ final class SimulatedPeer {
     var mayLackTombstones = false
     /// What has reached the disk, and what the oracle held this peer to know then; nil for a peer that never loses power.
     private(set) var durable: (store: StoreSnapshot, knowledge: EditOracle.Knowledge)?
-    /// Connections that want to hear of changes here.
-    var listeners: [ObjectIdentifier: (Int) -> Void] = [:]
-    private(set) var order: [ObjectIdentifier] = []
+    /// Serves those who connect; nil while it does not listen.
+    private(set) var server: ReplicationServer? = ReplicationServer()
 
     init(
         index: Int,
@@ -43,14 +44,12 @@ final class SimulatedPeer {
         collections = try names.map { name in try store.write { try $0.createCollection(name) } }
     }
 
-    func listen(_ connection: AnyObject, _ notify: @escaping (Int) -> Void) {
-        listeners[ObjectIdentifier(connection)] = notify
-        order.append(ObjectIdentifier(connection))
-    }
-
-    func unlisten(_ connection: AnyObject) {
-        listeners[ObjectIdentifier(connection)] = nil
-        order.removeAll { $0 == ObjectIdentifier(connection) }
+    /// Stops its server in good order, and listens again after so many milliseconds.
+    func restartServer(after milliseconds: Int, _ clock: VirtualClock, _ runtime: ReplicationRuntime) {
+        guard let old = server else { return }
+        server = nil
+        runtime.task { await old.stop() }
+        clock.schedule(after: milliseconds) { [self] in server = ReplicationServer() }
     }
 
     // MARK: Power
@@ -88,8 +87,6 @@ final class SimulatedPeer {
         }
     }
 
-    func changed(_ collection: Int) { for key in order { listeners[key]?(collection) } }
-
     func checkpointID(_ collection: Int, with other: SimulatedPeer, _ plan: SimulatedConnection.Plan)
         -> String
     {
@@ -117,7 +114,6 @@ final class SimulatedPeer {
         by resolver: (ConflictCase) -> Resolution = DefaultConflictResolver.resolve
     ) -> LoveseatError? {
         guard !fails else { return LoveseatError(.conflict, "the resolver threw") }
-        defer { changed(notice.collection) }
         let resolution = ConflictResolution(
             store: store,
             collection: collections[notice.collection],

@@ -11,12 +11,21 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
     case filters
     /// Peers whose host lets them have a part of its documents, which changes.
     case access
+    /// Replications connect again by themselves, with growing waits; some are suspended, and servers restart.
+    case network
+    /// Some documents have bodies of megabytes.
+    case bodies
+    /// Peers lose power just after they acknowledged something, and replications connect again by themselves. Nobody purges: what
+    /// marks leave out by mistake is then missing in the end.
+    case power
 
     /// In how many of a thousand histories it takes part.
     private var share: Int {
         switch self {
-        case .thousands: 8
+        case .thousands, .bodies: 8
+        case .power: 40
         case .addresses, .collections, .filters, .access: 80
+        case .network: 200
         }
     }
 

@@ -17,7 +17,7 @@ extension SimulationRun {
         }
         do {
             switch kind {
-            case 0:
+            case 0 where !worlds.contains(.power):
                 if try peer.store.write({ try $0.purge(id, in: peer.collections[collection]) }) {
                     hasPurged = true
                     purgedKeys.insert(key)
@@ -52,7 +52,6 @@ extension SimulationRun {
                 noteEdit(key, peer, body)
             }
         } catch { report.problems.append("an edit failed: \(error)") }
-        peer.changed(collection)
     }
 
     private func noteEdit(_ key: String, _ peer: SimulatedPeer, _ body: JSONText?) {

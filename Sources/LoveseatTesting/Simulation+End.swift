@@ -18,7 +18,8 @@ extension SimulationRun {
     /// Everybody syncs with everybody reachable, over good links, until a whole round changes nothing.
     func quiesce() throws {
         isQuiescing = true
-        for connection in connections { connection.cut() }
+        for connection in connections { connection.abandon() }
+        try runUntilQuiet(limit: 1_000_000)
         if !worlds.isDisjoint(with: [.collections, .filters]) {
             try syncAll(resets: false)
             try compareWithoutReset()
@@ -40,7 +41,8 @@ extension SimulationRun {
                     let isRestricted = guests.contains { $0.isRestricted && $0.peer.index == edge.source }
                     plan.reset = hasPurged ? .checkpointAndMarks : isRestricted ? .checkpoint : .none
                 }
-                plan.latency = 0...1
+                plan.link.latency = 0...1
+                plan.link.capacity = rounds % 2 == 0 ? 1 << 20 : 1
                 (plan.activeDeltas, plan.passiveDeltas) = (rounds % 2 == 0, true)
                 open(edge, plan)
                 let connection = connections.last
@@ -58,9 +60,9 @@ extension SimulationRun {
     }
 
     private func judge(_ connection: SimulatedConnection) {
-        let name = "\(connection.active.owner.index)>\(connection.passive.owner.index)"
+        let name = "\(connection.source.index)>\(connection.target.index)"
         if connection.isOpen { report.problems.append("session \(name) does not end") }
-        let progress = connection.active.progress
+        let progress = connection.progress
         if progress.completed != progress.total {
             report.problems.append("session \(name) ended at \(progress.completed) of \(progress.total)")
         }

@@ -10,9 +10,11 @@ extension SimulationRun {
         if worlds.contains(.addresses) { scheduleAddresses() }
         if worlds.contains(.collections) { scheduleRemakes() }
         for guest in guests { schedule(guest) }
+        if worlds.contains(.network) { scheduleNetwork() }
+        if worlds.contains(.bodies) { scheduleBodies() }
     }
 
-    private func at(_ times: ClosedRange<Int>, _ event: @escaping () throws -> Void) {
+    func at(_ times: ClosedRange<Int>, _ event: @escaping () throws -> Void) {
         clock.schedule(after: worldDice.int(times)) { [unowned self] in
             do { try event() } catch { report.problems.append("an event failed: \(error)") }
         }
@@ -57,7 +59,6 @@ extension SimulationRun {
                 )
             }
         }
-        peer.changed(0)
     }
 
     // MARK: Addresses
@@ -74,7 +75,7 @@ extension SimulationRun {
         }
         addresses[edge] = new
         for connection in connections
-        where connection.active.owner.index == edge.source && [old, new].contains(connection.remoteName) {
+        where connection.source.index == edge.source && [old, new].contains(connection.remoteName) {
             connection.cut()
         }
     }
@@ -120,7 +121,7 @@ extension SimulationRun {
             crash(peer)
         } else {
             for connection in connections
-            where connection.active.owner === peer || connection.passive.owner === peer {
+            where connection.source === peer || connection.target === peer {
                 disturbed.insert(ObjectIdentifier(connection))
             }
         }
@@ -150,7 +151,6 @@ extension SimulationRun {
             freshDocuments[prefix + id] = (peer.index, body)
             soleEditors[prefix + id] = (peer.index, body)
         }
-        peer.changed(collection)
     }
 
     // MARK: Guests
@@ -213,7 +213,7 @@ extension SimulationRun {
         guest.rights.change(read: wanted, write: wanted)
         guest.filterVersion += 1
         guard worldDice.chance(0.5) else { return }
-        for connection in connections where connection.active.owner === guest.peer { connection.cut() }
+        for connection in connections where connection.source === guest.peer { connection.cut() }
     }
 
     private func changeRights(of guest: SimulatedGuest) {
@@ -223,7 +223,7 @@ extension SimulationRun {
         guest.rights.change(read: Set(read), write: Set(write))
         // An app that does not say so at once is late, and nothing more.
         guard worldDice.chance(0.8) else { return }
-        for connection in connections where connection.active.owner === guest.peer {
+        for connection in connections where connection.source === guest.peer {
             connection.accessChanged()
         }
     }
@@ -257,7 +257,6 @@ extension SimulationRun {
             oracle.edited(peer.index, key, tree, base: current?.id)
         }
         soleEditors[key] = .some(nil)
-        peer.changed(collection)
     }
 
     /// Looks for what a guest must not see; nil for other peers.

@@ -50,6 +50,13 @@ public struct Simulation: Sendable {
         public var documents = 0
     }
 
+    /// Plants a mistake, and adds the worlds and hubs without which it cannot show.
+    public mutating func plant(_ mistake: PlantedFault) {
+        fault = mistake
+        worlds.formUnion(mistake.worlds)
+        hubs = max(hubs, mistake.hubs)
+    }
+
     /// Runs the history.
     ///
     /// - Throws: ``LoveseatError`` if a database of the simulation itself fails.
@@ -65,15 +72,18 @@ struct Edge: Hashable {
 }
 
 /// One run.
-final class SimulationRun {
+///
+/// @unchecked because everything of it runs on the thread that calls ``run()``.
+final class SimulationRun: @unchecked Sendable {
     let simulation: Simulation
     var generator: SeededGenerator
     let clock = VirtualClock()
+    let runtime: SimulatedRuntime
     var peers: [SimulatedPeer] = []
     var edges: [Edge] = []
     var connections: [SimulatedConnection] = []
-    /// Who waits for the end of connections that fetch documents.
-    var fetches: [ObjectIdentifier: (Bool) -> Void] = [:]
+    /// Those who wait for the end of connections that fetch documents.
+    var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
     var report = Simulation.Report()
     let folder: String
     var hasPurged = false
@@ -87,8 +97,7 @@ final class SimulationRun {
     var soleEditors: [String: (peer: Int, body: JSONText?)?] = [:]
     var blobContents: [BlobDigest: [UInt8]] = [:]
 
-    /// Some mistakes show only where there is a hub.
-    var hubs: Int { max(simulation.hubs, simulation.fault?.needsHub == true || crowdHasHub ? 1 : 0) }
+    var hubs: Int { max(simulation.hubs, crowdHasHub ? 1 : 0) }
 
     /// What is special in this history.
     let worlds: Set<SimulatedWorld>
@@ -109,10 +118,11 @@ final class SimulationRun {
 
     init(_ simulation: Simulation) throws {
         self.simulation = simulation
-        worlds = simulation.worlds.union(simulation.fault?.world.map { [$0] } ?? [])
+        worlds = simulation.worlds
         worldDice = SeededGenerator(seed: simulation.seed ^ 0x776F_726C_6473)
         crowdHasHub = worldDice.chance(0.5) && worlds.contains(.thousands)
         generator = SeededGenerator(seed: simulation.seed)
+        runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
         extras = SeededGenerator(seed: simulation.seed ^ 0x6875_6273)
         folder =
             FileManager.default.temporaryDirectory
@@ -145,7 +155,7 @@ final class SimulationRun {
         report.peers =
             small
             ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
-        if worlds.contains(.thousands) { report.peers = min(report.peers, 3) }
+        if !worlds.isDisjoint(with: [.thousands, .bodies]) { report.peers = min(report.peers, 3) }
         merges = generator.chance(0.3)
         let names: [CollectionName] =
             generator.chance(0.4) && !worlds.contains(.collections)
@@ -209,196 +219,8 @@ final class SimulationRun {
         schedulePowerLosses()
         scheduleWorlds()
         // Continuous connections go on until somebody ends them.
-        clock.schedule(after: 25_000) { [unowned self] in for connection in connections { connection.cut() } }
-    }
-
-    /// Commits reach the disk now and then, and some peers lose those that have not.
-    private func schedulePowerLosses() {
-        var power = SeededGenerator(seed: simulation.seed ^ 0x706F_7765_72)
-        guard simulation.losesPower, power.chance(0.5) else { return }
-        // Not hubs and others in one history: a hub that forgot a copy, and a maker who forgot that it is one, make the
-        // original a copy of its copy, which revision trees refuse.
-        let losesHubs = hubs > 0 && power.chance(0.5)
-        let losers = peers.filter { $0.isHub == losesHubs && !sharesGrants($0) }
-        guard !losers.isEmpty else { return }
-        for peer in losers {
-            sync(peer)
-            for _ in 0..<power.int(0...3) {
-                clock.schedule(after: power.int(0...20_000)) { [unowned self] in sync(peer) }
-            }
-        }
-        for _ in 0..<power.int(1...4) {
-            let number = power.int(0...1_000)
-            clock.schedule(after: power.int(0...22_000)) { [unowned self] in
-                // Most of what can go wrong goes wrong in the middle of a session.
-                let busy = connections.flatMap { [$0.passive.owner, $0.active.owner] }
-                    .filter { $0.isHub == losesHubs && !sharesGrants($0) }
-                losePower(busy.isEmpty ? losers[number % losers.count] : busy[number % busy.count])
-            }
-        }
-    }
-
-    private func sync(_ peer: SimulatedPeer) {
-        trace("sync \(peer.index)")
-        do { try peer.sync(oracle) } catch { report.problems.append("a sync failed: \(error)") }
-    }
-
-    private func losePower(_ peer: SimulatedPeer) {
-        trace("power loss \(peer.index)")
-        crash(peer)
-        do { try peer.losePower(oracle) } catch {
-            report.problems.append("a restart failed: \(error)")
-        }
-        for (key, editor) in soleEditors {
-            guard let entry = editor, entry.peer == peer.index, let number = Int(key.prefix(1)) else {
-                continue
-            }
-            let current = peer.tree(String(key.dropFirst(2)), in: number)?.current
-            let isKept = entry.body == nil ? current?.isDeleted == true : current?.body == entry.body
-            if !isKept {
-                soleEditors[key] = .some(nil)
-                freshDocuments[key] = nil
-            }
-        }
-    }
-
-    private func randomTuning() -> ReplicationTuning {
-        var tuning = ReplicationTuning()
-        tuning.changesPerMessage = generator.pick([10, 20, 200])
-        tuning.insertBatch = generator.pick([1, 5, 100])
-        tuning.revisionsTransmitting = generator.pick([1, 3, 10])
-        tuning.revisionsRequested = generator.pick([5, 50, 200])
-        tuning.listsInFlight = generator.pick([1, 5])
-        tuning.revisionsQueued = generator.pick([5, 600])
-        tuning.checkpointDelay = generator.pick([50, 500, 5_000])
-        tuning.blobPiece = generator.pick([1_000, 64 << 10])
-        return tuning
-    }
-
-    func connect(_ edge: Edge) {
-        let isLinked = connections.contains {
-            $0.active.owner.index == edge.source && $0.passive.owner.index == edge.target
-        }
-        guard !isQuiescing, !isLinked else { return }
-        var plan = SimulatedConnection.Plan()
-        switch generator.int(0...5) {
-        case 0: plan.pulls = false
-        case 1: plan.pushes = false
-        default: break
-        }
-        plan.isContinuous = generator.chance(0.5)
-        plan.latency = generator.pick([0...0, 1...5, 20...300])
-        plan.workDelay = generator.pick([0...0, 0...0, 0...30])
-        plan.tuning = randomTuning()
-        plan.cutAfter = generator.chance(0.4) ? generator.int(1...120) : nil
-        plan.resolverFailures = generator.pick([0, 0, 0.3])
-        plan.reset = generator.chance(0.05) ? .checkpoint : .none
-        plan.activeDeltas = generator.chance(0.6)
-        plan.passiveDeltas = generator.chance(0.6)
-        if generator.chance(0.15) { plan.pushFilter = generator.int(0...2) }
-        if generator.chance(0.15) { plan.pullFilter = generator.int(0...2) }
-        if generator.chance(0.1) {
-            plan.isContinuous = false
-            plan.documentIDs = (0..<5).map { _ in "doc\(generator.int(0...40))" }
-        }
-        open(edge, plan)
-    }
-
-    private func fetch(
-        _ notice: FetchNotice,
-        _ edge: Edge,
-        _ remoteName: String?,
-        _ done: @escaping (Bool) -> Void
-    ) {
-        var plan = SimulatedConnection.Plan()
-        plan.pushes = false
-        plan.fetch = notice
-        plan.remoteName = remoteName
-        open(edge, plan)
-        // A connection may be over before anybody could wait for its end.
-        guard let connection = connections.last, connection.plan.fetch == notice else { return done(false) }
-        fetches[ObjectIdentifier(connection)] = done
-    }
-
-    func open(_ edge: Edge, _ plan: SimulatedConnection.Plan) {
-        trace("connect \(edge.source)>\(edge.target)")
-        var plan = plan
-        plan.merges = merges
-        plan.remoteName = plan.remoteName ?? addresses[edge]
-        plan.trustsOwnCheckpoint = simulation.fault == .trustOwnCheckpoint
-        guests.first { $0.peer.index == edge.source }?.restrict(&plan)
-        let seed = generator.next()
-        let faultSeed = generator.next()
-        do {
-            let connection = try SimulatedConnection(
-                from: peers[edge.source],
-                to: peers[edge.target],
-                plan: plan,
-                access: access(to: edge.target, from: edge.source),
-                clock: clock,
-                seed: seed,
-                wrap: { [simulation, isQuiescing, oracle] store, owner in
-                    let store = ObservedReplica(
-                        store,
-                        owner: owner,
-                        oracle: oracle,
-                        inspect: inspector(of: owner)
-                    )
-                    guard let fault = simulation.fault, !isQuiescing else { return store }
-                    return FaultyReplica(
-                        store,
-                        fault: fault,
-                        seed: faultSeed &+ (owner.index == edge.source ? 1 : 2)
-                    )
-                },
-                trace: { [unowned self] in trace($0) },
-                onEnd: { [unowned self] in ended($0) }
-            )
-            if simulation.isVerbose {
-                connection.detail = { [clock] text in
-                    print(clock.now, text.replacing("LoveseatReplication.", with: ""))
-                }
-            }
-            connection.onFetch = { [unowned self] notice, done in
-                clock.schedule(after: 0) { [unowned self] in fetch(notice, edge, plan.remoteName, done) }
-            }
-            report.connections += 1
-            connections.append(connection)
-            connection.open()
-        } catch { report.problems.append("a connection could not be made: \(error)") }
-    }
-
-    private func ended(_ connection: SimulatedConnection) {
-        connections.removeAll { $0 === connection }
-        fetches.removeValue(forKey: ObjectIdentifier(connection))?(connection.endedWell)
-        report.revisionsSent += connection.active.peer.revisionsSent + connection.passive.peer.revisionsSent
-        let isDisturbed = disturbed.remove(ObjectIdentifier(connection)) != nil
-        if let failure = connection.active.failure ?? connection.passive.failure, !isDisturbed,
-            simulation.fault == nil
-        {
-            report.problems.append("a session failed: \(failure)")
-        }
-    }
-
-    private func crash() {
-        let peer = generator.pick(peers)
-        trace("crash \(peer.index)")
-        crash(peer)
-    }
-
-    func crash(_ peer: SimulatedPeer) {
-        for connection in connections
-        where connection.active.owner === peer || connection.passive.owner === peer {
-            connection.crash(peer)
-        }
-    }
-
-    private func partition() {
-        let side = Set(peers.indices.filter { _ in generator.chance(0.5) })
-        trace("partition \(side.sorted())")
-        for connection in connections
-        where side.contains(connection.active.owner.index) != side.contains(connection.passive.owner.index) {
-            connection.cut()
+        clock.schedule(after: 25_000) { [unowned self] in
+            for connection in connections { connection.abandon() }
         }
     }
 }

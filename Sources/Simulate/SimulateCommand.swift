@@ -28,7 +28,7 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(
         help:
-            "What happens beside edits and crashes: thousands, addresses, collections, filters, access, with commas; none; by default the seed decides."
+            "What happens beside edits and crashes: thousands, addresses, collections, filters, access, network, bodies, power, with commas; none; by default the seed decides."
     )
     var worlds: String?
 
@@ -61,13 +61,14 @@ struct SimulateCommand: ParsableCommand {
             }
             return fault
         }
+        let chosen = try worlds.map(parseWorlds)
         var failures = 0
         var totals = (connections: 0, revisions: 0)
         for seed in range {
-            let report = try simulate(seed, planted)
+            let report = try simulate(seed, planted, chosen)
             totals.connections += report.connections
             totals.revisions += report.revisionsSent
-            if twice, try simulate(seed, planted).trace != report.trace {
+            if twice, try simulate(seed, planted, chosen).trace != report.trace {
                 failures += 1
                 print("seed \(seed): two runs differ")
             }
@@ -78,7 +79,7 @@ struct SimulateCommand: ParsableCommand {
             )
             for problem in report.problems.prefix(5) { print("  \(problem)") }
             print(
-                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")"
+                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")"
             )
         }
         print("\(range.count - failures) passed, \(failures) failed")
@@ -86,16 +87,20 @@ struct SimulateCommand: ParsableCommand {
         if failures > 0 { throw ExitCode(1) }
     }
 
-    private func simulate(_ seed: UInt64, _ fault: PlantedFault?, needsHub: Bool = false) throws
+    private func simulate(_ seed: UInt64, _ fault: PlantedFault?, _ chosen: Set<SimulatedWorld>?) throws
         -> Simulation.Report
     {
         var simulation = Simulation(seed: seed)
-        simulation.fault = fault
-        simulation.edits = edits
-        simulation.hubs = needsHub ? max(1, hubs) : hubs
-        simulation.isVerbose = verbose
-        if let worlds { simulation.worlds = try parseWorlds(worlds) }
+        configure(&simulation, chosen)
+        if let fault { simulation.plant(fault) }
         return try simulation.run()
+    }
+
+    private func configure(_ simulation: inout Simulation, _ chosen: Set<SimulatedWorld>?) {
+        simulation.edits = edits
+        simulation.hubs = hubs
+        simulation.isVerbose = verbose
+        if let chosen { simulation.worlds = chosen }
     }
 
     private func simulateGateway(_ range: ClosedRange<UInt64>) throws {
@@ -127,15 +132,10 @@ struct SimulateCommand: ParsableCommand {
 
     private func checkFaults(_ range: ClosedRange<UInt64>) throws {
         var missed = 0
+        let chosen = try worlds.map(parseWorlds)
         for fault in PlantedFault.allCases {
-            var caughtAt: UInt64?
-            for seed in range where caughtAt == nil {
-                // A history that fails by itself proves nothing.
-                guard try simulate(seed, nil, needsHub: fault.needsHub).problems.isEmpty else { continue }
-                if !(try simulate(seed, fault).problems.isEmpty) { caughtAt = seed }
-            }
-            if let caughtAt {
-                print("\(fault.rawValue): caught at seed \(caughtAt)")
+            if let seed = try fault.search(range, { configure(&$0, chosen) }) {
+                print("\(fault.rawValue): caught at seed \(seed)")
             } else {
                 missed += 1
                 print("\(fault.rawValue): MISSED in \(range.count.counted("run"))")

@@ -73,37 +73,39 @@ final class ReplayedPeer {
         let message: Message
     }
 
-    /// Carries frames between a session and the puppet until neither has anything to say.
+    /// The driver that ships, and the puppet.
     final class Line {
-        let peer: ReplicationPeer
-        let puppet = BLIPConnection()
-        let replica: StoreReplica
         var requests: [Heard] = []
         var answers: [UInt64: Result<Message, ReplyError>] = [:]
-        var failure: LoveseatError?
-        private(set) var isClosed = false
-        private var timers: Set<ReplicationTimer> = []
-        private let resolve: (ConflictNotice) -> LoveseatError?
+        private let line: PuppetLine
+
+        var puppet: BLIPConnection { line.puppet }
+        var failure: LoveseatError? { line.failure }
+        var isClosed: Bool { line.isClosed }
 
         init(
             _ session: (any RevisionStore) -> ReplicationSession,
             _ replica: StoreReplica,
             resolve: @escaping (ConflictNotice) -> LoveseatError?
         ) {
-            peer = ReplicationPeer(session: session(replica))
-            self.replica = replica
-            self.resolve = resolve
+            line = PuppetLine(session, replica, resolve: resolve)
+            line.onEvent = { [unowned self] event in hear(event) }
         }
 
-        func connect(_ negotiated: ReplicationProtocol) throws {
-            perform(peer.connected(negotiated))
-            try settle()
-        }
+        func connect(_ negotiated: ReplicationProtocol) throws { try line.connect(negotiated) }
 
         /// Something was saved here.
-        func localChange() throws {
-            perform(peer.localChange(0))
-            try settle()
+        func localChange() throws { try line.localChange() }
+
+        func settle() throws { try line.settle() }
+
+        private func hear(_ event: BLIPConnection.Event) {
+            switch event {
+            case .request(let number, let message): requests.append(Heard(number: number, message: message))
+            case .response(let tag, let message): answers[tag] = .success(message)
+            case .failure(let tag, let error): answers[tag] = .failure(error)
+            case .piece, .sent, .wantsBody: break
+            }
         }
 
         /// Has the puppet ask something; `tag` names the answer.
@@ -155,65 +157,6 @@ final class ReplayedPeer {
                 try puppet.reply(entry.message, to: number)
             }
             try settle()
-        }
-
-        func settle() throws {
-            var moved = true
-            while moved, !isClosed {
-                moved = false
-                while true {
-                    let (frame, actions) = peer.nextFrame()
-                    perform(actions)
-                    guard let frame else { break }
-                    moved = true
-                    try puppet.receive(frame)
-                    collect()
-                }
-                while let frame = try puppet.nextFrame() {
-                    moved = true
-                    perform(peer.receive(frame))
-                }
-                collect()
-                if !moved, let timer = timers.popFirst() {
-                    moved = true
-                    perform(peer.timerFired(timer))
-                }
-            }
-        }
-
-        private func collect() {
-            for event in puppet.takeEvents() {
-                switch event {
-                case .request(let number, let message):
-                    requests.append(Heard(number: number, message: message))
-                case .response(let tag, let message): answers[tag] = .success(message)
-                case .failure(let tag, let error): answers[tag] = .failure(error)
-                case .piece, .sent, .wantsBody: break
-                }
-            }
-        }
-
-        private func perform(_ first: [ReplicationPeer.Action]) {
-            var actions = first[...]
-            while let action = actions.popFirst() {
-                switch action {
-                // Time passes at once here.
-                case .setTimer(.silence, _): break
-                case .setTimer(let timer, _): timers.insert(timer)
-                case .cancelTimer(let timer): timers.remove(timer)
-                case .resolve(let notice):
-                    let error = resolve(notice)
-                    actions.append(
-                        contentsOf: peer.resolved(notice.collection, documentID: notice.documentID, error)
-                    )
-                case .fetch(let notice):
-                    // The recordings know one connection.
-                    actions.append(contentsOf: peer.fetched(notice, isComplete: false))
-                case .report(.failure(let error)): failure = error
-                case .report: break
-                case .close: isClosed = true
-                }
-            }
         }
     }
 }

@@ -59,7 +59,6 @@ extension GatewaySimulationRun {
         guard saved != nil else { return }
         if isDeletion { client.deleted.insert(id) } else { client.deleted.remove(id) }
         if isDeletion, let made = client.peer.tree(id, in: 0)?.current { client.tombstones.insert(made.id) }
-        client.peer.changed(0)
     }
 
     /// An administrator or a user writes over REST, on top of what is there.

@@ -6,7 +6,9 @@ import LoveseatReplication
 import LoveseatStorage
 
 /// One run.
-final class GatewaySimulationRun {
+///
+/// @unchecked because everything of it runs on the thread that calls ``run()``.
+final class GatewaySimulationRun: @unchecked Sendable {
     /// Far more than any connection of these histories needs.
     private static let frameBudget = 20_000
     private static let stepBudget = 1_000_000
@@ -14,6 +16,7 @@ final class GatewaySimulationRun {
     private let simulation: GatewaySimulation
     var generator: SeededGenerator
     let clock = VirtualClock()
+    private let runtime: SimulatedRuntime
     let twin: GatewayTwin
     private(set) var users: [String] = []
     private(set) var clients: [GatewayClient] = []
@@ -29,6 +32,7 @@ final class GatewaySimulationRun {
     init(_ simulation: GatewaySimulation) throws {
         self.simulation = simulation
         generator = SeededGenerator(seed: simulation.seed)
+        runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
         twin = GatewayTwin(seed: generator.next())
         audit = GatewayAudit(twin, database: Self.database, path: "_default", users: [])
         folder =
@@ -197,11 +201,14 @@ final class GatewaySimulationRun {
         default: break
         }
         plan.isContinuous = generator.chance(0.5)
-        plan.latency = generator.pick([0...0, 1...5, 20...300])
-        plan.bytesPerMillisecond = generator.pick([1, 20, 100_000])
+        plan.link.latency = generator.pick([0...0, 1...5, 20...300])
+        plan.link.bytesPerMillisecond = generator.pick([1, 20, 100_000])
+        plan.link.capacity = generator.pick([10_000, 1 << 20])
         plan.workDelay = generator.pick([0...0, 0...5, 0...200])
         plan.tuning = randomTuning()
-        plan.cutAfter = generator.chance(0.3) ? generator.int(1...80) : nil
+        plan.link.cutAfter = generator.chance(0.3) ? generator.int(1...generator.pick([1_000, 20_000])) : nil
+        plan.link.notice = generator.pick([0...0, 0...500])
+        plan.link.losesWhatIsUnderWay = generator.chance(0.5)
         plan.resolverFailures = generator.pick([0, 0, 0.3])
         plan.reset = generator.chance(0.05) ? .checkpoint : .none
         if generator.chance(0.1) {
@@ -223,7 +230,7 @@ final class GatewaySimulationRun {
                 client,
                 accepted,
                 plan: plan,
-                clock: clock,
+                runtime: runtime,
                 seed: seed,
                 trace: { [unowned self] in trace($0) },
                 onEnd: { [unowned self] in ended($0) }
@@ -322,7 +329,7 @@ final class GatewaySimulationRun {
             )
             for client in clients {
                 var plan = GatewayLink.Plan()
-                plan.latency = 0...1
+                plan.link.latency = 0...1
                 open(client, plan)
                 runUntilQuiet()
                 for link in links {

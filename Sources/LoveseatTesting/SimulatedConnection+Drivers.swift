@@ -1,0 +1,161 @@
+import LoveseatBLIP
+import LoveseatBLIPReplication
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// Creates the drivers of both sides.
+extension SimulatedConnection {
+    func hooks(_ end: End) -> ReplicationDriver.Hooks {
+        var hooks = ReplicationDriver.Hooks()
+        hooks.resolve = { [self] in await resolve($0, end) }
+        hooks.fetch = { [self] in end.isDead ? false : await surroundings.fetch($0) }
+        hooks.report = { [self] in heard($0, end) }
+        return hooks
+    }
+
+    private func heard(_ report: ReplicationReport, _ end: End) {
+        guard !end.isDead else { return }
+        switch report {
+        case .activity(_, let progress):
+            end.progress = progress
+            if end === active { self.progress = progress }
+        case .document(let event):
+            surroundings.trace(
+                "\(end.owner.index) \(event.isPush ? "push" : "pull") \(event.documentID) \(event.error?.code.description ?? "ok")"
+            )
+            if event.isPush, event.error == nil, end === active { surroundings.onPush(self) }
+        case .failure, .checkpointNotSaved: break
+        }
+    }
+
+    private func resolve(_ notice: ConflictNotice, _ end: End) async -> LoveseatError? {
+        let fails = dice.chance(plan.resolverFailures)
+        try? await runtime.clock.sleep(for: .milliseconds(dice.int(0...20)))
+        guard !end.isDead, !Task.isCancelled else {
+            return LoveseatError(.conflict, "the conflict waits for the next replication")
+        }
+        let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
+        surroundings.trace("\(end.owner.index) resolves \(notice.documentID)")
+        return end.owner.settle(notice, fails: fails, by: resolver)
+    }
+
+    private func makeDriver(
+        _ end: End,
+        _ replica: any RevisionStore,
+        _ channel: any MessageChannel,
+        _ hooks: ReplicationDriver.Hooks,
+        _ makeSession: (any RevisionStore) -> ReplicationSession
+    ) -> ReplicationDriver {
+        var delays = SeededGenerator(seed: dice.next())
+        let (delay, detail) = (plan.storeDelay, surroundings.detail)
+        let store = SimulatedReplica(
+            surroundings.wrap(replica, end.owner),
+            owner: end.owner,
+            isDead: { end.isDead },
+            onAsk: { if delay.upperBound > 0 { end.executor.block(for: delays.int(delay)) } },
+            detail: detail
+        )
+        // The driver and everything else run on one thread.
+        nonisolated(unsafe) let session = makeSession(store)
+        let runtime = surroundings.runtime.runtime(driver: end.executor)
+        end.time = runtime.clock as? SimulatedTime
+        var hooks = hooks
+        hooks.omissions = plan.omissions
+        let driver = ReplicationDriver(
+            session: session,
+            store: end.owner.store,
+            collections: end.owner.collections,
+            channel: channel,
+            runtime: runtime,
+            compressionLevel: BLIPLimits().compressionLevel,
+            hooks: hooks
+        )
+        end.driver = driver
+        return driver
+    }
+
+    // MARK: The passive side
+
+    func makePassive(
+        _ end: End,
+        _ channel: any MessageChannel,
+        _ note: @escaping @Sendable (ReplicationReport) -> Void
+    ) -> ReplicationDriver {
+        var passive = PassivePlan(collections: target.collections.map(\.name))
+        let access = surroundings.access()
+        passive.usesDeltas = plan.passiveDeltas
+        passive.isPlain = target.isHub
+        passive.restrictsAccess = access != nil
+        var hooks = hooks(end)
+        let report = hooks.report
+        hooks.report = {
+            report($0)
+            note($0)
+        }
+        let replica = StoreReplica(store: target.store, access: access, nowMilliseconds: runtime.unixTime)
+        return makeDriver(end, replica, channel, hooks) {
+            ReplicationSession(passive: passive, store: $0, tuning: plan.tuning)
+        }
+    }
+
+    // MARK: The active side
+
+    private var checkpointIDs: [String] {
+        source.collections.indices.map {
+            source.checkpointID($0, with: target, plan) + (plan.fetch == nil ? "" : "/fetch")
+        }
+    }
+
+    func copyCheckpoints() throws {
+        for id in checkpointIDs {
+            guard let own = try source.store.readRows({ try $0.localCheckpoint(id) }) else { continue }
+            try target.store.write { transaction in
+                let revision = try transaction.peerCheckpoint(id)?.revision ?? 0
+                _ = try transaction.savePeerCheckpoint(id, replacing: revision, own)
+            }
+        }
+    }
+
+    func makeActive(_ channel: any MessageChannel, _ isFirst: Bool) throws -> ReplicationDriver {
+        let ids = checkpointIDs
+        let bindings = zip(source.collections, ids).map { collection, id in
+            var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
+            binding.isEmpty = source.store.lastSequence(collection) == 0
+            if binding.isEmpty, plan.pulls { source.mayLackTombstones = true }
+            binding.documentIDs = plan.documentIDs
+            binding.filtersPull = plan.pullFilter != nil || plan.filter != nil
+            return binding
+        }
+        var activePlan = ActivePlan(
+            collections: bindings,
+            pushes: plan.pushes,
+            pulls: plan.pulls,
+            isContinuous: plan.isContinuous
+        )
+        activePlan.reset = isFirst ? plan.reset : .none
+        if let fetch = plan.fetch {
+            activePlan.isFetch = true
+            for index in activePlan.collections.indices {
+                activePlan.collections[index].documentIDs =
+                    index == fetch.collection ? fetch.documentIDs : ["nothing"]
+            }
+        }
+        activePlan.usesDeltas = plan.activeDeltas
+        let replica = StoreReplica(
+            store: source.store,
+            collections: source.collections,
+            checkpointIDs: ids,
+            remote: try source.store.write { try $0.remoteNumber(remoteName) },
+            rules: source.collections.map { _ in plan.rules },
+            nowMilliseconds: runtime.unixTime
+        )
+        let end = End(source, surroundings.runtime)
+        if let last = active { self.runtime.task { [self] in await finish(last) } }
+        active = end
+        return makeDriver(end, replica, channel, hooks(end)) {
+            ReplicationSession(active: activePlan, store: $0, tuning: plan.tuning)
+        }
+    }
+}

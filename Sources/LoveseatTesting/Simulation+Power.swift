@@ -1,0 +1,65 @@
+import LoveseatModel
+import LoveseatStorage
+
+/// Power losses: a peer goes back to what had reached its disk.
+extension SimulationRun {
+    /// Commits reach the disk now and then, and some peers lose those that have not.
+    func schedulePowerLosses() {
+        var power = SeededGenerator(seed: simulation.seed ^ 0x706F_7765_72)
+        let isOften = worlds.contains(.power)
+        guard simulation.losesPower, power.chance(0.5) || isOften else { return }
+        // Not hubs and others in one history: a hub that forgot a copy, and a maker who forgot that it is one, make the
+        // original a copy of its copy, which revision trees refuse.
+        let losesHubs = hubs > 0 && power.chance(0.5)
+        let losers = peers.filter { $0.isHub == losesHubs && !sharesGrants($0) }
+        guard !losers.isEmpty else { return }
+        for peer in losers {
+            sync(peer)
+            for _ in 0..<power.int(isOften ? 20...40 : 0...3) {
+                clock.schedule(after: power.int(0...20_000)) { [unowned self] in sync(peer) }
+            }
+        }
+        for _ in 0..<power.int(1...4) {
+            let number = power.int(0...1_000)
+            clock.schedule(after: power.int(0...22_000)) { [unowned self] in
+                // Most of what can go wrong goes wrong in the middle of a session.
+                let busy = connections.flatMap { [$0.target, $0.source] }
+                    .filter { $0.isHub == losesHubs && !sharesGrants($0) }
+                losePower(busy.isEmpty ? losers[number % losers.count] : busy[number % busy.count])
+            }
+        }
+    }
+
+    /// What was acknowledged just now is lost, and no checkpoint covers it.
+    func pushed(over connection: SimulatedConnection) {
+        let peer = connection.target
+        guard worlds.contains(.power), peer.durable != nil, worldDice.chance(0.2) else { return }
+        clock.schedule(after: worldDice.int(0...300)) { [unowned self] in
+            if !isQuiescing { losePower(peer) }
+        }
+    }
+
+    private func sync(_ peer: SimulatedPeer) {
+        trace("sync \(peer.index)")
+        do { try peer.sync(oracle) } catch { report.problems.append("a sync failed: \(error)") }
+    }
+
+    private func losePower(_ peer: SimulatedPeer) {
+        trace("power loss \(peer.index)")
+        crash(peer)
+        do { try peer.losePower(oracle) } catch {
+            report.problems.append("a restart failed: \(error)")
+        }
+        for (key, editor) in soleEditors {
+            guard let entry = editor, entry.peer == peer.index, let number = Int(key.prefix(1)) else {
+                continue
+            }
+            let current = peer.tree(String(key.dropFirst(2)), in: number)?.current
+            let isKept = entry.body == nil ? current?.isDeleted == true : current?.body == entry.body
+            if !isKept {
+                soleEditors[key] = .some(nil)
+                freshDocuments[key] = nil
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package import LoveseatBLIP
+package import LoveseatBLIPReplication
+package import LoveseatModel
+package import LoveseatReplication
+
+/// The driver that ships, on a virtual clock, and a peer that says what a test or a fuzzer wants.
+///
+/// @unchecked because everything of it runs on the thread that calls it.
+package final class PuppetLine: @unchecked Sendable {
+    package let puppet = BLIPConnection()
+    /// Why the driver ended, if that was an error.
+    package private(set) var failure: LoveseatError?
+    /// Whether the driver has said goodbye, or has ended.
+    package var isClosed: Bool { hasEnded || !link.isOpen }
+    /// Called with everything that the puppet hears.
+    package var onEvent: (BLIPConnection.Event) -> Void = { _ in }
+    private let clock = VirtualClock()
+    private let link: SimulatedLink
+    private let runtime: ReplicationRuntime
+    private let driver: ReplicationDriver
+    private let changes = Changes()
+    private var hasEnded = false
+    private var puppetFailure: BLIPError?
+
+    private final class Changes: @unchecked Sendable {
+        var notify: (@Sendable (CollectionName) -> Void)?
+    }
+
+    /// `resolve`: settles a conflict, and returns why it could not.
+    package init(
+        _ session: (any RevisionStore) -> ReplicationSession,
+        _ replica: any RevisionStore,
+        resolve: @escaping (ConflictNotice) -> LoveseatError? = { _ in nil }
+    ) {
+        let simulated = SimulatedRuntime(clock, seed: 0)
+        runtime = simulated.runtime()
+        link = SimulatedLink(clock, seed: 0)
+        // The driver and everything else run on one thread.
+        nonisolated(unsafe) let session = session(replica)
+        nonisolated(unsafe) let settle = resolve
+        var hooks = ReplicationDriver.Hooks()
+        hooks.resolve = { settle($0) }
+        hooks.observe = { [changes] notify in
+            changes.notify = notify
+            return {}
+        }
+        driver = ReplicationDriver(
+            session: session,
+            channel: link.channel(.near),
+            runtime: runtime,
+            compressionLevel: BLIPLimits().compressionLevel,
+            hooks: hooks
+        )
+    }
+
+    /// Begins the conversation, and waits until nobody has anything to say.
+    package func connect(_ negotiated: ReplicationProtocol) throws {
+        link.listen(.far, { [unowned self] in hear($0) })
+        runtime.task { [self] in
+            failure = await driver.run(negotiated)
+            hasEnded = true
+        }
+        try settle()
+    }
+
+    /// Something was saved in a collection.
+    package func localChange(in name: CollectionName = .default) throws {
+        changes.notify?(name)
+        try settle()
+    }
+
+    /// Carries what the puppet has to say, and lets time pass until neither side says anything more.
+    ///
+    /// - Throws: `BLIPError` if the driver says what no peer can read.
+    package func settle() throws {
+        // Less than it takes the driver to give up a peer that says nothing.
+        let limit = clock.now + 200_000
+        while true {
+            while let frame = try puppet.nextFrame() { link.post([frame], from: .far) }
+            if let puppetFailure { throw puppetFailure }
+            guard clock.step(until: limit) else { return }
+        }
+    }
+
+    /// Breaks the connection.
+    package func cut() throws {
+        link.cut()
+        try settle()
+    }
+
+    private func hear(_ frame: [UInt8]) {
+        do throws(BLIPError) { try puppet.receive(frame) } catch { puppetFailure = puppetFailure ?? error }
+        for event in puppet.takeEvents() { onEvent(event) }
+    }
+}
