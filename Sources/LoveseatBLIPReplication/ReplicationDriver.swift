@@ -6,26 +6,7 @@ private import Synchronization
 /// Runs one connection's replication, active or passive, from its first message to its last.
 ///
 /// The only driver: real peers run it on the wall clock, the simulator on a virtual one. It decides nothing.
-package actor ReplicationDriver {
-    /// What the driver asks of the layer above.
-    package struct Hooks: Sendable {
-        /// Resolves one document's conflict; returns why it could not.
-        package var resolve: @Sendable (ConflictNotice) async -> LoveseatError? = { _ in nil }
-        /// Pulls documents by their IDs over another connection; returns whether the peer was asked for all of them.
-        package var fetch: @Sendable (FetchNotice) async -> Bool = { _ in false }
-        package var report: @Sendable (ReplicationReport) -> Void = { _ in }
-        /// Calls its argument, from any thread, after something was saved in a collection; returns what ends that.
-        package var observe:
-            @Sendable (@escaping @Sendable (CollectionName) -> Void) -> @Sendable () -> Void = { _ in
-                {}
-            }
-
-        /// Mistakes to make on purpose; none outside of a simulation.
-        package var omissions: Omissions = []
-
-        package init() {}
-    }
-
+package actor ReplicationDriver: Replication {
     /// Mistakes that the simulator plants in the driver, to prove that it notices them.
     package struct Omissions: OptionSet, Sendable {
         package let rawValue: Int
@@ -52,7 +33,9 @@ package actor ReplicationDriver {
     private let runtime: ReplicationRuntime
     private let peer: ReplicationPeer
     private let channel: any MessageChannel
-    private let hooks: Hooks
+    private let negotiated: ReplicationProtocol
+    private let hooks: ReplicationHooks
+    private let omissions: Omissions
     /// Collections in which something was saved, and the session has not been told.
     private let changed = Mutex<Set<CollectionName>>([])
     private var timers: [ReplicationTimer: Task<Void, Never>] = [:]
@@ -66,20 +49,24 @@ package actor ReplicationDriver {
     private var goodbye: (code: Int, reason: String)?
     private var failure: LoveseatError?
 
-    /// `spill`: takes what is received and too much for memory.
+    /// `spill`: takes what is received and too much for memory. `omissions`: mistakes to make on purpose; none outside of a simulation.
     package init(
         session: sending ReplicationSession,
         channel: any MessageChannel,
+        negotiated: ReplicationProtocol,
         runtime: ReplicationRuntime,
         compressionLevel: Int,
         spill: sending (any BodySpill)? = nil,
-        hooks: Hooks
+        hooks: ReplicationHooks,
+        omissions: Omissions = []
     ) {
         var limits = BLIPLimits()
         limits.compressionLevel = compressionLevel
         peer = ReplicationPeer(session: session, limits: limits, spill: spill)
         self.channel = channel
+        self.negotiated = negotiated
         self.hooks = hooks
+        self.omissions = omissions
         self.runtime = runtime
         executor = runtime.makeDriverExecutor()
         unownedExecutor = executor.asUnownedSerialExecutor()
@@ -88,8 +75,7 @@ package actor ReplicationDriver {
     /// Revisions handed to the transport so far.
     package var revisionsSent: Int { peer.revisionsSent }
 
-    /// Replicates until the session ends or the connection does, and returns why if that is an error.
-    package func run(_ negotiated: ReplicationProtocol) async -> LoveseatError? {
+    package func run() async -> LoveseatError? {
         let stopObserving = hooks.observe { [weak self] in self?.noteChange(in: $0) }
         defer { stopObserving() }
         updateTime()
@@ -102,7 +88,7 @@ package actor ReplicationDriver {
                     // What is to be said goes out in between.
                     if index % 50 == 49 { await runtime.yield() }
                 }
-                if hooks.omissions.contains(.readingWhileSending) { await sending?.value }
+                if omissions.contains(.readingWhileSending) { await sending?.value }
             }
             if goodbye == nil, failure == nil {
                 failure = LoveseatError(.webSocketGoingAway, "the peer closed the connection")
@@ -147,7 +133,6 @@ package actor ReplicationDriver {
     /// What the peer may have changed.
     package func accessChanged() { perform(peer.accessChanged()) }
 
-    /// Ends the replication in good order.
     package func stop() { perform(peer.stop()) }
 
     private func perform(_ first: [ReplicationPeer.Action]) {
@@ -174,7 +159,7 @@ package actor ReplicationDriver {
 
     private func cancel(_ timer: ReplicationTimer) {
         let task = timers.removeValue(forKey: timer)
-        if !hooks.omissions.contains(.cancelling) { task?.cancel() }
+        if !omissions.contains(.cancelling) { task?.cancel() }
     }
 
     private func setTimer(_ timer: ReplicationTimer, _ milliseconds: Int) {
@@ -255,7 +240,7 @@ package actor ReplicationDriver {
                 // The reader hears of it too, with the reason.
                 return
             }
-            if hooks.omissions.contains(.secondLook) { return }
+            if omissions.contains(.secondLook) { return }
         }
     }
 }

@@ -127,14 +127,9 @@ final class FaultyReplica: ReplicaLayer {
         return try inner.judge(proposals, from: peer, in: collection)
     }
 
-    func expand(_ delta: [UInt8], of id: String, base: RevisionID, in collection: Int)
-        throws(LoveseatError) -> DeltaExpansion
-    {
-        let expansion = try inner.expand(delta, of: id, base: base, in: collection)
-        guard errs(.corruptDelta), case .body(let bytes) = expansion, let body = try? JSONText(bytes) else {
-            return expansion
-        }
-        return .body(Self.flipped(body).bytes)
+    func body(of revision: RevisionID, _ id: String, in collection: Int) throws(LoveseatError) -> JSONText? {
+        let body = try inner.body(of: revision, id, in: collection)
+        return errs(.corruptDelta) ? body.map(Self.flipped) : body
     }
 
     func finishBlob(_ handle: BlobHandle, expected: BlobDigest) throws(LoveseatError) {

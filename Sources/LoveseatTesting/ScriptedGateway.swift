@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// It keeps no documents: it announces a feed, sends the revisions that are asked for, and takes or refuses those that
 /// are pushed. Everything it hears is kept for the test to look at.
-package final class ScriptedGateway: PeerEndpoint {
+package final class ScriptedGateway: BLIPEndpoint {
     /// A change that it announces.
     package struct Change: Sendable {
         package var sequence: JSONValue

@@ -7,8 +7,8 @@ import LoveseatStorage
 
 /// Creates the drivers of both sides.
 extension SimulatedConnection {
-    func hooks(_ end: End) -> ReplicationDriver.Hooks {
-        var hooks = ReplicationDriver.Hooks()
+    func hooks(_ end: End) -> ReplicationHooks {
+        var hooks = ReplicationHooks()
         hooks.resolve = { [self] in await resolve($0, end) }
         hooks.fetch = { [self] in end.isDead ? false : await surroundings.fetch($0) }
         hooks.report = { [self] in heard($0, end) }
@@ -44,8 +44,8 @@ extension SimulatedConnection {
     private func makeDriver(
         _ end: End,
         _ replica: any RevisionStore,
-        _ channel: any MessageChannel,
-        _ hooks: ReplicationDriver.Hooks,
+        _ connection: PeerConnection,
+        _ hooks: ReplicationHooks,
         _ makeSession: (any RevisionStore) -> ReplicationSession
     ) -> ReplicationDriver {
         var delays = SeededGenerator(seed: dice.next())
@@ -61,16 +61,15 @@ extension SimulatedConnection {
         nonisolated(unsafe) let session = makeSession(store)
         let runtime = surroundings.runtime.runtime(driver: end.executor)
         end.time = runtime.clock as? SimulatedTime
-        var hooks = hooks
-        hooks.omissions = plan.omissions
         let driver = ReplicationDriver(
             session: session,
             store: end.owner.store,
-            collections: end.owner.collections,
-            channel: channel,
+            observed: end.owner.collections,
+            connection: connection,
             runtime: runtime,
             compressionLevel: BLIPLimits().compressionLevel,
-            hooks: hooks
+            hooks: hooks,
+            omissions: plan.omissions
         )
         end.driver = driver
         return driver
@@ -80,7 +79,7 @@ extension SimulatedConnection {
 
     func makePassive(
         _ end: End,
-        _ channel: any MessageChannel,
+        _ connection: PeerConnection,
         _ note: @escaping @Sendable (ReplicationReport) -> Void
     ) -> ReplicationDriver {
         var passive = PassivePlan(collections: target.collections.map(\.name))
@@ -95,7 +94,7 @@ extension SimulatedConnection {
             note($0)
         }
         let replica = StoreReplica(store: target.store, access: access, nowMilliseconds: runtime.unixTime)
-        return makeDriver(end, replica, channel, hooks) {
+        return makeDriver(end, replica, connection, hooks) {
             ReplicationSession(passive: passive, store: $0, tuning: plan.tuning)
         }
     }
@@ -118,7 +117,7 @@ extension SimulatedConnection {
         }
     }
 
-    func makeActive(_ channel: any MessageChannel, _ isFirst: Bool) throws -> ReplicationDriver {
+    func makeActive(_ connection: PeerConnection, _ isFirst: Bool) throws -> ReplicationDriver {
         let ids = checkpointIDs
         let bindings = zip(source.collections, ids).map { collection, id in
             var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
@@ -154,7 +153,7 @@ extension SimulatedConnection {
         let end = End(source, surroundings.runtime)
         if let last = active { self.runtime.task { [self] in await finish(last) } }
         active = end
-        return makeDriver(end, replica, channel, hooks(end)) {
+        return makeDriver(end, replica, connection, hooks(end)) {
             ReplicationSession(active: activePlan, store: $0, tuning: plan.tuning)
         }
     }

@@ -93,9 +93,10 @@ final class SimulatedConnection: @unchecked Sendable {
             reconnectsAfterGoingAway: true
         )
         var steps = ReplicationSupervisor.Steps(
-            connect: { [self] in try await connect() },
-            makeDriver: { [self] connection, isFirst throws(LoveseatError) in
-                do { return try makeActive(connection.channel, isFirst) } catch {
+            connect: { [self] isFirst in
+                let connection = try await connect()
+                do { return try makeActive(connection, isFirst) } catch {
+                    await connection.channel.close(code: 1001, reason: "")
                     throw LoveseatError(storage: error)
                 }
             }
@@ -179,7 +180,7 @@ final class SimulatedConnection: @unchecked Sendable {
         serving += 1
         let connection = PeerConnection(channel: link.channel(.far), negotiated: .mobile3)
         runtime.task { [self] in
-            let error = await server.serve(connection) { makePassive(end, connection.channel, $0) }
+            let error = await server.serve(connection) { makePassive(end, connection, $0) }
             if let error, !end.isDead { note(error) }
             await finish(end)
             serving -= 1

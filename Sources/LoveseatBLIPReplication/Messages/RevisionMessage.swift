@@ -1,6 +1,6 @@
 import LoveseatBLIP
-package import LoveseatModel
-package import LoveseatReplication
+import LoveseatModel
+import LoveseatReplication
 
 /// `rev` (replication.md §9).
 package struct RevisionMessage: Sendable {
@@ -152,16 +152,14 @@ package struct RevisionMessage: Sendable {
         return bytes.count < body.count ? bytes : nil
     }
 
-    /// The body that a received delta makes.
-    package static func expand(_ delta: [UInt8], base: JSONText) -> DeltaExpansion {
-        guard let delta = try? JSONElement(parsing: delta) else { return .corrupt }
+    /// The body that a received delta makes; nil if it is none, or of another document.
+    static func expand(_ delta: [UInt8], base: JSONText) -> [UInt8]? {
+        guard let delta = try? JSONElement(parsing: delta) else { return nil }
         // A delta that speaks of attachments was made against a body that had them (replication.md §11.5).
         let old = delta["_attachments"] == nil ? base : Attachments.adding(to: base, generation: 1)
-        do throws(JSONDelta.Failure) {
-            let body = try JSONDelta.apply(delta.value, to: JSONElement(old).value)
-            guard case .object = body else { return .corrupt }
-            return .body(JSONText(canonical: body).bytes)
-        } catch { return .corrupt }
+        guard let body = try? JSONDelta.apply(delta.value, to: JSONElement(old).value), case .object = body
+        else { return nil }
+        return JSONText(canonical: body).bytes
     }
 
     /// What the peer says of a revision that it took.

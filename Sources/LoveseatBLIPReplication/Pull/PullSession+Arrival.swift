@@ -89,16 +89,14 @@ extension PullSession {
         _ effects: inout SessionEffects
     ) throws(ReplyError) {
         let id = arrival.header.documentID
-        let expansion = effects.ask { try $0.expand(delta, of: id, base: base, in: collection) }
-        switch expansion {
-        case .body(let bytes):
-            progress.deltas.received += 1
-            progress.deltas.bytesSaved += UInt64(max(0, bytes.count - arrival.wireBytes))
-            try accept(arrival, bytes, &effects)
-        case .unknownBase: resend(arrival, "the delta's base is not here", &effects)
-        case .corrupt: resend(arrival, "the delta cannot be applied", &effects)
-        case nil: break
+        guard let found = effects.ask({ try $0.body(of: base, id, in: collection) }) else { return }
+        guard let old = found else { return resend(arrival, "the delta's base is not here", &effects) }
+        guard let bytes = RevisionMessage.expand(delta, base: old) else {
+            return resend(arrival, "the delta cannot be applied", &effects)
         }
+        progress.deltas.received += 1
+        progress.deltas.bytesSaved += UInt64(max(0, bytes.count - arrival.wireBytes))
+        try accept(arrival, bytes, &effects)
     }
 
     /// Asks for the whole body; the same revision comes once more (replication.md §10.3).

@@ -156,7 +156,7 @@ extension PullSession {
 
     private func item(_ verdict: ChangeVerdict) -> ChangesMessage.Answer.Item {
         switch verdict {
-        case .wanted(let ancestors): .wanted(known: ancestors)
+        case .wanted(let ancestors): .wanted(known: Array(ancestors.prefix(tuning.ancestorsNamed)))
         case .alreadyHere: .notWanted
         case .conflict: isActive ? .wanted(known: []) : .refused(409)
         }

@@ -1,12 +1,13 @@
 import LoveseatBLIPReplication
 package import LoveseatModel
+package import LoveseatReplication
 import LoveseatStorage
 
 /// Another database in this process, to replicate with.
 ///
 /// The other database serves all of its collections, for reading and writing, and nothing has to be started for it. Collections have
 /// to exist on both sides under the same names.
-public struct DatabaseEndpoint: PeerEndpoint {
+public struct DatabaseEndpoint: BLIPEndpoint {
     /// The database to replicate with.
     public let database: Database
 
@@ -16,6 +17,13 @@ public struct DatabaseEndpoint: PeerEndpoint {
     package var remoteName: String { "file://\(database.path ?? "")" }
 
     package func validate() throws(LoveseatError) { _ = try database.opened }
+
+    /// Neither deltas nor compression save anything within a process.
+    package func replicate(with request: ReplicationRequest) async throws -> any Replication {
+        var request = request
+        (request.allowsDeltas, request.compressionLevel) = (false, 0)
+        return try await replicate(over: connect(request.options), request)
+    }
 
     package func connect(_ options: ConnectionOptions) async throws -> PeerConnection {
         let handles = try database.store.collections

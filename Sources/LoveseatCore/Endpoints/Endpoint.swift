@@ -1,5 +1,6 @@
 package import LoveseatBLIPReplication
 package import LoveseatModel
+package import LoveseatReplication
 import LoveseatStorage
 
 /// Where a replicator finds its peer: a `URLEndpoint`, ``DatabaseEndpoint`` or `MessageEndpoint`.
@@ -64,10 +65,10 @@ package protocol PeerEndpoint: Endpoint {
     var takesSecondConnection: Bool { get }
     /// The reason why it can never be used, such as an invalid URL.
     func validate() throws(LoveseatError)
-    /// Connects to the peer.
+    /// Connects to the peer, and returns a replication over that connection, which has not begun.
     ///
     /// - Throws: ``LoveseatError``, or `CancellationError` when the task is cancelled.
-    func connect(_ options: ConnectionOptions) async throws -> PeerConnection
+    func replicate(with request: ReplicationRequest) async throws -> any Replication
     /// Emits when connecting again may help; nil if only time does.
     func networkChanges() -> AsyncStream<Void>?
 }

@@ -56,7 +56,7 @@ package final class PassivePeers: Sendable {
         plan.usesDeltas = usesDeltas
         plan.restrictsAccess = policy != nil
         return await server.serve(connection) { note in
-            var hooks = ReplicationDriver.Hooks()
+            var hooks = ReplicationHooks()
             hooks.report = { event in
                 report(event)
                 note(event)
@@ -74,8 +74,8 @@ package final class PassivePeers: Sendable {
                     )
                 ),
                 store: store,
-                collections: collections.map(\.handle),
-                channel: connection.channel,
+                observed: collections.map(\.handle),
+                connection: connection,
                 runtime: runtime,
                 compressionLevel: compressionLevel,
                 hooks: hooks

@@ -43,7 +43,7 @@ package final class ReplicationServer: Sendable {
             await connection.channel.close(code: 1001, reason: "")
             return nil
         }
-        let failure = await driver.run(connection.negotiated)
+        let failure = await driver.run()
         let waiters = state.withLock { state in
             state.drivers[number] = nil
             guard state.drivers.isEmpty else { return [CheckedContinuation<Void, Never>]() }

@@ -1,4 +1,3 @@
-import LoveseatBLIPReplication
 package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
@@ -155,7 +154,6 @@ extension StoreReplica {
     {
         let collection = collections[index]
         var marks: [(DocumentRevision, announcedBy: RevisionTree.PeerKind?)] = []
-        let limit = ReplicationTuning().ancestorsNamed
         // The app's policy is asked outside the transaction, since it may use the database.
         let records = try store.readManyRows { view in
             try changes.map { try view.record($0.documentID, in: collection) }
@@ -191,7 +189,7 @@ extension StoreReplica {
             let ancestors = try (tree ?? record.tree()).nodes.keys.filter {
                 $0.generation < change.revision.generation
             }
-            return .wanted(ancestors: Array(ancestors.sorted(by: >).prefix(limit)))
+            return .wanted(ancestors: ancestors.sorted(by: >))
         }
         try mark(marks, in: index)
         return verdicts

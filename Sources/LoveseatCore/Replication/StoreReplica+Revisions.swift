@@ -1,5 +1,4 @@
 import Logging
-import LoveseatBLIPReplication
 package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
@@ -273,15 +272,9 @@ extension StoreReplica {
         return isAdmitted ? knowledge : knowledge.keepingBody(of: nil)
     }
 
-    package func expand(_ delta: [UInt8], of id: String, base: RevisionID, in index: Int)
-        throws(LoveseatError) -> DeltaExpansion
+    package func body(of revision: RevisionID, _ id: String, in index: Int) throws(LoveseatError) -> JSONText?
     {
-        try asking {
-            guard let body = try readableBody(of: base, id, in: collections[index]) else {
-                return .unknownBase
-            }
-            return RevisionMessage.expand(delta, base: body)
-        }
+        try asking { try readableBody(of: revision, id, in: collections[index]) }
     }
 
     // MARK: Disagreements

@@ -19,15 +19,16 @@ extension ReplicationRuntime {
 extension ReplicationDriver {
     /// Creates a driver that observes a database's commits.
     ///
-    /// `collections`: those whose changes the session observes.
+    /// `observed`: the collections whose changes the session is told of.
     package init(
         session: sending ReplicationSession,
         store: DocumentStore,
-        collections: [CollectionHandle],
-        channel: any MessageChannel,
+        observed: [CollectionHandle],
+        connection: PeerConnection,
         runtime: ReplicationRuntime,
         compressionLevel: Int,
-        hooks: Hooks
+        hooks: ReplicationHooks,
+        omissions: Omissions = []
     ) {
         var hooks = hooks
         let (deltas, report) = (DeltaLog(), hooks.report)
@@ -36,18 +37,20 @@ extension ReplicationDriver {
             report(event)
         }
         hooks.observe = { notify in
-            let tokens = collections.map { collection in
+            let tokens = observed.map { collection in
                 store.changes.subscribe(collection: collection.number) { notify($0.collection) }
             }
             return { for token in tokens { store.changes.unsubscribe(token) } }
         }
         self.init(
             session: session,
-            channel: channel,
+            channel: connection.channel,
+            negotiated: connection.negotiated,
             runtime: runtime,
             compressionLevel: compressionLevel,
             spill: SpillFile(folder: store.blobs.folder),
-            hooks: hooks
+            hooks: hooks,
+            omissions: omissions
         )
     }
 }

@@ -92,8 +92,6 @@ struct ReplicationSetup {
             isContinuous: config.continuous
         )
         plan.autoPurges = config.enableAutoPurge
-        // Deltas are useless between two databases of one process.
-        plan.usesDeltas = config.enableDeltaSync && !(config.target is DatabaseEndpoint)
         return plan
     }
 

@@ -1,4 +1,3 @@
-import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -64,35 +63,35 @@ extension Replicator {
         _ worker: ConflictWorker,
         _ events: DocumentEvents
     ) async -> Bool {
-        guard let endpoint = config.target as? any PeerEndpoint,
-            let options = try? connectionOptions(),
-            let connection = try? await endpoint.connect(options)
-        else { return false }
         let index = notice.collection
         let failed = Mutex<Set<String>>([])
-        let replica = setup.fetchingReplica(index)
-        var hooks = ReplicationDriver.Hooks()
-        hooks.resolve = {
-            await worker.resolve(ConflictNotice(collection: index, documentID: $0.documentID, peer: $0.peer))
+        let request = try? request { [self] () throws(LoveseatError) in
+            var hooks = ReplicationHooks()
+            hooks.resolve = {
+                await worker.resolve(
+                    ConflictNotice(collection: index, documentID: $0.documentID, peer: $0.peer)
+                )
+            }
+            hooks.report = { [weak self] report in
+                guard case .document(let event) = report else { return }
+                if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
+                self?.heard(.document(event.moved(to: index)), events, setup)
+            }
+            return ReplicationRequest.Work(
+                plan: setup.fetchingPlan(notice),
+                store: setup.store,
+                replica: setup.fetchingReplica(index),
+                observed: [],
+                hooks: hooks
+            )
         }
-        hooks.report = { [weak self] report in
-            guard case .document(let event) = report else { return }
-            if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
-            self?.heard(.document(event.moved(to: index)), events, setup)
-        }
-        let driver = ReplicationDriver(
-            session: ReplicationSession(active: setup.fetchingPlan(notice), store: replica),
-            store: setup.store,
-            collections: [],
-            channel: connection.channel,
-            runtime: runtime,
-            compressionLevel: config.compressionLevel,
-            hooks: hooks
-        )
+        guard let request, let endpoint = config.target as? any PeerEndpoint,
+            let replication = try? await endpoint.replicate(with: request)
+        else { return false }
         let failure = await withTaskCancellationHandler {
-            await driver.run(connection.negotiated)
+            await replication.run()
         } onCancel: {
-            runtime.task { await driver.stop() }
+            runtime.task { await replication.stop() }
         }
         guard failure == nil, !Task.isCancelled else { return false }
         // A document that the peer no longer shows did not fail.

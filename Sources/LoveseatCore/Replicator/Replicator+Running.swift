@@ -1,5 +1,4 @@
 import Logging
-import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -47,12 +46,12 @@ extension Replicator {
             reconnectsAfterGoingAway: config.reconnectsAfterGoingAway
         )
         var steps = ReplicationSupervisor.Steps(
-            connect: { [self] in
+            connect: { [self] isFirst in
                 await fetchPostponed()
-                return try await endpoint.connect(connectionOptions())
-            },
-            makeDriver: { [self] connection, isFirst throws(LoveseatError) in
-                try makeDriver(connection.channel, isFirst ? reset : .none)
+                let request = try request { [self] () throws(LoveseatError) in
+                    try work(isFirst ? reset : .none)
+                }
+                return try await endpoint.replicate(with: request)
             }
         )
         steps.networkChanges = { endpoint.networkChanges() }
@@ -76,7 +75,20 @@ extension Replicator {
         }
     }
 
-    func connectionOptions() throws(LoveseatError) -> ConnectionOptions {
+    /// A request to the endpoint.
+    func request(_ begin: @escaping @Sendable () throws(LoveseatError) -> sending ReplicationRequest.Work)
+        throws(LoveseatError) -> ReplicationRequest
+    {
+        ReplicationRequest(
+            options: try connectionOptions(),
+            runtime: runtime,
+            compressionLevel: config.compressionLevel,
+            allowsDeltas: config.enableDeltaSync,
+            begin: begin
+        )
+    }
+
+    private func connectionOptions() throws(LoveseatError) -> ConnectionOptions {
         var options = ConnectionOptions()
         options.authenticator = config.authenticator
         options.headers = config.headers ?? [:]
@@ -95,9 +107,8 @@ extension Replicator {
         return options
     }
 
-    private func makeDriver(_ channel: any LoveseatBLIPReplication.MessageChannel, _ reset: ActivePlan.Reset)
-        throws(LoveseatError) -> ReplicationDriver
-    {
+    /// The work for one connection.
+    private func work(_ reset: ActivePlan.Reset) throws(LoveseatError) -> sending ReplicationRequest.Work {
         let setup = try ReplicationSetup(config)
         try setup.recordUser()
         var plan = setup.plan
@@ -105,18 +116,15 @@ extension Replicator {
         let worker = ConflictWorker(store: setup.store, config: config, runtime: runtime)
         let events = DocumentEvents(runtime) { [weak self] in self?.deliver($0) }
         state.withLock { $0.documentEvents = events }
-        var hooks = ReplicationDriver.Hooks()
+        var hooks = ReplicationHooks()
         hooks.resolve = { await worker.resolve($0) }
         hooks.fetch = { [weak self] in await self?.fetch($0, setup, worker, events) ?? false }
         hooks.report = { [weak self] in self?.heard($0, events, setup) }
-        return ReplicationDriver(
-            session: ReplicationSession(active: plan, store: setup.replica),
+        return ReplicationRequest.Work(
+            plan: plan,
             store: setup.store,
-            collections: setup.handles,
-            channel: channel,
-            runtime: runtime,
-            // Compression is useless within a process.
-            compressionLevel: config.target is DatabaseEndpoint ? 0 : config.compressionLevel,
+            replica: setup.replica,
+            observed: setup.handles,
             hooks: hooks
         )
     }

@@ -6,7 +6,7 @@ package import LoveseatModel
 ///
 /// A path may stand before the database's name. The default ports are 443 and 80. User names and passwords belong in an authenticator, not in
 /// the URL.
-public struct URLEndpoint: PeerEndpoint {
+public struct URLEndpoint: BLIPEndpoint {
     /// The URL of the database.
     public let url: URL
 

@@ -3,7 +3,7 @@ public import LoveseatCore
 package import LoveseatModel
 
 /// A peer that is reached over the app's own transport, such as Bluetooth or a message queue.
-public struct MessageEndpoint: PeerEndpoint {
+public struct MessageEndpoint: BLIPEndpoint {
     /// A name for the peer, 1 to 1,024 bytes. Keep it the same for the same peer, because the checkpoint is stored under it.
     public let uid: String
     /// Anything that the app needs to find the peer; nil if transports are connected by a closure.

@@ -79,6 +79,7 @@ package struct DocumentRevision: Hashable, Sendable {
 }
 
 package enum ChangeVerdict: Hashable, Sendable {
+    /// With the revisions that are here and may be ancestors, the highest first.
     case wanted(ancestors: [RevisionID])
     case alreadyHere
     case conflict

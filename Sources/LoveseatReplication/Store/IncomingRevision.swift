@@ -72,14 +72,6 @@ package enum InsertResult: Hashable, Sendable {
     }
 }
 
-package enum DeltaExpansion: Hashable, Sendable {
-    case body([UInt8])
-    /// The revision that it was made against is not here, or its body is gone.
-    case unknownBase
-    /// It is none, or of another document.
-    case corrupt
-}
-
 package enum BlobStart: Hashable, Sendable {
     /// So many bytes are here already.
     case from(UInt64)

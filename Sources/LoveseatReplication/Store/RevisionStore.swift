@@ -48,9 +48,9 @@ package protocol RevisionStore: AnyObject {
     /// Whether the app's filter lets a received revision in (replication.md §9.4, step 8).
     func admits(_ candidate: FilterCandidate, in collection: Int) -> Bool
     func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult]
-    /// The body that a delta makes of a revision that is here (replication.md §10).
-    func expand(_ delta: [UInt8], of documentID: String, base: RevisionID, in collection: Int)
-        throws(LoveseatError) -> DeltaExpansion
+    /// The body of a revision, for a delta; nil if it is not here any more, or the peer may not read it.
+    func body(of revision: RevisionID, _ documentID: String, in collection: Int) throws(LoveseatError)
+        -> JSONText?
     /// The documents that could not be stored when they were pulled, in this session or an earlier one.
     func failures(in collection: Int) throws(LoveseatError) -> [String]
     func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in collection: Int)

@@ -17,7 +17,7 @@ package final class PuppetLine: @unchecked Sendable {
     private let clock = VirtualClock()
     private let link: SimulatedLink
     private let runtime: ReplicationRuntime
-    private let driver: ReplicationDriver
+    private let makeDriver: (ReplicationProtocol) -> ReplicationDriver
     private let changes = Changes()
     private var hasEnded = false
     private var puppetFailure: BLIPError?
@@ -38,26 +38,30 @@ package final class PuppetLine: @unchecked Sendable {
         // The driver and everything else run on one thread.
         nonisolated(unsafe) let session = session(replica)
         nonisolated(unsafe) let settle = resolve
-        var hooks = ReplicationDriver.Hooks()
+        var hooks = ReplicationHooks()
         hooks.resolve = { settle($0) }
         hooks.observe = { [changes] notify in
             changes.notify = notify
             return {}
         }
-        driver = ReplicationDriver(
-            session: session,
-            channel: link.channel(.near),
-            runtime: runtime,
-            compressionLevel: BLIPLimits().compressionLevel,
-            hooks: hooks
-        )
+        makeDriver = { [link, runtime, hooks] negotiated in
+            ReplicationDriver(
+                session: session,
+                channel: link.channel(.near),
+                negotiated: negotiated,
+                runtime: runtime,
+                compressionLevel: BLIPLimits().compressionLevel,
+                hooks: hooks
+            )
+        }
     }
 
     /// Begins the conversation, and waits until nobody has anything to say.
     package func connect(_ negotiated: ReplicationProtocol) throws {
         link.listen(.far, { [unowned self] in hear($0) })
+        let driver = makeDriver(negotiated)
         runtime.task { [self] in
-            failure = await driver.run(negotiated)
+            failure = await driver.run()
             hasEnded = true
         }
         try settle()

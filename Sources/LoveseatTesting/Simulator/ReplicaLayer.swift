@@ -107,10 +107,10 @@ extension ReplicaLayer {
         try alive().insert(revisions, in: collection)
     }
 
-    package func expand(_ delta: [UInt8], of documentID: String, base: RevisionID, in collection: Int)
-        throws(LoveseatError) -> DeltaExpansion
+    package func body(of revision: RevisionID, _ documentID: String, in collection: Int)
+        throws(LoveseatError) -> JSONText?
     {
-        try alive().expand(delta, of: documentID, base: base, in: collection)
+        try alive().body(of: revision, documentID, in: collection)
     }
 
     package func failures(in collection: Int) throws(LoveseatError) -> [String] {

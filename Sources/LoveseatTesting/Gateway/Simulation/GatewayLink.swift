@@ -101,7 +101,7 @@ final class GatewayLink: @unchecked Sendable {
             store: store,
             tuning: plan.tuning
         )
-        var hooks = ReplicationDriver.Hooks()
+        var hooks = ReplicationHooks()
         hooks.resolve = { [self] in await resolve($0) }
         // A client of this simulation has one connection at a time.
         hooks.fetch = { _ in false }
@@ -109,14 +109,14 @@ final class GatewayLink: @unchecked Sendable {
         let driver = ReplicationDriver(
             session: session,
             store: client.peer.store,
-            collections: client.peer.collections,
-            channel: link.channel(.near),
+            observed: client.peer.collections,
+            connection: PeerConnection(channel: link.channel(.near), negotiated: negotiated),
             runtime: runtime,
             compressionLevel: BLIPLimits().compressionLevel,
             hooks: hooks
         )
         runtime.task { [self] in
-            let error = await driver.run(negotiated)
+            let error = await driver.run()
             // Links that break are no mistakes.
             if let error, !error.isTransient, error.code != .webSocketGoingAway { failure = failure ?? error }
             trace("\(client.peer.index) is disconnected")

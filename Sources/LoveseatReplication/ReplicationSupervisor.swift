@@ -1,32 +1,21 @@
-package import LoveseatBLIPReplication
 package import LoveseatModel
-package import LoveseatReplication
 private import Synchronization
 
-/// Keeps a replication running: connects, runs a driver until its connection ends, and connects again when a ``RetryPolicy``
-/// says so. Stops, suspends and resumes it from any thread.
+/// Keeps a replication running: connects, replicates until the connection ends, and connects again when a ``RetryPolicy`` says so. Stops, suspends and resumes it from any thread.
 package final class ReplicationSupervisor: Sendable {
     /// The steps that differ between replications.
     package struct Steps: Sendable {
-        /// Connects to the peer. Its task is cancelled when the replication is stopped or suspended.
-        package var connect: @Sendable () async throws -> PeerConnection
-        /// Creates the driver of a connection. `isFirst`: whether there was no connection before.
-        package var makeDriver:
-            @Sendable (PeerConnection, _ isFirst: Bool) throws(LoveseatError) -> ReplicationDriver
+        /// Connects to the peer. Its task is cancelled when the replication is stopped or suspended. `isFirst`: whether there was no
+        /// connection before.
+        package var connect: @Sendable (_ isFirst: Bool) async throws -> any Replication
         /// Emits when connecting again may help; nil if only time does.
         package var networkChanges: @Sendable () -> AsyncStream<Void>? = { nil }
         /// Whether to connect again after a connection that ended normally.
         package var connectsAgain: @Sendable () -> Bool = { false }
         package var report: @Sendable (Event) -> Void = { _ in }
 
-        package init(
-            connect: @escaping @Sendable () async throws -> PeerConnection,
-            makeDriver:
-                @escaping @Sendable (PeerConnection, _ isFirst: Bool) throws(LoveseatError) ->
-                ReplicationDriver
-        ) {
+        package init(connect: @escaping @Sendable (_ isFirst: Bool) async throws -> any Replication) {
             self.connect = connect
-            self.makeDriver = makeDriver
         }
     }
 
@@ -46,8 +35,8 @@ package final class ReplicationSupervisor: Sendable {
         var isStopping = false
         var isSuspended = false
         /// The current attempt to connect.
-        var connecting: Task<PeerConnection, any Error>?
-        var driver: ReplicationDriver?
+        var connecting: Task<any Replication, any Error>?
+        var replication: (any Replication)?
 
         var mustEnd: Bool { isStopping || isSuspended }
     }
@@ -91,11 +80,11 @@ package final class ReplicationSupervisor: Sendable {
 
     /// Ends the current connection or attempt, if `change` returns true.
     private func interrupt(_ change: (inout State) -> Bool) {
-        let interrupted = state.withLock { change(&$0) ? ($0.connecting, $0.driver) : nil }
-        guard let (connecting, driver) = interrupted else { return }
+        let interrupted = state.withLock { change(&$0) ? ($0.connecting, $0.replication) : nil }
+        guard let (connecting, replication) = interrupted else { return }
         connecting?.cancel()
         gate.open()
-        if let driver { runtime.task { await driver.stop() } }
+        if let replication { runtime.task { await replication.stop() } }
     }
 
     // MARK: Running
@@ -154,32 +143,26 @@ package final class ReplicationSupervisor: Sendable {
     private func attempt(_ steps: Steps, _ isFirst: Bool) async -> (
         failure: LoveseatError?, wasConnected: Bool
     ) {
-        let connection: PeerConnection
-        do { connection = try await connect(steps) } catch {
+        let replication: any Replication
+        do { replication = try await connect(steps, isFirst) } catch {
             return (
                 (error as? LoveseatError) ?? LoveseatError(.unexpectedError, "cannot connect: \(error)"),
                 false
             )
         }
-        do throws(LoveseatError) {
-            let driver = try steps.makeDriver(connection, isFirst)
-            let mustStop = state.withLock { state in
-                state.driver = driver
-                return state.mustEnd
-            }
-            if mustStop { await driver.stop() }
-            let failure = await driver.run(connection.negotiated)
-            state.withLock { $0.driver = nil }
-            steps.report(.disconnected)
-            return (failure, true)
-        } catch {
-            await connection.channel.close(code: 1001, reason: "")
-            return (error, false)
+        let mustStop = state.withLock { state in
+            state.replication = replication
+            return state.mustEnd
         }
+        if mustStop { await replication.stop() }
+        let failure = await replication.run()
+        state.withLock { $0.replication = nil }
+        steps.report(.disconnected)
+        return (failure, true)
     }
 
-    private func connect(_ steps: Steps) async throws -> PeerConnection {
-        let task = Task(executorPreference: runtime.executor) { try await steps.connect() }
+    private func connect(_ steps: Steps, _ isFirst: Bool) async throws -> any Replication {
+        let task = Task(executorPreference: runtime.executor) { try await steps.connect(isFirst) }
         let mustStop = state.withLock { state in
             state.connecting = task
             return state.mustEnd

@@ -1,4 +1,3 @@
-import LoveseatReplication
 private import Synchronization
 
 /// A gate at which a replicator waits between two attempts, or while it is suspended.

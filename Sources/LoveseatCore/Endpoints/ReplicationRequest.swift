@@ -1,0 +1,63 @@
+import LoveseatBLIPReplication
+import LoveseatModel
+package import LoveseatReplication
+import LoveseatStorage
+
+/// A request to an endpoint: to connect, and to replicate over that connection.
+package struct ReplicationRequest: Sendable {
+    /// The work of a replication, for one connection.
+    struct Work {
+        let plan: ActivePlan
+        let store: DocumentStore
+        let replica: StoreReplica
+        /// The collections whose changes the session is told of.
+        let observed: [CollectionHandle]
+        let hooks: ReplicationHooks
+    }
+
+    /// How to connect.
+    package let options: ConnectionOptions
+    let runtime: ReplicationRuntime
+    /// From 0, no compression, to 9.
+    var compressionLevel: Int
+    var allowsDeltas: Bool
+    /// Called when the peer has accepted the connection, and with it the user.
+    let begin: @Sendable () throws(LoveseatError) -> sending Work
+}
+
+/// An endpoint with which Couchbase's replication protocol is spoken over a channel.
+package protocol BLIPEndpoint: PeerEndpoint {
+    /// Connects to the peer.
+    ///
+    /// - Throws: ``LoveseatError``, or `CancellationError` when the task is cancelled.
+    func connect(_ options: ConnectionOptions) async throws -> PeerConnection
+}
+
+extension BLIPEndpoint {
+    package func replicate(with request: ReplicationRequest) async throws -> any Replication {
+        try await replicate(over: connect(request.options), request)
+    }
+
+    /// Returns a replication over a connection; closes it if that fails.
+    func replicate(over connection: PeerConnection, _ request: ReplicationRequest) async throws
+        -> any Replication
+    {
+        do {
+            let work = try request.begin()
+            var plan = work.plan
+            plan.usesDeltas = request.allowsDeltas
+            return ReplicationDriver(
+                session: ReplicationSession(active: plan, store: work.replica),
+                store: work.store,
+                observed: work.observed,
+                connection: connection,
+                runtime: request.runtime,
+                compressionLevel: request.compressionLevel,
+                hooks: work.hooks
+            )
+        } catch {
+            await connection.channel.close(code: 1001, reason: "")
+            throw error
+        }
+    }
+}
