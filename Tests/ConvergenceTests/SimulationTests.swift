@@ -37,16 +37,6 @@ import Testing
         }
     }
 
-    /// 1475, 2394, 2929: of two deletions the lower stood, where a peer knew both already. (Seeds from before the simulation
-    /// drew filters and deltas are other histories now; what they found is in RevisionTests.)
-    @Test(arguments: [(1_475, 60), (2_394, 60), (2_929, 60)])
-    func `histories that once diverged end with equal databases`(_ seed: Int, _ edits: Int) throws {
-        var simulation = Simulation(seed: UInt64(seed))
-        simulation.edits = edits
-        simulation.worlds = []
-        #expect(try simulation.run().problems == [])
-    }
-
     /// Peers that lost power twice gave sequences again that others had heard of; marks outlived doubts about them; and those who
     /// had forgotten the middle of a line took a part of it for another branch.
     @Test(arguments: [
