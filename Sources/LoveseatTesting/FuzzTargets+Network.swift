@@ -35,8 +35,10 @@ extension FuzzTargets {
 
     private static let listener = ListenerPipeline(
         databaseName: "db",
-        authenticator: ListenerPasswordAuthenticator { name, password in name == "a" && password == "b" },
-        fingerprint: nil,
+        authenticator: ConnectionAuthenticator(
+            ListenerPasswordAuthenticator { name, password in name == "a" && password == "b" },
+            fingerprint: nil
+        ),
         webSocket: WebSocketSettings(isClient: false, heartbeat: 300)
     ) { connection, _ in
         Task { await connection.channel.close(code: 1000, reason: "") }

@@ -40,8 +40,7 @@ enum WebSocketEcho {
     private static func serve() async throws {
         let pipeline = ListenerPipeline(
             databaseName: "echo",
-            authenticator: nil,
-            fingerprint: nil,
+            authenticator: ConnectionAuthenticator(nil, fingerprint: nil),
             webSocket: settings(isClient: false)
         ) { connection, _ in
             Task { await echo(connection.channel) }

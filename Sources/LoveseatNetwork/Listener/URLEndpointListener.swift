@@ -5,7 +5,6 @@ public import LoveseatIdentity
 public import LoveseatModel
 import NIOConcurrencyHelpers
 import NIOCore
-import NIOPosix
 
 /// Serves collections of a database to any number of replicators, over WebSockets.
 ///
@@ -19,8 +18,6 @@ public final class URLEndpointListener: Sendable {
         /// The number of connections that transfer documents at the moment.
         public let activeConnectionCount: UInt64
     }
-
-    private static let maximumHalfOpen = 256
 
     /// The configuration with which the listener was created.
     public let config: URLEndpointListenerConfiguration
@@ -179,12 +176,6 @@ public final class URLEndpointListener: Sendable {
             if let identity = config.tlsIdentity { return identity }
             return try TLSIdentity.anonymousIdentity(in: config.identityStore ?? TLSIdentity.standardStore)
         }
-        if config.authenticator?.requestsClientCertificates == true {
-            throw LoveseatError(
-                .invalidParameter,
-                "certificates are shown in TLS handshakes: do not disable TLS with an authenticator that asks for them"
-            )
-        }
         return nil
     }
 
@@ -193,19 +184,14 @@ public final class URLEndpointListener: Sendable {
         _ identity: TLSIdentity?,
         databaseName: String
     ) async throws -> any Channel {
-        let fingerprint = identity?.certs.first?.fingerprint
-        let halfOpen = HalfOpenConnections(
-            limit: Self.maximumHalfOpen,
-            patience: .milliseconds(Int64(config.handshakeSeconds * 1_000))
-        )
+        let door = try Door(config.authenticator, identity: identity, patience: config.handshakeSeconds)
         let registry = registry
-        var pipeline = ListenerPipeline(
+        let pipeline = ListenerPipeline(
             databaseName: databaseName,
-            authenticator: config.authenticator,
-            fingerprint: fingerprint,
+            authenticator: door.authenticator,
             webSocket: WebSocketSettings(isClient: false, heartbeat: config.heartbeat)
         ) { connection, channel in
-            halfOpen.remove(channel)
+            door.admitted(channel)
             let peer = channel.remoteAddress?.description ?? "a peer"
             Task.detached {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
@@ -215,30 +201,8 @@ public final class URLEndpointListener: Sendable {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
             }
         }
-        pipeline.tls = try identity.map { try ListenerTLS(identity: $0, authenticator: config.authenticator) }
-        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.backlog, value: 1_024)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelInitializer { channel in
-                // Without free file descriptors, accepting again at once would only use the processor.
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptPause())
-                }
-            }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelInitializer { [pipeline] channel in
-                halfOpen.add(channel)
-                return channel.eventLoop.makeCompletedFuture { try pipeline.install(on: channel) }
-            }
-        let port = Int(config.port ?? 0)
-        if let interface = config.networkInterface {
-            let address = try ListenerAddresses.address(of: interface, port: port)
-            return try await bootstrap.bind(to: address).get()
-        }
-        do { return try await bootstrap.bind(host: "::", port: port).get() } catch let error as IOError
-            where error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL
-        {
-            return try await bootstrap.bind(host: "0.0.0.0", port: port).get()
+        return try await door.bind(interface: config.networkInterface, port: Int(config.port ?? 0)) {
+            try pipeline.install(on: $0, shown: $1)
         }
     }
 }

@@ -54,24 +54,3 @@ struct UpgradeRequestValidator: Hashable, Sendable {
         return .webSocket(WebSocketRequest(negotiated: negotiated, key: key))
     }
 }
-
-/// A response that refuses a request.
-struct HTTPRefusal: Error, Hashable {
-    let status: HTTPResponseStatus
-    let reason: String
-    var headers: [[String]] = []
-
-    static let unauthorized = HTTPRefusal(
-        status: .unauthorized,
-        reason: "wrong or missing user name and password",
-        headers: [["WWW-Authenticate", "Basic realm=\"Loveseat\", charset=\"UTF-8\""]]
-    )
-
-    static func tooManyAttempts(retryAfter seconds: Int) -> HTTPRefusal {
-        HTTPRefusal(
-            status: .tooManyRequests,
-            reason: "too many failed attempts: try again in \(seconds.counted("second"))",
-            headers: [["Retry-After", "\(seconds)"]]
-        )
-    }
-}

@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 import NIOHTTP1
 
 /// Authenticates clients of a listener, before they can see anything of the database.
-final class ConnectionAuthenticator: Sendable {
+package final class ConnectionAuthenticator: Sendable {
     /// The result of a connection's request.
     enum Answer: Sendable {
         case admitted(PeerIdentity)
@@ -19,7 +19,7 @@ final class ConnectionAuthenticator: Sendable {
     /// The fingerprint of the listener's certificate, to which pairing is bound.
     private let fingerprint: String
 
-    init(_ authenticator: (any ListenerAuthenticator)?, fingerprint: String?) {
+    package init(_ authenticator: (any ListenerAuthenticator)?, fingerprint: String?) {
         self.authenticator = authenticator
         self.fingerprint = fingerprint ?? ""
     }

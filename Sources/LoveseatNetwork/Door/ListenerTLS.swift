@@ -60,7 +60,7 @@ struct ListenerTLS: Sendable {
 }
 
 /// The certificates that a client showed in the handshake of this connection.
-final class ShownCertificates: Sendable {
+package final class ShownCertificates: Sendable {
     struct Outcome: Sendable {
         var certificates: [TLSCertificate] = []
         /// The identity that they prove, if they were checked in the handshake.
