@@ -65,14 +65,16 @@ extension SimulationRun {
         }
         // An edit that the host does not take stays with the guest.
         let isOwn = mine.map { JSONElement($0.body)["by"]?.int == guest.peer.index } ?? false
-        let mayWrite = [mine, theirs]
-            .allSatisfy { state in state.map { rights.isIn(rights.write, id, $0.body) } ?? true }
         // Neither can a guest pass on what a resolver made, or what it knows of a document that the host gave up; and an edit
         // that the host does not take decides over what else the guest has.
         let taken = Set(peers[guest.host].tree(id, in: collection).map { Array($0.nodes.keys) } ?? [])
-        let hasUntaken = guest.peer.tree(id, in: collection).map { !taken.isSuperset(of: $0.nodes.keys) }
-        let knowsMore =
-            merges || purgedKeys.contains("\(collection)/\(id)") || hasUntaken ?? false
+        let untaken = guest.peer.tree(id, in: collection).map {
+            $0.nodes.values.filter { !taken.contains($0.id) }
+        }
+        let knowsMore = merges || purgedKeys.contains("\(collection)/\(id)") || untaken?.isEmpty == false
+        // It is told to the host beside the current version, so that goes there no more either.
+        let bodies = [mine?.body, theirs?.body].compactMap { $0 } + (untaken ?? []).compactMap(\.body)
+        let mayWrite = bodies.allSatisfy { rights.isIn(rights.write, id, $0) }
         if guest.isRestricted, !mayWrite, isOwn || knowsMore { return nil }
         if guest.isRestricted, mine?.isDeleted == true { return nil }
         guard let theirs, !theirs.isDeleted else {

@@ -34,20 +34,22 @@ extension SimulationRun {
 
     func scheduleBodies() {
         for number in 0..<worldDice.int(1...2) {
-            let (peer, length) = (worldDice.pick(peers), worldDice.int(1...23) << 20)
+            // A filter need not let through what its guest saves.
+            let author = worldDice.pick(peers.filter { !isGuest($0) })
+            let length = worldDice.int(1...23) << 20
             at(0...15_000) { [unowned self] in
-                trace("\(peer.index) saves \(length) bytes")
+                trace("\(author.index) saves \(length) bytes")
                 // More than a compressor remembers, so that it stays long on the way.
                 let block = worldDice.bytes(48 << 10).map { String($0, radix: 16) }.joined()
                 let text = String(repeating: block, count: max(1, length / block.utf8.count))
                 let id = "large\(number)"
                 let body = JSONText(canonical: [
-                    "n": JSONValue(number), "by": JSONValue(peer.index), "text": .string(text),
+                    "n": JSONValue(number), "by": JSONValue(author.index), "text": .string(text),
                 ])
-                _ = try peer.store.write {
+                _ = try author.store.write {
                     try $0.save(
                         id,
-                        in: peer.collections[0],
+                        in: author.collections[0],
                         body: body,
                         isDeleted: false,
                         condition: .lastWriteWins

@@ -32,9 +32,29 @@ private func rev(_ text: String) -> RevisionID {
     }
 
     @Test(arguments: [
-        "", "1", "1-", "-ab", "0-ab", "01-ab", "1-a", "1-AB", "1-ag", "4294967296-ab", "1-ab-cd", "x-ab",
+        "", "1", "1-", "-ab", "0-ab", "01-ab", "4294967296-ab", "x-ab", "1-a b", "1-a,b", "1-a\"b", "1-a\\b",
+        "1-ä",
+        "1-a\n", "1-" + String(repeating: "a", count: 257),
     ])
     func `refuses what is no revision ID`(text: String) { #expect(RevisionID(text) == nil) }
+
+    /// CouchDB's peers make up digests of any kind.
+    @Test(arguments: [
+        "1-a", "1-AB", "2-aB0", "3-x", "4-ab-cd", "5-0", "1-" + String(repeating: "f", count: 256),
+        "1-" + String(repeating: "f", count: 255), "1-" + String(repeating: "~", count: 256), "4294967295-00",
+    ])
+    func `digests of any kind are stored as they are`(text: String) throws {
+        let id = try #require(RevisionID(text))
+        #expect(id.text == text && id.digest == text.drop { $0 != "-" }.dropFirst())
+        let node = RevisionTree.Node(id: id, parent: nil, flags: [], body: .emptyObject)
+        let tree = RevisionTree(nodes: [node], remotes: [7: id])
+        let encoded = try #require(tree.encoded)
+        let read = RevisionTree(encoded: encoded, currentBody: .emptyObject, closing: { $0 })
+        #expect(read == tree)
+        #expect(RevisionTree.mark(of: 7, inEncoded: encoded) == .some(.some(id)))
+        let marked = RevisionTree.encoded(encoded, markingCurrentAt: 9)
+        #expect(marked.map { RevisionTree.mark(of: 9, inEncoded: $0) } == .some(.some(.some(id))))
+    }
 
     @Test func `orders by generation, then digest`() {
         #expect(rev("9-ff") < rev("10-00"))

@@ -9,8 +9,11 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     /// The number of edits that led to the revision. The first one has 1.
     public let generation: UInt32
 
-    /// Creates an ID from `<generation>-<digest>`, or returns nil for anything else. The generation is decimal without
-    /// leading zeros, and the digest 2 to 256 lower-case hexadecimal digits, an even number.
+    /// Creates an ID from `<generation>-<digest>`, or returns nil for anything else.
+    ///
+    /// The generation is decimal without leading zeros. The digest is 1 to 256 printable ASCII characters other than a space, a comma, a
+    /// quotation mark and a backslash. Couchbase's peers accept only lower-case hexadecimal digits, an even number; peers that speak
+    /// CouchDB's protocol use others too.
     public init?(_ text: some StringProtocol) {
         let text = String(text)
         guard
@@ -27,7 +30,7 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
         var digest = 0
         for byte in text {
             if digest > 0 {
-                guard (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) else { return nil }
+                guard (0x21...0x7E).contains(byte), !unusable.contains(byte) else { return nil }
                 digest += 1
             } else if byte == UInt8(ascii: "-") {
                 digest = 1
@@ -40,9 +43,16 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
                 digits += 1
             }
         }
-        guard digits > 0, digest > 1, digest % 2 == 1, digest <= 257 else { return nil }
+        guard digits > 0, digest > 1, digest <= maximumDigest + 1 else { return nil }
         return generation
     }
+
+    /// The longest digest, in characters.
+    static let maximumDigest = 256
+    /// What separates or quotes IDs in messages.
+    private static let unusable: [UInt8] = [
+        UInt8(ascii: "\""), UInt8(ascii: ","), UInt8(ascii: "\\"),
+    ]
 
     /// Creates an ID from a generation and the raw bytes of a digest.
     package init(generation: UInt32, digest: some Sequence<UInt8>) {
@@ -79,10 +89,10 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
             ?? Array(text.utf8).withUnsafeBufferPointer(compare)
     }
 
-    /// The digest, in lower-case hexadecimal digits.
+    /// The digest, usually in lower-case hexadecimal digits.
     public var digest: Substring { text[text.utf8.index(text.endIndex, offsetBy: -digestLength)...] }
 
-    /// The number of the digest's hexadecimal digits.
+    /// The number of the digest's characters.
     package var digestLength: Int {
         var digits = 1
         var rest = generation / 10
@@ -120,7 +130,7 @@ extension RevisionID: Comparable {
     /// Orders IDs by generation, then by digest.
     public static func < (lhs: Self, rhs: Self) -> Bool {
         if lhs.generation != rhs.generation { return lhs.generation < rhs.generation }
-        // Of equal generations the texts differ only in their digests, whose hexadecimal sorts as their bytes do.
+        // Of equal generations the texts differ only in their digests, which sort as their bytes do.
         return lhs.text < rhs.text
     }
 }

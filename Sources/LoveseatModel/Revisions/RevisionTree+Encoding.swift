@@ -3,7 +3,8 @@
 /// A version byte, 2; the number of nodes; each node as flags, parent (its position + 1, or 0), revision ID, body length + 1
 /// or 0, body; the number of remotes, then pairs of a remote's number and a node's position; the number of closed
 /// revisions, then their IDs; the number of copies, then each one's ID, its number of sources, and the two IDs of each.
-/// A revision ID is its generation, the length of its digest, and the digest. Numbers are varints. The current revision
+/// A revision ID is its generation, the length of its digest, and the digest: its bytes if it is hexadecimal, otherwise its text, whose length
+/// is increased by 128. Numbers are varints. The current revision
 /// comes first and leaves its body to its row.
 extension RevisionTree {
     private static let version: UInt8 = 2
@@ -232,23 +233,47 @@ extension [UInt8] {
 
     fileprivate mutating func append(_ id: RevisionID) {
         appendCompact(Int(id.generation))
+        let start = count
         let length = id.digestLength
         appendCompact(length / 2)
         var text = id.text
         text.withUTF8 { text in
             let digits = text.suffix(length)
-            append(
-                contentsOf: [UInt8](unsafeUninitializedCapacity: length / 2) { bytes, count in
-                    var place = digits.startIndex
-                    while place + 1 < digits.endIndex {
-                        let high = hexadecimalDigit(digits[place]) ?? 0
-                        bytes[count] = high << 4 | (hexadecimalDigit(digits[place + 1]) ?? 0)
-                        count += 1
-                        place += 2
-                    }
-                }
-            )
+            if length % 2 == 0, appendHexadecimal(digits) { return }
+            removeSubrange(start...)
+            appendCompact(RevisionID.storedText + length)
+            append(contentsOf: digits)
         }
+    }
+
+    /// Appends the bytes of lower-case hexadecimal digits; returns whether they are that.
+    private mutating func appendHexadecimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        var isHexadecimal = true
+        append(
+            contentsOf: [UInt8](unsafeUninitializedCapacity: digits.count / 2) { bytes, count in
+                var place = digits.startIndex
+                while place + 1 < digits.endIndex {
+                    guard let high = hexadecimalDigit(digits[place]),
+                        let low = hexadecimalDigit(digits[place + 1]),
+                        !(0x41...0x46).contains(digits[place]), !(0x41...0x46).contains(digits[place + 1])
+                    else { return isHexadecimal = false }
+                    bytes[count] = high << 4 | low
+                    count += 1
+                    place += 2
+                }
+            }
+        )
+        return isHexadecimal
+    }
+}
+
+extension RevisionID {
+    /// What is added to the length of a digest that is stored as text. A hexadecimal one has at most so many bytes.
+    fileprivate static let storedText = maximumDigest / 2
+
+    /// The number of bytes of a digest.
+    fileprivate static func lengthOfStored(_ length: Int) -> Int {
+        length > storedText ? length - storedText : length
     }
 }
 
@@ -266,9 +291,10 @@ extension ArraySlice<UInt8> {
     /// Passes over stored nodes: the flags, parent, generation, digest and body of each.
     fileprivate mutating func skipNodes(_ count: Int) -> Bool {
         for _ in 0..<count {
-            guard popFirst() != nil, popCompact() != nil, popCompact() != nil, let digest = popCompact(),
-                digest <= self.count
+            guard popFirst() != nil, popCompact() != nil, popCompact() != nil, let stored = popCompact()
             else { return false }
+            let digest = RevisionID.lengthOfStored(stored)
+            guard digest <= self.count else { return false }
             self = dropFirst(digest)
             guard let length = popCompact(), length - 1 <= self.count else { return false }
             self = dropFirst(Swift.max(0, length - 1))
@@ -277,10 +303,14 @@ extension ArraySlice<UInt8> {
     }
 
     fileprivate mutating func popRevision() -> RevisionID? {
-        guard let generation = popCompact().flatMap({ UInt32(exactly: $0) }), let length = popCompact(),
-            length > 0, length <= count
+        guard let generation = popCompact().flatMap({ UInt32(exactly: $0) }), let stored = popCompact()
         else { return nil }
+        let length = RevisionID.lengthOfStored(stored)
+        guard length > 0, length <= count else { return nil }
         defer { self = dropFirst(length) }
+        if stored > RevisionID.storedText {
+            return RevisionID("\(generation)-" + String(decoding: prefix(length), as: UTF8.self))
+        }
         return prefix(length).withUnsafeBytes { RevisionID(generation: generation, digestBytes: $0) }
     }
 }
