@@ -34,7 +34,6 @@ package enum ReplyContinuation: Hashable, Sendable {
     case subscribe(collection: Int)
     case proposals(collection: Int, list: Int)
     case changes(collection: Int, list: Int)
-    case revocations(collection: Int, [String])
     case revision(collection: Int, number: Int)
     case blob(collection: Int, BlobHandle)
 

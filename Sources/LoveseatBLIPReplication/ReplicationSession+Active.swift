@@ -167,10 +167,6 @@ extension ReplicationSession {
         case .proposals(let index, let list), .changes(let index, let list):
             if case .success(let message) = answer { learn(message) }
             collections[index].push?.listAnswered(list, answer, &effects)
-        case .revocations(let index, let ids):
-            collections[index].push?.revocationsAnswered(&effects)
-            guard case .success = answer else { return }
-            effects.ask { try $0.forgetGrants(ids, in: index) }
         case .revision(let index, let number):
             if plan != nil, case .success(let message) = answer {
                 collections[index].pushed(number)

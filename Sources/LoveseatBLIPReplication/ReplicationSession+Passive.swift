@@ -216,7 +216,7 @@ extension ReplicationSession {
             if subscription.activeOnly {
                 collections[index].push?.tombstonesSkipped = effects.store.lastSequence(in: index)
             }
-            findRevoked(index)
+            findLosses(index)
         } catch { refuse(message, number, error) }
     }
 
@@ -232,25 +232,13 @@ extension ReplicationSession {
         )
     }
 
-    /// Looks for documents that the peer has and may not have any more, if it wants to hear of them.
-    mutating func findRevoked(_ index: Int) {
-        guard case .passive(let plan) = role, plan.restrictsAccess,
-            collections[index].push?.subscription?.wantsRevocations == true
+    /// Looks for documents that the peer has and may not have any more, if it wants to hear of them (replication.md §B.1).
+    mutating func findLosses(_ index: Int) {
+        guard case .passive(let plan) = role, plan.restrictsAccess, let push = collections[index].push,
+            push.subscription?.wantsRevocations == true
         else { return }
-        if let revoked = effects.ask({ try $0.revocations(in: index) }) { announceRevoked(revoked, index) }
-    }
-
-    /// Tells the peer to give documents up (replication.md §B.1).
-    private mutating func announceRevoked(_ changes: [LocalChange], _ index: Int) {
-        guard let push = collections[index].push else { return }
-        for start in stride(from: 0, to: changes.count, by: tuning.changesPerMessage) {
-            let list = Array(changes[start..<min(start + tuning.changesPerMessage, changes.count)])
-            let message = push.announcement(list.map { AnnouncedChange($0, takesAway: true) }).message
-            collections[index].push?.revocationLists += 1
-            effects.append(
-                .send(message, then: .revocations(collection: index, list.map(\.documentID)))
-            )
-        }
+        effects.ask { try $0.noteLosses(in: index) }
+        if push.isContinuous { collections[index].push?.hasMore = true }
     }
 
     // MARK: Checkpoints

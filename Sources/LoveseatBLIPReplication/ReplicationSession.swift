@@ -208,7 +208,7 @@ package struct ReplicationSession {
     package mutating func accessChanged() -> [ReplicationEffect] {
         event { session in
             guard session.phase == .running else { return }
-            for index in session.collections.indices { session.findRevoked(index) }
+            for index in session.collections.indices { session.findLosses(index) }
         }
     }
 

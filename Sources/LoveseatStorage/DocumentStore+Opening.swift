@@ -194,6 +194,7 @@ extension DocumentStore {
         try db.inTransaction {
             if version < 2 { try db.execute(sql: Schema.grants) }
             if version < 3 { try db.execute(sql: Schema.marks) }
+            if version < 4 { try db.execute(sql: Schema.losses) }
             try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
             return .commit
         }

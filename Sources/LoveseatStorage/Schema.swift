@@ -5,7 +5,7 @@ enum Schema {
     /// `lvst`, which distinguishes a Loveseat database from other SQLite files.
     static let applicationID: Int32 = 0x6C76_7374
     /// The version this code writes.
-    static let version: Int32 = 3
+    static let version: Int32 = 4
 
     static let shared = """
         CREATE TABLE info (
@@ -33,7 +33,7 @@ enum Schema {
             revision INTEGER NOT NULL,
             body TEXT NOT NULL
         );
-        """ + grants + marks
+        """ + grants + marks + losses
 
     /// Since version 3.
     static let marks = """
@@ -47,6 +47,12 @@ enum Schema {
             covered INTEGER NOT NULL,
             PRIMARY KEY (remote, collection)
         ) WITHOUT ROWID;
+        """
+
+    /// Since version 4.
+    static let losses = """
+        ALTER TABLE grants ADD COLUMN lost INTEGER;
+        CREATE INDEX losses ON grants (peer, collection, lost) WHERE lost IS NOT NULL;
         """
 
     /// Since version 2.

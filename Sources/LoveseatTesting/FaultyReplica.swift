@@ -77,7 +77,9 @@ final class FaultyReplica: ReplicaLayer {
 
     func changes(in collection: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
         var page = try inner.changes(in: collection, query)
-        if !page.changes.isEmpty, errs(.skipChangeInFeed) {
+        if fault == .forgetRevocations {
+            page.changes.removeAll(where: \.takesAway)
+        } else if !page.changes.isEmpty, errs(.skipChangeInFeed) {
             page.changes.removeFirst()
         } else if page.through > 0, errs(.overstateFeedPosition) {
             page.through += 2
@@ -142,13 +144,6 @@ final class FaultyReplica: ReplicaLayer {
     {
         let missing = try inner.holdBlobs(digests, of: id, in: collection)
         return errs(.claimToHaveBlob) ? [] : missing
-    }
-
-    func revocations(in collection: Int) throws(LoveseatError) -> [LocalChange] {
-        let revoked = try inner.revocations(in: collection)
-        guard errs(.forgetRevocations) else { return revoked }
-        try inner.forgetGrants(revoked.map(\.documentID), in: collection)
-        return []
     }
 
     private func change(

@@ -20,7 +20,7 @@ extension SimulationRun {
         isQuiescing = true
         for connection in connections { connection.abandon() }
         try runUntilQuiet(limit: 1_000_000)
-        if !worlds.isDisjoint(with: [.collections, .filters]) {
+        if !worlds.isDisjoint(with: [.collections, .filters, .access]) {
             try syncAll(resets: false)
             try compareWithoutReset()
         }

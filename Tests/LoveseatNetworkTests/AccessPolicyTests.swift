@@ -324,6 +324,44 @@ struct AccessPolicyTests {
         await second.stop()
     }
 
+    @Test func `every device of a user is told what the user lost, also what was lost twice`() async throws {
+        for number in 1...450 { try save(far, "d\(number)", owner: "ana") }
+        let all = try ids(far)
+        rules.withLockedValue { $0 = Dictionary(uniqueKeysWithValues: all.map { ($0, .read) }) }
+        let listener = try await serve()
+        let second = try scratch.database("second")
+        func pull(_ database: Database) async throws -> Set<String> {
+            let collections = [CollectionConfiguration(collection: try database.defaultCollection())]
+            let replicator = try replicator(listener) {
+                $0.collections = collections
+                $0.replicatorType = .pull
+            }
+            replicator.start()
+            #expect(await replicator.waitUntilStopped().error == nil)
+            return try ids(database)
+        }
+        #expect(try await pull(near) == all)
+        #expect(try await pull(second) == all)
+        for kept in [["d1", "d450"], ["d1"]] as [Set<String>] {
+            rules.withLockedValue { $0 = $0.filter { kept.contains($0.key) } }
+            #expect(try await pull(near) == kept)
+            // What is saved meanwhile is behind the losses in the feed of the second device.
+            try save(far, "later", owner: "bob")
+            #expect(try await pull(second) == kept.union(["later"]))
+            try far.defaultCollection().purge(id: "later")
+            try second.defaultCollection().purge(id: "later")
+        }
+        // It comes back when it changes, and can be lost again.
+        rules.withLockedValue { $0["d450"] = .read }
+        try save(far, "d450", owner: "ana")
+        #expect(try await pull(near) == ["d1", "d450"])
+        #expect(try await pull(second) == ["d1", "d450"])
+        rules.withLockedValue { $0["d450"] = nil }
+        #expect(try await pull(second) == ["d1"])
+        #expect(try await pull(near) == ["d1"])
+        await listener.stop()
+    }
+
     @Test func `a blob is given only with a document, and its digest opens nothing`() throws {
         let blob = try far.saveBlob(Array("a photo".utf8), contentType: "image/jpeg")
         try far.defaultCollection().save(Document(id: "secret", ["owner": "ana", "photo": blob.json]))

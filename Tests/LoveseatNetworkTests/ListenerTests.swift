@@ -193,7 +193,12 @@ struct ListenerTests {
         async throws
     {
         try far.defaultCollection().save(Document(id: "d"))
-        let first = try await listener { $0.readOnly = true }
+        let first = try await LastingPort.listener { port in
+            try await listener {
+                $0.readOnly = true
+                $0.port = port
+            }
+        }
         let port = try #require(first.port)
         var configuration = try configuration(first)
         configuration.replicatorType = .pull
@@ -233,7 +238,7 @@ struct ListenerTests {
     }
 
     @Test func `an offline replicator tries again until the peer is there`() async throws {
-        let first = try await listener()
+        let first = try await LastingPort.listener { port in try await listener { $0.port = port } }
         let port = try #require(first.port)
         await first.stop()
         try near.defaultCollection().save(Document(id: "d"))

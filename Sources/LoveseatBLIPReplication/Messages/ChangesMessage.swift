@@ -4,13 +4,13 @@ import LoveseatReplication
 
 /// One entry of a `changes` message (replication.md §7.1): `[sequence, docID, revID, flags?, bodySize?]`.
 extension AnnouncedChange {
-    init(_ change: LocalChange, takesAway: Bool = false) {
+    init(_ change: LocalChange) {
         self.init(
             sequence: RemoteSequence(change.sequence),
             documentID: change.documentID,
             revision: change.revision,
-            flags: takesAway ? .accessLost : change.isDeleted ? .deleted : [],
-            bodySize: takesAway ? 0 : max(1, change.bodySize)
+            flags: change.takesAway ? .accessLost : change.isDeleted ? .deleted : [],
+            bodySize: change.takesAway ? 0 : max(1, change.bodySize)
         )
         knowledge = change.knowledge
     }

@@ -38,8 +38,6 @@ struct PushSession {
     private var lastRead: UInt64
     var hasMore = true
     private(set) var backlog = Backlog.isRead(toItsEnd: false)
-    /// Lists of revoked documents that are not answered.
-    var revocationLists = 0
     /// Up to this sequence the peer wants to hear of no tombstones.
     var tombstonesSkipped: UInt64 = 0
 
@@ -163,6 +161,7 @@ struct PushSession {
         query.isForPush = isProposing
         // Until it has answered once, the peer may be a Loveseat. Others ignore what they are told.
         query.tellsTrees = peer == .loveseat || (isProposing && receiver == nil)
+        query.tellsLosses = subscription?.wantsRevocations == true
         guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
         hasMore = page.hasMore
         if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
@@ -171,7 +170,7 @@ struct PushSession {
         var list: [Outgoing] = []
         for change in page.changes where !initiallyCompleted.contains(change.sequence) {
             // The active side knows by its marks what the peer has; a passive one only remembers.
-            if isLive, change.knowledge == nil, isEcho(change) { continue }
+            if isLive, change.knowledge == nil, !change.takesAway, isEcho(change) { continue }
             if let document = take(change, &effects) { list.append(document) }
         }
         if !list.isEmpty { offer(list, &effects) }
@@ -203,16 +202,10 @@ struct PushSession {
     /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
     private mutating func sayCaughtUp(_ effects: inout SessionEffects) {
         guard backlog == .isRead(toItsEnd: true) else { return }
-        guard isProposing || (lists.isEmpty && revocationLists == 0) else { return }
+        guard isProposing || lists.isEmpty else { return }
         backlog = .isAnnounced
         guard !isProposing else { return }
         effects.append(.send(announcement([]).message, then: nil))
-    }
-
-    /// The peer was told of revoked documents.
-    mutating func revocationsAnswered(_ effects: inout SessionEffects) {
-        revocationLists -= 1
-        sayCaughtUp(&effects)
     }
 
     /// A list for a peer that subscribed.
@@ -255,8 +248,8 @@ struct PushSession {
                 heard(answer.receiver)
                 for (document, item) in zip(list, answer.items) {
                     switch item {
-                    case .wanted(let known): want(document, known: known)
-                    case .notWanted, .refused: finish(document, synced: nil, &effects)
+                    case .wanted(let known) where !document.change.takesAway: want(document, known: known)
+                    case .wanted, .notWanted, .refused: finish(document, synced: nil, &effects)
                     }
                 }
             }

@@ -21,8 +21,8 @@ public enum DocumentAccess: UInt8, Hashable, Sendable, Comparable {
 /// called on the database's threads, outside any transaction, and may read the database.
 ///
 /// The database remembers which documents a peer was sent. If the answer for one of them becomes
-/// ``DocumentAccess/none`` later, the peer is told to remove it, which Loveseat and Couchbase Lite do unless auto-purge
-/// is off. Call the listener's `accessChanged()` when answers change while peers are connected; other peers are told
+/// ``DocumentAccess/none`` later, every device of that peer is told to remove it when it pulls the next time, which Loveseat and
+/// Couchbase Lite do unless auto-purge is off. Call the listener's `accessChanged()` when answers change while peers are connected; other peers are told
 /// when they connect again.
 public struct AccessPolicy: Sendable {
     let decide: @Sendable (PeerIdentity, CollectionName, Document?) -> DocumentAccess

@@ -155,33 +155,24 @@ extension StoreReplica {
         return Set(foreign.flatMap { [$0.original, $0.node.id] })
     }
 
-    /// Documents that the peer was sent and may not read any more.
-    func readRevocations(_ collection: CollectionHandle) throws -> [LocalChange] {
-        guard let access else { return [] }
-        let (records, last) = try store.readRows { view in
-            (
-                try view.grants(in: collection, to: access.name).compactMap {
-                    try view.record($0, in: collection)
-                },
-                try view.lastSequence(collection)
-            )
-        }
-        return try records.filter { try !$0.isDeleted && !mayRead($0, in: collection) }
-            .map { record in
-                LocalChange(
-                    sequence: last,
-                    documentID: record.id,
-                    revision: record.revision,
-                    isDeleted: false,
-                    bodySize: 0,
-                    remoteAncestor: nil
-                )
-            }
-    }
-
-    func forgetGrants(_ ids: [String], in collection: CollectionHandle) throws {
+    /// Notes which documents the peer was sent and may not read any more. One that it may read again can be lost once more.
+    func noteLosses(_ collection: CollectionHandle) throws {
         guard let access else { return }
-        try store.write(call: "replication") { try $0.revoke(ids, in: collection, from: access.name) }
+        let granted = try store.readRows { view in
+            try view.grants(in: collection, to: access.name).compactMap { id, isLost in
+                try view.record(id, in: collection).map { (record: $0, isLost: isLost) }
+            }
+        }
+        let alive = granted.filter { !$0.record.isDeleted }
+        let (lost, back) = try (
+            alive.filter { try !$0.isLost && !mayRead($0.record, in: collection) }.map(\.record.id),
+            alive.filter { try $0.isLost && mayRead($0.record, in: collection) }.map(\.record.id)
+        )
+        guard !lost.isEmpty || !back.isEmpty else { return }
+        try store.write(call: "replication") { transaction in
+            try transaction.grant(back, in: collection, to: access.name)
+            try transaction.noteLosses(lost, in: collection, of: access.name)
+        }
     }
 }
 

@@ -21,6 +21,7 @@ extension StoreReplica {
         let rule = query.isForPush ? rule(index) : nil
         var isAtEnd = false
         var doubted: [String] = []
+        var losses: [(change: LocalChange, record: DocumentRecord)] = []
         try store.read { transaction in
             try transaction.changes(in: collection, since: query.since, notSyncedWith: left) { record in
                 through = record.sequence
@@ -37,6 +38,7 @@ extension StoreReplica {
                 isAtEnd = true
                 through = max(through, try transaction.lastSequence(collection))
             }
+            losses = try self.losses(in: collection, query, &through, isAtEnd: &isAtEnd, transaction)
         }
         try forgetMarks(doubted, in: index)
         var found: [LocalChange] = []
@@ -47,7 +49,47 @@ extension StoreReplica {
             read.keep(record, of: collection)
             found.append(candidate)
         }
-        return ChangePage(found, through: through, hasMore: !isAtEnd)
+        for (change, record) in losses where try !mayRead(record, in: collection) { found.append(change) }
+        if !losses.isEmpty { found.sort { $0.sequence < $1.sequence } }
+        return ChangePage(found.filter { $0.sequence <= through }, through: through, hasMore: !isAtEnd)
+    }
+
+    /// The documents that the peer lost, up to the end of a page, or until there are too many for it.
+    private func losses(
+        in collection: CollectionHandle,
+        _ query: ChangeQuery,
+        _ through: inout UInt64,
+        isAtEnd: inout Bool,
+        _ transaction: StoreReadTransaction
+    ) throws -> [(change: LocalChange, record: DocumentRecord)] {
+        guard query.tellsLosses, let access else { return [] }
+        let found = try transaction.losses(
+            in: collection,
+            of: access.name,
+            after: max(query.since, query.tombstonesSkipped),
+            through: isAtEnd ? .max : through,
+            limit: query.limit
+        )
+        if let last = found.last {
+            let isFull = found.count == query.limit
+            isAtEnd = isAtEnd && !isFull
+            through = isFull ? last.sequence : max(through, last.sequence)
+        }
+        return try found.compactMap { id, sequence in
+            guard query.documentIDs?.contains(id) ?? true,
+                let record = try transaction.record(id, in: collection)
+            else { return nil }
+            var change = LocalChange(
+                sequence: sequence,
+                documentID: id,
+                revision: record.revision,
+                isDeleted: false,
+                bodySize: 0,
+                remoteAncestor: nil
+            )
+            change.takesAway = true
+            return (change, record)
+        }
     }
 
     private func change(
@@ -253,11 +295,7 @@ extension StoreReplica {
         }
     }
 
-    package func revocations(in index: Int) throws(LoveseatError) -> [LocalChange] {
-        try asking { try readRevocations(collections[index]) }
-    }
-
-    package func forgetGrants(_ ids: [String], in index: Int) throws(LoveseatError) {
-        try asking { try forgetGrants(ids, in: collections[index]) }
+    package func noteLosses(in index: Int) throws(LoveseatError) {
+        try asking { try noteLosses(collections[index]) }
     }
 }

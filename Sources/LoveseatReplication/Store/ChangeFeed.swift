@@ -12,6 +12,8 @@ package struct ChangeQuery: Hashable, Sendable {
     package var isForPush = false
     /// Whether the peer is told what is known beside the current revision.
     package var tellsTrees = false
+    /// Whether the peer is told of documents that it may not have any more.
+    package var tellsLosses = false
 
     package init(since: UInt64, limit: Int) {
         self.since = since
@@ -50,6 +52,8 @@ package struct LocalChange: Hashable, Sendable {
     package var remoteAncestor: RevisionID?
     /// The digest of what is known of the document; nil for a single line, or where the peer is not told.
     package var knowledge: String?
+    /// The peer was sent the document, and may not have it any more.
+    package var takesAway = false
 
     package init(
         sequence: UInt64,

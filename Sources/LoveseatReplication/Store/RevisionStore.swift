@@ -36,10 +36,8 @@ package protocol RevisionStore: AnyObject {
         throws(LoveseatError) -> [ProposalVerdict]
     /// Documents in conflict, in the order of their sequences.
     func conflicts(in collection: Int, after sequence: UInt64) throws(LoveseatError) -> ConflictPage
-    /// Documents that the peer was sent and may not have any more.
-    func revocations(in collection: Int) throws(LoveseatError) -> [LocalChange]
-    /// The peer was told of them.
-    func forgetGrants(_ ids: [String], in collection: Int) throws(LoveseatError)
+    /// Looks for documents that the peer was sent and may not have any more. They become a part of the feed.
+    func noteLosses(in collection: Int) throws(LoveseatError)
 
     // MARK: Revisions
 

@@ -90,7 +90,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         }
     }
 
-    private func nextSequence(_ collection: CollectionHandle) throws -> UInt64 {
+    func nextSequence(_ collection: CollectionHandle) throws -> UInt64 {
         try requireOpen(collection)
         let last = catalogView.lastSequence[collection.number] ?? 0
         replaceCatalog {
@@ -240,7 +240,13 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         )
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }
-        // The rows may no longer contain the last sequence, and none may be used twice.
+        try saveLastSequence(of: collection)
+        recordChange(of: id, in: collection)
+        return true
+    }
+
+    /// Called when the rows need not contain the last sequence. None may be used twice.
+    func saveLastSequence(of collection: CollectionHandle) throws {
         let last = try RawStatement(
             "UPDATE collections SET last_sequence = ?2 WHERE number = ?1",
             in: database
@@ -248,8 +254,6 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         last.bind(1, collection.number)
         last.bind(2, Int64(clamping: catalogView.lastSequence[collection.number] ?? 0))
         try last.run()
-        recordChange(of: id, in: collection)
-        return true
     }
 
     /// Sets when a document expires, in milliseconds since 1970, or nil for never; false if it does not exist.

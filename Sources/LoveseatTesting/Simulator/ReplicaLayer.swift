@@ -83,12 +83,8 @@ extension ReplicaLayer {
         try alive().conflicts(in: collection, after: sequence)
     }
 
-    package func revocations(in collection: Int) throws(LoveseatError) -> [LocalChange] {
-        try alive().revocations(in: collection)
-    }
-
-    package func forgetGrants(_ ids: [String], in collection: Int) throws(LoveseatError) {
-        try alive().forgetGrants(ids, in: collection)
+    package func noteLosses(in collection: Int) throws(LoveseatError) {
+        try alive().noteLosses(in: collection)
     }
 
     package func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
