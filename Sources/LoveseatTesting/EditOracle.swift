@@ -105,7 +105,13 @@ final class EditOracle {
             return true
         }
         history.united.append(united)
-        if history.restsOn[copy] == nil { history.restsOn[copy] = history.known[peer] ?? [] }
+        if history.restsOn[copy] == nil {
+            // Nobody wrote it. A reader sees what the hub had and what it is a copy of, and not all that its maker knows.
+            let original = tree.original(copy)
+            history.restsOn[copy] = ([original] + tree.line(hub) + tree.line(original)).reduce(into: []) {
+                $0.formUnion(history.restsOn[$1] ?? [])
+            }
+        }
         histories[key] = history
     }
 

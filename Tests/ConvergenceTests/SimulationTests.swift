@@ -19,6 +19,18 @@ import Testing
         #expect(lost.count <= 6, "\(lost)")
     }
 
+    /// 10177: a copy that had been closed as an edit was open again when it was known as a copy. 20603, 21413: an unknown revision
+    /// between two copies of one document took its place. 20328, 20782: the oracle took the author of an edit of a copy for somebody
+    /// who had seen all that the maker of the copy knew.
+    @Test(arguments: [10_177, 20_328, 20_603, 20_782, 21_413])
+    func `histories with a hub that once lost a document lose none`(_ seed: UInt64) throws {
+        var simulation = Simulation(seed: seed)
+        simulation.edits = 60
+        simulation.hubs = 1
+        simulation.worlds = []
+        #expect(try simulation.run().problems == [])
+    }
+
     /// Two deletions, one of them edited further: the higher was an ancestor of a branch that had lost elsewhere.
     @Test(arguments: [(930_156, 150), (1_410_182, 600)])
     func `large histories that once diverged agree`(_ seed: Int, _ edits: Int) throws {

@@ -72,6 +72,47 @@ import Testing
         #expect(tree.current?.id == again)
     }
 
+    /// Simulator, seed 10177 with a hub.
+    @Test func `what was closed as an edit stays closed when it turns out to be a copy`() throws {
+        var tree = RevisionTree()
+        try take([first], 1, from: .hub, in: &tree)
+        delete(deletion, first, in: &tree)
+        // Another database has put a document on top of that one, and has not said so yet.
+        let copied = RevisionID(generation: 2, digest: [0xC0])
+        try take([copied, first], 2, from: .hub, in: &tree)
+        #expect(tree.current?.id == deletion)
+        let again = RevisionID(generation: 3, digest: [0xAD])
+        delete(again, deletion, in: &tree)
+        #expect(tree.closed == [copied])
+        var told = TreeKnowledge()
+        told.nodes = [.init(id: other, parent: nil, flags: [], body: nil)]
+        told.copies[copied] = [.init(original: other, origin: other)]
+        try tree.merge(told)
+        #expect(tree.current?.id == again)
+        #expect(tree.closedOriginals == [other])
+    }
+
+    /// Simulator, seeds 20603 and 21413 with a hub: what stood in between could not be shown, and the next best was put on the hub.
+    @Test func `what a hub has twice stands, whatever unknown revision lies in between`() throws {
+        let mine = RevisionID(generation: 1, digest: [0xC1])
+        let lower = RevisionID(generation: 1, digest: [0x01])
+        var tree = RevisionTree()
+        try take([mine], 1, from: .loveseat, in: &tree)
+        try take([lower], 2, from: .loveseat, in: &tree)
+        try take([first], 3, from: .hub, in: &tree)
+        let line = (UInt32(2)...4).map { RevisionID(generation: $0, digest: [0xC0]) }
+        copy(line[0], over: first, in: &tree)
+        // Two other databases have put the document `lower` and this one on top of each other.
+        try take([line[2], line[1], line[0], first], 1, from: .hub, named: [1: mine], in: &tree)
+        #expect(tree.current?.id == line[2])
+        var told = TreeKnowledge()
+        told.copies[line[1]] = [.init(original: lower, origin: lower)]
+        told.copies[line[2]] = [.init(original: mine, origin: mine)]
+        try tree.merge(told)
+        #expect(tree.current?.id == line[2])
+        #expect(tree.original(line[2]) == mine)
+    }
+
     /// Simulator, seeds 960 and 3712 with a hub.
     @Test func `an edit at the hub is not deleted with a document that lay below what was edited`() throws {
         var tree = RevisionTree()

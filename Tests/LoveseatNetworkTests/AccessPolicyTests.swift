@@ -168,9 +168,12 @@ struct AccessPolicyTests {
         let theirs = RevisionID(generation: 1, digest: [0xAA])
         let mine = RevisionID(generation: 2, digest: [0xBB])
         let root = RevisionID(generation: 1, digest: [0xBB])
-        func revision(_ history: [RevisionID], owner: String, closing: Set<RevisionID> = [])
-            -> IncomingRevision
-        {
+        func revision(
+            _ history: [RevisionID],
+            owner: String,
+            closing: Set<RevisionID> = [],
+            copies: [RevisionID: Set<RevisionTree.Source>] = [:]
+        ) -> IncomingRevision {
             var revision = IncomingRevision(
                 documentID: "z",
                 history: history,
@@ -180,6 +183,7 @@ struct AccessPolicyTests {
             )
             var knowledge = TreeKnowledge()
             knowledge.closed = closing
+            knowledge.copies = copies
             revision.knowledge = knowledge
             return revision
         }
@@ -205,6 +209,18 @@ struct AccessPolicyTests {
         _ = try bob.insert([revision([next, mine, root], owner: "bob", closing: [theirs])], in: 0)
         #expect(try tree().contains(next))
         #expect(try tree().closed.isEmpty)
+        // Neither is it a copy of something else, nor something else a copy of it or a part of its document.
+        let later = RevisionID(generation: 4, digest: [0xBB])
+        let copies: [RevisionID: Set<RevisionTree.Source>] = [
+            theirs: [.init(original: mine, origin: root)],
+            next: [.init(original: theirs, origin: theirs)],
+            mine: [.init(original: root, origin: theirs)],
+            RevisionID(generation: 2, digest: [0xCC]): [.init(original: next, origin: root)],
+        ]
+        _ = try bob.insert([revision([later, next, mine, root], owner: "bob", copies: copies)], in: 0)
+        #expect(try tree().contains(later))
+        #expect(try tree().copies.keys.map(\.generation) == [2])
+        #expect(try tree().candidates.contains { $0.original == theirs })
         let over = RevisionID(generation: 4, digest: [0xBC])
         let result = try bob.insert([revision([over, theirs], owner: "bob")], in: 0)
         guard case .failed(let error) = result.first else {

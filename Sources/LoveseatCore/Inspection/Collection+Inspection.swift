@@ -74,13 +74,14 @@ extension Collection {
         let tree = try tree(of: id)
         let current = tree.current?.id
         let candidates = Set(tree.candidates.map(\.node.id))
+        let closed = tree.closedOriginals
         return tree.nodes.values.sorted { $0.id > $1.id }.map { node in
             var flags: [String] = []
             if node.id == current { flags.append("current") }
             if tree.isLeaf(node.id) { flags.append("leaf") }
             if node.isDeleted { flags.append("deleted") }
             if node.flags.contains(.pending) { flags.append("conflict") }
-            let isClosed = tree.closed.contains(tree.original(node.id))
+            let isClosed = closed.contains(tree.original(node.id))
             if candidates.contains(node.id), node.id != current, !isClosed { flags.append("candidate") }
             if isClosed { flags.append("closed") }
             return TreeRevision(

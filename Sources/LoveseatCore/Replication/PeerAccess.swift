@@ -28,6 +28,42 @@ package final class PeerAccess {
     }
 }
 
+/// Content of a document that a peer may not write. The peer decides nothing about it.
+struct ForeignContent {
+    /// The candidates and all their copies.
+    private(set) var revisions: Set<RevisionID> = []
+    /// The candidates, their copies and the ancestors of both.
+    private var lines: Set<RevisionID> = []
+    /// The origins of documents of which the peer may write no candidate.
+    private var origins: Set<RevisionID> = []
+
+    init() {}
+
+    init(
+        _ candidates: [RevisionTree.Candidate],
+        besides others: Set<RevisionTree.Candidate>,
+        in tree: RevisionTree
+    ) {
+        guard !candidates.isEmpty else { return }
+        let originals = Set(candidates.map(\.original))
+        revisions = originals.union(candidates.map(\.node.id))
+        revisions.formUnion(tree.copies.keys.filter { originals.contains(tree.original($0)) })
+        lines = Set(revisions.flatMap { tree.line($0) }).union(revisions)
+        origins = Set(originals.flatMap { tree.origins(of: $0) })
+        origins.subtract(others.flatMap { tree.origins(of: $0.original) })
+    }
+
+    /// Removes what closes the content, makes it a copy of something else or something else a copy of it, or counts other
+    /// content as a part of its document.
+    func removeDecisions(from knowledge: inout TreeKnowledge) {
+        knowledge.closed.subtract(revisions)
+        for (copy, sources) in knowledge.copies {
+            let left = sources.filter { !revisions.contains($0.original) && !origins.contains($0.origin) }
+            knowledge.copies[copy] = lines.contains(copy) || left.isEmpty ? nil : left
+        }
+    }
+}
+
 extension PeerIdentity {
     /// Under which name it is remembered what the peer was sent, and has sent.
     var recordName: String {
@@ -96,8 +132,8 @@ extension StoreReplica {
     struct PushVerdict {
         /// Why the peer may not write it; nil if it may.
         var refusal: LoveseatError?
-        /// Content of the document that the peer may not write, and so takes no decision against.
-        var foreign: Set<RevisionID> = []
+        /// Content of the document that the peer may not write.
+        var foreign = ForeignContent()
     }
 
     func verdicts(on revisions: [IncomingRevision], in collection: CollectionHandle) throws -> [PushVerdict] {
@@ -125,10 +161,10 @@ extension StoreReplica {
                 .compactMap { FilterCandidate($0, of: revision.documentID) }
                 .map { access.access(to: $0, in: collection.name) }
                 .min()
-            let foreign = known.map { foreignContent(revision.documentID, $0, in: collection) } ?? []
+            let foreign = known.map { foreignContent(revision.documentID, $0, in: collection) }
             let isForbidden = min(current ?? .write, min(next, told ?? .write)) < .write
-            guard isForbidden || revision.goesOn(from: foreign, in: known) else {
-                return PushVerdict(foreign: foreign)
+            guard isForbidden || revision.goesOn(from: foreign?.revisions ?? [], in: known) else {
+                return PushVerdict(foreign: foreign ?? ForeignContent())
             }
             let error = LoveseatError(.httpForbidden, "you may not write \"\(revision.documentID)\"")
             return PushVerdict(refusal: error)
@@ -142,17 +178,18 @@ extension StoreReplica {
 
     /// Candidates beside the current revision that the peer may not write.
     private func foreignContent(_ id: String, _ tree: RevisionTree, in collection: CollectionHandle)
-        -> Set<RevisionID>
+        -> ForeignContent
     {
-        guard let access, !tree.isLine else { return [] }
+        guard let access, !tree.isLine else { return ForeignContent() }
         let current = tree.current.map { tree.original($0.id) }
-        let foreign = tree.candidates.filter { candidate in
-            guard candidate.original != current, !tree.closed.contains(candidate.original),
-                !candidate.node.isDeleted, let content = FilterCandidate(candidate.node, of: id)
+        let candidates = tree.open(among: tree.candidates)
+        let foreign = candidates.filter { candidate in
+            guard candidate.original != current, !candidate.node.isDeleted,
+                let content = FilterCandidate(candidate.node, of: id)
             else { return false }
             return access.access(to: content, in: collection.name) < .write
         }
-        return Set(foreign.flatMap { [$0.original, $0.node.id] })
+        return ForeignContent(foreign, besides: Set(candidates).subtracting(foreign), in: tree)
     }
 
     /// Notes which documents the peer was sent and may not read any more. One that it may read again can be lost once more.

@@ -195,7 +195,7 @@ extension StoreReplica {
         let knowledge = zip(revisions, verdicts).map { revision, verdict in
             revision.knowledge.map { knowledge in
                 var knowledge = filtered(knowledge, of: revision.documentID, in: index)
-                knowledge.closed.subtract(verdict.foreign)
+                verdict.foreign.removeDecisions(from: &knowledge)
                 return knowledge
             }
         }

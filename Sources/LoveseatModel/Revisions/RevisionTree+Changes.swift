@@ -172,9 +172,16 @@ extension RevisionTree {
         let below =
             arrival.history.dropFirst().prefix { !contains($0) }
             + (arrival.history.first(where: contains).map { line($0) } ?? [])
-        let put = below.drop { copies[$0] != nil }.dropFirst()
+        let edits = below.drop { copies[$0] != nil }
+        let put = edits.dropFirst()
         found.subtract(arrival.history)
         found.subtract(put)
+        // The same holds if the old content is itself a copy. As a copy, this would leave the edit, which cannot be shown.
+        if let edit = edits.first, !contains(edit) || awaitsBody(of: edit) {
+            let originals = Set(put.map(original))
+            found = found.filter { !originals.contains(original($0)) }
+        }
+        let closed = closedOriginals
         for match in found where !closed.contains(original(match)) {
             copies[id, default: []].formUnion(sources(of: match).filter { $0.original != id })
         }
@@ -218,7 +225,7 @@ extension RevisionTree {
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         closed.insert(original(mine.id))
-        if nodes[id]?.isDeleted == false { closed.remove(original(id)) }
+        if nodes[id]?.isDeleted == false { reopen(original(id)) }
         guard !mine.isDeleted, let current, current.isDeleted else { return }
         let mine = original(mine.id)
         let timesPutBack = copies.values.count { $0.contains { $0.original == mine } }
@@ -240,7 +247,7 @@ extension RevisionTree {
 
     /// Makes a pulled revision pending, if the app's resolver has something to decide.
     private mutating func holdBack(_ id: RevisionID, against before: Node?) -> Bool {
-        let open = candidates.filter { !closed.contains($0.original) }
+        let open = open(among: candidates)
         guard let before, nodes[id]?.body != nil, let theirs = open.first(where: { $0.node.id == id }),
             let mine = open.first(where: { $0.original == original(before.id) }), mine != theirs,
             !Self.saysTheSame(mine.node, theirs.node),
@@ -255,6 +262,7 @@ extension RevisionTree {
         let pending = pending
         guard !pending.isEmpty else { return }
         let isAlone = candidatesByOriginal.isEmpty
+        let closed = closedOriginals
         for node in pending where isAlone || closed.contains(original(node.id)) || !isLeaf(node.id) {
             nodes[node.id]?.flags.remove(.pending)
         }
@@ -295,6 +303,7 @@ extension RevisionTree {
         var opened = original(id)
         if superseded.contains(opened) {
             // Its edits were closed in favour of what the hub had, which is deleted by now.
+            let closed = closedOriginals
             let edits = candidates.filter { closed.contains($0.original) && isAncestor(id, of: $0.node.id) }
             guard before.isDeleted, let edit = edits.max(by: { $0.precedes($1, omissions) }),
                 edit.node.body != nil
@@ -304,7 +313,12 @@ extension RevisionTree {
             return
         }
         closed.insert(original(before.id))
-        closed.remove(opened)
+        reopen(opened)
+    }
+
+    /// Makes a closed candidate an open one.
+    private mutating func reopen(_ original: RevisionID) {
+        closed = closed.filter { self.original($0) != original }
     }
 
     /// Whether a remote's current revision is neither ours nor one of its ancestors.

@@ -112,8 +112,20 @@ extension RevisionTree {
 
     /// Closed candidates count only if all candidates are closed.
     private func best(of candidates: [Candidate]) -> Candidate? {
-        bestOpen(of: closed.isEmpty ? candidates : candidates.filter { !closed.contains($0.original) })
+        bestOpen(of: open(among: candidates))
             ?? candidates.max { $0.precedes($1, omissions) }
+    }
+
+    /// The candidates that are not closed.
+    package func open(among candidates: [Candidate]) -> [Candidate] {
+        guard !closed.isEmpty else { return candidates }
+        let closed = closedOriginals
+        return candidates.filter { !closed.contains($0.original) }
+    }
+
+    /// The originals of the closed revisions. A copy may have been closed before it was known as one.
+    package var closedOriginals: Set<RevisionID> {
+        copies.isEmpty ? closed : Set(closed.map(original))
     }
 
     /// Of two documents a live one wins, then the higher.

@@ -55,7 +55,7 @@ extension RevisionTree {
             return knowledge
         }
         let open =
-            candidates.filter { !closed.contains($0.original) }.map(\.node)
+            open(among: candidates).map(\.node)
             + [current(among: candidates)].compactMap { $0 }
         let bodies = Dictionary(open.map { ($0.id, $0.body) }) { first, _ in first }
         var seen: Set<RevisionID> = []

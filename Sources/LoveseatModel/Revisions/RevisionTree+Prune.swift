@@ -145,7 +145,7 @@ extension RevisionTree {
     /// The best candidate of each document decides: its deletion, if there is one. Live ones count before deleted ones.
     private mutating func boundCandidates() {
         guard nodes.count > Self.openCandidatesKept else { return }
-        let open = candidates.filter { !closed.contains($0.original) }
+        let open = open(among: candidates)
         guard open.count > Self.openCandidatesKept else { return }
         let winners = Set(
             documents(among: open).compactMap { $0.max { $0.precedes($1, omissions) }?.original }
@@ -162,7 +162,8 @@ extension RevisionTree {
         guard closed.count > Self.closedLinesKept else { return }
         let current = current
         let before = candidates
-        let lines = leaves.filter { closed.contains(original($0.id)) && $0.id != current?.id }
+        let originals = closedOriginals
+        let lines = leaves.filter { originals.contains(original($0.id)) && $0.id != current?.id }
         let forgotten = lines.sorted { $0.id > $1.id }.dropFirst(Self.closedLinesKept)
         var needed: Set<RevisionID> = []
         for id in remotes.values { needed.formUnion(line(id)) }

@@ -71,7 +71,7 @@ package struct RevisionTree: Hashable, Sendable {
     package typealias Remote = Int
 
     package internal(set) var nodes: [RevisionID: Node] = [:]
-    /// The closed revisions, each named by its original.
+    /// The closed revisions, each named by what was known as its original when it was closed.
     package internal(set) var closed: Set<RevisionID> = []
     /// The originals of copies, including copies that a hub has not accepted yet.
     package internal(set) var copies: [RevisionID: Set<Source>] = [:]
