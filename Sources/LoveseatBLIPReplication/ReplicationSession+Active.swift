@@ -50,7 +50,7 @@ extension ReplicationSession {
         guard phase == .negotiating else { return }
         do throws(ReplyError) {
             let answer = try GetCollectionsMessage.Answer(try answer.get())
-            learn(answer.extensions)
+            noteExtensions(answer.extensions)
             guard answer.items.count == collections.count else {
                 throw ReplyError("BLIP", 400, "wrong number of collections")
             }
@@ -160,12 +160,12 @@ extension ReplicationSession {
         case .subscribe(let index):
             switch answer {
             case .success(let message):
-                learn(message)
+                noteExtensions(message)
                 listConflicts(index, after: 0)
             case .failure(let error): fail(LoveseatError(reply: error, "subscribing to changes"))
             }
         case .proposals(let index, let list), .changes(let index, let list):
-            if case .success(let message) = answer { learn(message) }
+            if case .success(let message) = answer { noteExtensions(message) }
             collections[index].push?.listAnswered(list, answer, &effects)
         case .revision(let index, let number):
             if plan != nil, case .success(let message) = answer {

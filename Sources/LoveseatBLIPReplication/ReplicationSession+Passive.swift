@@ -16,7 +16,7 @@ extension ReplicationSession {
         case .getAttachment: getAttachment(message, number: number)
         case .proveAttachment: proveAttachment(message, number: number)
         case .subChanges:
-            learn(message)
+            noteExtensions(message)
             withCollection(message, number) { $0.subscribe($1, message, number: number) }
         case .unsubChanges:
             withCollection(message, number) { session, index in
@@ -30,7 +30,7 @@ extension ReplicationSession {
                 $0.collections[$1].pull.changes(message, request: number, &$0.effects)
             }
         case .proposeChanges:
-            learn(message)
+            noteExtensions(message)
             receiving(message, number) {
                 $0.collections[$1].pull.proposals(message, request: number, &$0.effects)
             }

@@ -81,6 +81,9 @@ struct SecureSyncTests {
         #expect(try folder.run("ls", "b").lines == [])
         try folder.write("{\"ana\":\"everything\"}", to: "wrong.json")
         #expect(try run("serve", "b", "--access", "wrong.json").status == 64)
+        try folder.write("{\"ana\":", to: "broken.json")
+        let broken = try run("serve", "b", "--access", "broken.json")
+        #expect(broken.status == 65 && broken.errors.contains("broken.json"), "\(broken)")
         #expect(server.interrupt() == 0)
     }
 

@@ -398,9 +398,9 @@ import Testing
         #expect(outcome.status == nil && here.count == 16)
         #expect(outcome.code("d4") == 10_404 && outcome.code("d6") == 10_400)
         #expect(outcome.code("d8") == 4 && outcome.code("d10") == 10_502)
-        #expect(try standing("d1") == .notPushed)
+        #expect(try syncState("d1") == .notPushed)
         for id in ["d4", "d6", "d8", "d10"] {
-            guard case .notPulled = try standing(id) else { Issue.record("\(id)"); continue }
+            guard case .notPulled = try syncState(id) else { Issue.record("\(id)"); continue }
         }
         // They do not keep the checkpoint back, and are asked for again by their IDs, over a connection of its own.
         gateway.edit { $0.feed[3].body = "{}" }
@@ -419,11 +419,11 @@ import Testing
         let count = gateway.heard("subChanges").count
         #expect(await run(configuration()).events == [:])
         #expect(gateway.heard("subChanges").count == count + 1)
-        #expect(try standing("d6") == .notPushed)
+        #expect(try syncState("d6") == .notPushed)
     }
 
-    private func standing(_ id: String) throws -> DocumentStanding {
-        try Replicator(configuration()).standing(of: id, collection: here)
+    private func syncState(_ id: String) throws -> SyncState {
+        try Replicator(configuration()).syncState(of: id, collection: here)
     }
 
     @Test func `a blob that the peer refuses makes one failed document, and the checkpoint goes on`()
@@ -437,7 +437,7 @@ import Testing
         }
         let outcome = await run(configuration())
         #expect(outcome.code("d1") == 10_403 && here.count == 4)
-        #expect(try standing("d1") == .notPulled(try #require(outcome.events["d1"]?.error)))
+        #expect(try syncState("d1") == .notPulled(try #require(outcome.events["d1"]?.error)))
         // What the peer had meanwhile is not asked for again.
         gateway.edit { $0.blobs["sha1-qvTGHdzF6KLavt4PO0gs2a6pQ00="] = Array("hello".utf8) }
         #expect(await run(configuration()).events.keys.sorted() == ["d1"])

@@ -68,9 +68,9 @@ import Testing
         }
     }
 
-    private func serve() -> (client: Client, peers: PassivePeers, end: Task<LoveseatError?, Never>) {
+    private func serve() -> (client: Client, peers: PassiveReplicator, end: Task<LoveseatError?, Never>) {
         let (client, server) = LoopbackChannel.pair()
-        let peers = PassivePeers(
+        let peers = PassiveReplicator(
             database: far,
             collections: [there],
             isReadOnly: false,

@@ -115,18 +115,18 @@ import Testing
             #expect(await run(.push, documentIDs: ["second"]).progress.documents == 1)
         }
         // What another configuration pushed is at the peer, as far as anybody here knows.
-        #expect(try replicator.standing(of: "second", collection: here) == .upToDate)
+        #expect(try replicator.syncState(of: "second", collection: here) == .upToDate)
         // As if its connection had broken before the checkpoint.
         let collection = try #require(near.store.collection(.default))
         try near.store.write { try $0.doubtMarks(of: 1, in: collection) }
         #expect(try replicator.pendingDocumentIds(collection: here) == ["second"])
         #expect(try replicator.isDocumentPending("second", collection: here))
-        #expect(try replicator.standing(of: "second", collection: here) == .pending)
-        #expect(try replicator.standing(of: "first", collection: here) == .upToDate)
+        #expect(try replicator.syncState(of: "second", collection: here) == .pending)
+        #expect(try replicator.syncState(of: "first", collection: here) == .upToDate)
         #expect(await run().error == nil)
         #expect(try there.document(id: "second") != nil)
         #expect(try replicator.pendingDocumentIds(collection: here).isEmpty)
-        #expect(try replicator.standing(of: "second", collection: here) == .upToDate)
+        #expect(try replicator.syncState(of: "second", collection: here) == .upToDate)
     }
 
     // MARK: Resolvers

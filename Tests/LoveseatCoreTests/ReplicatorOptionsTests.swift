@@ -111,6 +111,11 @@ import Testing
         #expect(await run(replicator(.pull) { $0.channels = ["a,b"] }).error?.code == .invalidParameter)
     }
 
+    @Test func `a database does not replicate with itself`() async throws {
+        let itself = ReplicatorConfiguration(collections: [here], target: DatabaseEndpoint(database: near))
+        #expect(await run(Replicator(itself)).error?.code == .invalidParameter)
+    }
+
     @Test func `a reset looks at everything again and transfers nothing that is there`() async throws {
         for number in 0..<100 {
             try here.save(Document(id: "here\(number)"))

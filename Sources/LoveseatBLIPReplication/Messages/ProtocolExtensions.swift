@@ -45,9 +45,11 @@ struct ProtocolExtensions: Hashable {
 
 extension ReplicationSession {
     /// Notes what the peer knows beyond the protocol, if the message says.
-    mutating func learn(_ message: Message) { learn(message.properties[ProtocolExtensions.property]) }
+    mutating func noteExtensions(_ message: Message) {
+        noteExtensions(message.properties[ProtocolExtensions.property])
+    }
 
-    mutating func learn(_ text: String?) {
+    mutating func noteExtensions(_ text: String?) {
         guard self.extensions != nil, let extensions = ProtocolExtensions(text) else { return }
         peer = extensions
         let kind = peerKind

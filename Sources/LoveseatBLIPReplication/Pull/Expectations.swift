@@ -20,13 +20,13 @@ struct Expectations: Sendable {
 
     private var entries: [Key: Entry] = [:]
     /// What a passive side has agreed to.
-    var promises = Promises()
+    var agreed = OutstandingRequests()
     /// Bytes that are likely to come.
     private(set) var bytes = 0
     /// How long bodies are that the peer did not announce the size of, in bytes, lately.
     private(set) var usualSize = 0
 
-    var count: Int { entries.count + promises.total }
+    var count: Int { entries.count + agreed.total }
     var isEmpty: Bool { count == 0 }
     /// Nothing that was asked for is still to come. What was agreed to may never come.
     var isAnswered: Bool { entries.isEmpty }

@@ -40,7 +40,7 @@ extension PullSession {
             isUrgent: message.isUrgent,
             wireBytes: message.body.count
         )
-        let isAsked = expectations.promises.take(header.documentID) || arrival.expected != nil
+        let isAsked = expectations.agreed.take(header.documentID) || arrival.expected != nil
         do throws(ReplyError) {
             try header.check(needsSequence: isActive)
             guard isAsked else { return judgeUnasked(arrival, &effects) }
@@ -108,7 +108,7 @@ extension PullSession {
         let error = ReplyError("HTTP", 422, reason)
         guard let request = arrival.request else { return refuse(arrival, error, &effects) }
         if let key = arrival.key, let entry = arrival.expected { expectations.expectAgain(key, entry) }
-        if !isActive { expectations.promises.add(arrival.header.documentID) }
+        if !isActive { expectations.agreed.add(arrival.header.documentID) }
         effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
     }
 
@@ -193,7 +193,7 @@ extension PullSession {
             noteFailure(arrival.header.documentID, revision, reason, &effects)
         }
         finish(arrival, finishesSequence: finishesSequence, &effects)
-        expectations.promises.refuse(arrival.header.documentID)
+        expectations.agreed.refuse(arrival.header.documentID)
         if let request = arrival.request {
             effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
         }

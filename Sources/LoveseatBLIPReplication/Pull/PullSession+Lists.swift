@@ -130,7 +130,7 @@ extension PullSession {
             }
             guard isActive else {
                 said.append(item(verdict))
-                if case .wanted = verdict { expectations.promises.add(change.documentID) }
+                if case .wanted = verdict { expectations.agreed.add(change.documentID) }
                 continue
             }
             let position = sequences.announce(change.sequence)
@@ -172,7 +172,7 @@ extension PullSession {
         let items = zip(proposals, verdicts).map { proposal, verdict -> ProposeChangesMessage.Answer.Item in
             switch verdict {
             case .wanted:
-                expectations.promises.add(proposal.documentID)
+                expectations.agreed.add(proposal.documentID)
                 return .wanted
             case .alreadyHere: return .alreadyThere
             case .conflict(let current): return .conflict(namesRevision ? .has(current) : .unknown)

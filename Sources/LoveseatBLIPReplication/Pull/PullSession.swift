@@ -121,7 +121,7 @@ struct PullSession: Sendable {
     mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
         guard let message = NoRevisionMessage(message) else { return }
         let id = message.documentID
-        expectations.promises.take(id)
+        expectations.agreed.take(id)
         defer { settle(id) }
         let key = message.sequence.map { Expectations.Key(documentID: id, sequence: $0) }
         guard let entry = key.flatMap({ expectations.meet($0) }) else { return }
@@ -249,7 +249,7 @@ struct PullSession: Sendable {
         if !entry.held.isEmpty { effects.store.releaseBlobs(entry.held) }
         if let request = entry.request {
             if let error {
-                expectations.promises.refuse(entry.revision.documentID)
+                expectations.agreed.refuse(entry.revision.documentID)
                 effects.append(.replyError(ReplyError(error), to: request, isUrgent: entry.isUrgent))
             } else {
                 let reply = answer.message(isUrgent: entry.isUrgent)

@@ -58,7 +58,10 @@ final class AccessFile: Sendable {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw LoveseatError(.cantOpenFile, "cannot read the access file \(path)")
         }
-        let json = try JSONValue(parsing: String(decoding: data, as: UTF8.self))
+        let json: JSONValue
+        do throws(JSONError) { json = try JSONElement(parsing: Array(data)).value } catch {
+            throw LoveseatError(.invalidJSON, "the access file \(path) is not valid JSON: \(error)")
+        }
         guard case .object(let peers) = json else { throw mistake(path, "it is not a JSON object") }
         var rules: Rules = [:]
         for (peer, value) in peers {

@@ -5,6 +5,7 @@ struct FilterExpression: Hashable {
     private enum Comparison: String, CaseIterable {
         // The longer ones first, since they begin like the shorter.
         case notEqual = "!="
+        case same = "=="
         case atMost = "<="
         case atLeast = ">="
         case equal = "="
@@ -21,10 +22,10 @@ struct FilterExpression: Hashable {
         if let found = Self.comparison(in: text) {
             guard let path = PropertyPath(Self.trimmed(text[..<found.range.lowerBound])) else { return nil }
             let value = Self.trimmed(text[found.range.upperBound...])
-            guard !value.isEmpty else { return nil }
+            guard let operand = Self.operand(value) else { return nil }
             self.path = path
             comparison = found.comparison
-            operand = (try? JSONValue(parsing: value)) ?? .string(value)
+            self.operand = operand
             isNegated = false
         } else {
             let text = Self.trimmed(text[...])
@@ -36,6 +37,15 @@ struct FilterExpression: Hashable {
             comparison = nil
             operand = .null
         }
+    }
+
+    /// A JSON value, or a text without quotation marks. What looks like more than one condition is refused, since it would be compared as
+    /// a text.
+    private static func operand(_ text: String) -> JSONValue? {
+        if let value = try? JSONValue(parsing: text) { return value }
+        let words = text.split(separator: " ").map { $0.lowercased() }
+        let isText = !text.isEmpty && !text.contains { "\"'=<>!&|()".contains($0) }
+        return isText && !words.contains("and") && !words.contains("or") ? .string(text) : nil
     }
 
     private static func comparison(in text: String) -> (comparison: Comparison, range: Range<String.Index>)? {
@@ -57,7 +67,7 @@ struct FilterExpression: Hashable {
         guard let comparison else { return (found == nil) == isNegated }
         guard let found else { return comparison == .notEqual }
         switch comparison {
-        case .equal: return Self.isEqual(found, operand)
+        case .equal, .same: return Self.isEqual(found, operand)
         case .notEqual: return !Self.isEqual(found, operand)
         case .less: return Self.isLess(found, operand)
         case .greater: return Self.isLess(operand, found)

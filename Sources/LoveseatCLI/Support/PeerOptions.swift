@@ -141,7 +141,7 @@ struct PeerOptions: ParsableArguments {
             guard let expression = FilterExpression(text) else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\"\(text)\" is not a condition: use for example 'n >= 3' or 'address.city = \"Oslo\"'"
+                    "\"\(text)\" is not one condition: use for example 'n >= 3' or 'city = \"Oslo (N)\"', and --filter for each"
                 )
             }
             return expression

@@ -29,7 +29,7 @@ public struct DatabaseEndpoint: BLIPEndpoint {
         let handles = try database.store.collections
         let collections = handles.map { Collection(database: database, handle: $0) }
         let (near, far) = LoopbackChannel.pair()
-        let peers = PassivePeers(
+        let peers = PassiveReplicator(
             database: database,
             collections: collections,
             isReadOnly: false,
@@ -45,10 +45,10 @@ public struct DatabaseEndpoint: BLIPEndpoint {
 
 /// The passive side of one local replication, which ends with its database.
 private final class LocalService: DatabaseService {
-    private let peers: PassivePeers
+    private let peers: PassiveReplicator
     private let database: Database
 
-    init(peers: PassivePeers, database: Database) {
+    init(peers: PassiveReplicator, database: Database) {
         self.peers = peers
         self.database = database
     }

@@ -183,6 +183,13 @@ public struct ReplicatorConfiguration: Sendable {
             }
             try entry.validate()
         }
+        let other = (target as? DatabaseEndpoint)?.database
+        if other?.path == first.collection.database.path {
+            throw LoveseatError(
+                .invalidParameter,
+                "a database cannot replicate with itself: name another one"
+            )
+        }
         for (name, value) in [
             ("heartbeat", heartbeat), ("maxAttemptWaitTime", maxAttemptWaitTime),
             ("conflictResolverTimeout", conflictResolverTimeout),

@@ -28,7 +28,7 @@ public final class URLEndpointListener: Sendable {
 
     private struct Running: Sendable {
         let channel: any Channel
-        let peers: PassivePeers
+        let peers: PassiveReplicator
         let port: UInt16
         let urls: [URL]
         let identity: TLSIdentity?
@@ -101,7 +101,7 @@ public final class URLEndpointListener: Sendable {
             )
         }
         let identity = try chooseIdentity()
-        let peers = PassivePeers(
+        let peers = PassiveReplicator(
             database: database,
             collections: config.collections,
             isReadOnly: config.readOnly,
@@ -124,7 +124,7 @@ public final class URLEndpointListener: Sendable {
 
     private func run(
         _ channel: any Channel,
-        _ peers: PassivePeers,
+        _ peers: PassiveReplicator,
         _ identity: TLSIdentity?,
         databaseName: String
     ) throws {
@@ -180,7 +180,7 @@ public final class URLEndpointListener: Sendable {
     }
 
     private func bind(
-        _ peers: PassivePeers,
+        _ peers: PassiveReplicator,
         _ identity: TLSIdentity?,
         databaseName: String
     ) async throws -> any Channel {

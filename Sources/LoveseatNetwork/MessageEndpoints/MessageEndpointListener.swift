@@ -67,7 +67,7 @@ public final class MessageEndpointListener: Sendable {
         var feeds: [Int: FeedBuffer<MessageEndpointListenerChange>] = [:]
     }
 
-    private let peers: PassivePeers?
+    private let peers: PassiveReplicator?
 
     /// Creates a listener. If there are no collections, or they belong to two databases, connections stop with
     /// `invalidParameter`.
@@ -77,7 +77,7 @@ public final class MessageEndpointListener: Sendable {
         let isOfOne = config.collections.allSatisfy { $0.database === database }
         peers = database.flatMap { database in
             isOfOne
-                ? PassivePeers(
+                ? PassiveReplicator(
                     database: database,
                     collections: config.collections,
                     isReadOnly: config.readOnly,

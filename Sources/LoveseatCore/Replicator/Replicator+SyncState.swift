@@ -3,7 +3,7 @@ import LoveseatReplication
 import LoveseatStorage
 
 /// Whether a peer has a document as this database has it, and if not, why.
-public enum DocumentStanding: Hashable, Sendable {
+public enum SyncState: Hashable, Sendable {
     /// The document does not exist in this database.
     case notHere
     /// The peer is known to have the current revision.
@@ -36,8 +36,8 @@ extension Replicator {
     /// the thread while it reads.
     ///
     /// - Throws: ``LoveseatError``: `notOpen` if the collection is not in the configuration, or was deleted or closed.
-    public func standing(of documentID: String, collection: Collection) throws(LoveseatError)
-        -> DocumentStanding
+    public func syncState(of documentID: String, collection: Collection) throws(LoveseatError)
+        -> SyncState
     {
         if config.replicatorType != .push, let error = try pullFailure(of: documentID, collection) {
             return .notPulled(error)

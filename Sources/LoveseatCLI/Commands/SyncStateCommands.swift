@@ -107,20 +107,20 @@ struct Why: AsyncParsableCommand {
             let collection = collections.first(where: { $0.fullName == "_default._default" })
                 ?? collections.first
         else { throw LoveseatError(.notFound, "there is no collection in \(argument.database)") }
-        let standing = try Replicator(configuration).standing(of: document, collection: collection)
+        let state = try Replicator(configuration).syncState(of: document, collection: collection)
         try await database.close()
         if json {
             try Output.standard.line([
-                "id": .string(document), "reason": .string(standing.name),
-                "detail": .string(standing.sentence),
+                "id": .string(document), "reason": .string(state.name),
+                "detail": .string(state.sentence),
             ])
         } else {
-            try Output.standard.line("\(standing.name): \(standing.sentence)")
+            try Output.standard.line("\(state.name): \(state.sentence)")
         }
     }
 }
 
-extension DocumentStanding {
+extension SyncState {
     fileprivate var name: String {
         switch self {
         case .notHere: "not-here"

@@ -2,7 +2,7 @@
 ///
 /// An active side asks for a document and a sequence, and expects exactly that; what a passive side agreed to has only the
 /// document in common with what comes: it may have changed meanwhile.
-struct Promises: Sendable {
+struct OutstandingRequests: Sendable {
     private var counts: [String: Int] = [:]
     private(set) var total = 0
     private var refused: [String] = []

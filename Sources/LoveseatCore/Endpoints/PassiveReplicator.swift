@@ -4,7 +4,7 @@ package import LoveseatReplication
 import LoveseatStorage
 
 /// The passive side of any number of connections to a database.
-package final class PassivePeers: Sendable {
+package final class PassiveReplicator: Sendable {
     private let database: Database
     private let collections: [Collection]
     private let isReadOnly: Bool
