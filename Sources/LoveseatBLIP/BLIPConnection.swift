@@ -125,17 +125,17 @@ package final class BLIPConnection {
 
     /// Adds to a begun reply.
     package func supply(_ bytes: [UInt8], isLast: Bool, for number: UInt64) {
-        let isIt = { (message: OutgoingMessage) in message.type == .response && message.number == number }
+        let matches = { (message: OutgoingMessage) in message.type == .response && message.number == number }
         let add = { (message: inout OutgoingMessage) in
             message.pending += bytes
             message.isWhole = isLast
             message.awaitsSupply = false
         }
-        if var message = starved.remove(where: isIt) {
+        if var message = starved.remove(where: matches) {
             add(&message)
             queue.append(message)
-        } else if !queue.update(where: isIt, add) {
-            _ = icebox.update(where: isIt, add)
+        } else if !queue.update(where: matches, add) {
+            _ = icebox.update(where: matches, add)
         }
     }
 
@@ -151,7 +151,7 @@ package final class BLIPConnection {
         isWhole: Bool
     ) throws(BLIPError) {
         let properties = message.properties.encoded
-        guard properties.count <= MessageProperties.longestEncoding else {
+        guard properties.count <= MessageProperties.maximumEncodedSize else {
             throw .tooLarge("\(properties.count) bytes of properties")
         }
         var bytes: [UInt8] = []
@@ -183,8 +183,8 @@ package final class BLIPConnection {
     }
 
     private func askForBody(_ number: UInt64) {
-        let isIt = { (message: OutgoingMessage) in message.type == .response && message.number == number }
-        _ = queue.update(where: isIt) { $0.awaitsSupply = true }
+        let matches = { (message: OutgoingMessage) in message.type == .response && message.number == number }
+        _ = queue.update(where: matches) { $0.awaitsSupply = true }
         events.append(.wantsBody(number: number))
     }
 
@@ -410,18 +410,18 @@ package final class BLIPConnection {
         var payload = frame.payload
         guard let bytes = try? payload.readVarInt() else { return }
         let isRequest = frame.type == .acknowledgeRequest
-        let isIt = { (message: OutgoingMessage) in
+        let matches = { (message: OutgoingMessage) in
             message.number == frame.number && message.hasBegun && (message.type == .request) == isRequest
         }
         let acknowledge = { (message: inout OutgoingMessage) in
             guard bytes <= message.sentBytes else { return }
             message.unacknowledged = min(message.unacknowledged, message.sentBytes - bytes)
         }
-        if var message = icebox.remove(where: isIt) {
+        if var message = icebox.remove(where: matches) {
             acknowledge(&message)
             if message.unacknowledged < Self.window { queue.append(message) } else { icebox.append(message) }
-        } else if !queue.update(where: isIt, acknowledge) {
-            _ = starved.update(where: isIt, acknowledge)
+        } else if !queue.update(where: matches, acknowledge) {
+            _ = starved.update(where: matches, acknowledge)
         }
     }
 

@@ -44,7 +44,7 @@ package struct IncomingMessage: Sendable {
     private mutating func readProperties() throws(BLIPError) {
         var rest = head[...]
         let length = try rest.readVarInt()
-        guard length <= UInt64(MessageProperties.longestEncoding) else {
+        guard length <= UInt64(MessageProperties.maximumEncodedSize) else {
             throw .tooLarge("\(length) bytes of properties")
         }
         guard rest.count >= Int(length) else { return }

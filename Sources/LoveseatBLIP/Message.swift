@@ -24,7 +24,7 @@ package struct FrameFlags: OptionSet, Hashable, Sendable {
 package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     package private(set) var pairs: [(name: String, value: String)] = []
 
-    package static let longestEncoding = 102_400
+    package static let maximumEncodedSize = 102_400
 
     package init() {}
     package init(dictionaryLiteral elements: (String, String)...) { pairs = elements.map { ($0.0, $0.1) } }

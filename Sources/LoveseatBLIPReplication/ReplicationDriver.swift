@@ -31,7 +31,7 @@ package actor ReplicationDriver: Replication {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let executor: any SerialExecutor
     private let runtime: ReplicationRuntime
-    private let peer: ReplicationPeer
+    private let peer: ReplicationConnection
     private let channel: any MessageChannel
     private let negotiated: ReplicationProtocol
     private let hooks: ReplicationHooks
@@ -62,7 +62,7 @@ package actor ReplicationDriver: Replication {
     ) {
         var limits = BLIPLimits()
         limits.compressionLevel = compressionLevel
-        peer = ReplicationPeer(session: session, limits: limits, spill: spill)
+        peer = ReplicationConnection(session: session, limits: limits, spill: spill)
         self.channel = channel
         self.negotiated = negotiated
         self.hooks = hooks
@@ -135,7 +135,7 @@ package actor ReplicationDriver: Replication {
 
     package func stop() { perform(peer.stop()) }
 
-    private func perform(_ first: [ReplicationPeer.Action]) {
+    private func perform(_ first: [ReplicationConnection.Action]) {
         for action in first {
             switch action {
             case .setTimer(let timer, let milliseconds): setTimer(timer, milliseconds)

@@ -90,9 +90,9 @@ package struct ReplicationTuning: Hashable, Sendable {
 /// What a single message may be. No good peer comes near these.
 extension ReplicationTuning {
     /// In bytes. A list of 200 changes, the most that anybody is asked for, has less than 100 kB.
-    static let longestList = 4 << 20
+    static let maximumListSize = 4 << 20
     /// In bytes; real ones have some hundred.
-    static let longestCheckpoint = 64 << 10
+    static let maximumCheckpointSize = 64 << 10
     /// Larger announced sizes of bodies, in bytes, are taken for this one.
     static let largestBodyAnnounced = 1 << 40
     /// More edits than any document has had, and so few that an app's next ones can be counted too.

@@ -97,14 +97,14 @@ private final class HostileConversation {
         self.store = store
         let replica =
             remote.map {
-                StoreReplica(
+                ConnectionStore(
                     store: store,
                     collections: [collection],
                     checkpointIDs: ["cp-x"],
                     remote: $0,
                     nowMilliseconds: { 0 }
                 )
-            } ?? StoreReplica(store: store, nowMilliseconds: { 0 })
+            } ?? ConnectionStore(store: store, nowMilliseconds: { 0 })
         line = PuppetLine(session, replica)
         line.onEvent = { [unowned self] event in
             if case .request(let number, let message) = event, !message.noReply { questions.append(number) }

@@ -93,7 +93,7 @@ extension SimulatedConnection {
             report($0)
             note($0)
         }
-        let replica = StoreReplica(store: target.store, access: access, nowMilliseconds: runtime.unixTime)
+        let replica = ConnectionStore(store: target.store, access: access, nowMilliseconds: runtime.unixTime)
         return makeDriver(end, replica, connection, hooks) {
             ReplicationSession(passive: passive, store: $0, tuning: plan.tuning)
         }
@@ -142,7 +142,7 @@ extension SimulatedConnection {
             }
         }
         activePlan.usesDeltas = plan.activeDeltas
-        let replica = StoreReplica(
+        let replica = ConnectionStore(
             store: source.store,
             collections: source.collections,
             checkpointIDs: ids,

@@ -132,11 +132,11 @@ import Testing
     // MARK: Resolvers
 
     /// One session with a hub, as far as the database sees it.
-    private func session(_ marks: MarkTrust = MarkTrust()) throws -> (StoreReplica, CollectionHandle) {
+    private func session(_ marks: MarkTrust = MarkTrust()) throws -> (ConnectionStore, CollectionHandle) {
         let collection = try #require(near.store.collection(.default))
         var rules = CollectionRules()
         rules.asksResolver = true
-        let replica = StoreReplica(
+        let replica = ConnectionStore(
             store: try near.store,
             collections: [collection],
             checkpointIDs: ["cp"],
@@ -155,7 +155,7 @@ import Testing
         return trust
     }
 
-    private func offered(_ replica: StoreReplica) throws -> [String] {
+    private func offered(_ replica: ConnectionStore) throws -> [String] {
         var query = ChangeQuery(since: 0, limit: 100)
         query.isForPush = true
         return try replica.changes(in: 0, query).changes.map(\.documentID)

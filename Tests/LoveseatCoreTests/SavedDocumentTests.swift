@@ -169,7 +169,7 @@ struct SavedDocumentTests {
     @Test func `a connection that holds a deleted collection does not go on with one made anew`() throws {
         let first = try database.createCollection(name: "tasks")
         try first.save(Document(id: "old"))
-        let replica = StoreReplica(
+        let replica = ConnectionStore(
             store: try database.store,
             collections: [first.handle],
             checkpointIDs: ["cp"],

@@ -227,7 +227,7 @@ private func rev(_ text: String) -> RevisionID {
     @Test func `a client's revision must descend from the current one`() throws {
         var tree = try tree([["2-bb", "1-aa"]])
         for history in [["2-cc", "1-aa"], ["1-cc"]] {
-            #expect(throws: RevisionTree.Refusal.conflict) {
+            #expect(throws: RevisionTree.InsertRefusal.conflict) {
                 var copy = tree
                 _ = try copy.insert(arrival(history, from: .client))
             }
@@ -250,12 +250,12 @@ private func rev(_ text: String) -> RevisionID {
     ])
     func `a history that skips or goes up is refused`(history: [String]) throws {
         var tree = try tree([["1-aa"]])
-        #expect(throws: RevisionTree.Refusal.badHistory) { try tree.insert(arrival(history)) }
+        #expect(throws: RevisionTree.InsertRefusal.badHistory) { try tree.insert(arrival(history)) }
     }
 
     @Test func `a line that names two parents of a revision is refused`() throws {
         let tree = try tree([["3-cc", "2-bb", "1-aa"]])
-        #expect(throws: RevisionTree.Refusal.badHistory) {
+        #expect(throws: RevisionTree.InsertRefusal.badHistory) {
             var copy = tree
             _ = try copy.insert(arrival(["4-dd", "3-cc", "2-ee"]))
         }

@@ -190,14 +190,14 @@ struct AccessPolicyTests {
         let policy = AccessPolicy { peer, _, document in
             document == nil || document?["owner"]?.string == peer.username ? .write : .none
         }
-        func replica(_ user: String) throws -> StoreReplica {
+        func replica(_ user: String) throws -> ConnectionStore {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
-            let replica = StoreReplica(store: try far.store, access: access, nowMilliseconds: { 0 })
+            let replica = ConnectionStore(store: try far.store, access: access, nowMilliseconds: { 0 })
             _ = try replica.bind([.default], checkpoints: [""])
             return replica
         }
         _ = try replica("ana").insert([revision([theirs], owner: "ana")], in: 0)
-        let owner = StoreReplica(store: try far.store, nowMilliseconds: { 0 })
+        let owner = ConnectionStore(store: try far.store, nowMilliseconds: { 0 })
         _ = try owner.bind([.default], checkpoints: [""])
         _ = try owner.insert([revision([mine, root], owner: "bob")], in: 0)
         func tree() throws -> RevisionTree {
@@ -387,7 +387,7 @@ struct AccessPolicyTests {
         }
         for (user, isGiven) in [("bob", false), ("ana", true)] {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
-            let replica = StoreReplica(store: try far.store, access: access, nowMilliseconds: { 0 })
+            let replica = ConnectionStore(store: try far.store, access: access, nowMilliseconds: { 0 })
             _ = try replica.bind([.default], checkpoints: [""])
             let page = try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10))
             let requests = page.changes.map {

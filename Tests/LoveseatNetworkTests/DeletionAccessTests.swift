@@ -120,7 +120,7 @@ struct DeletionAccessTests {
         }
         func seen(by user: String) throws -> Set<String> {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
-            let replica = StoreReplica(store: try far.store, access: access, nowMilliseconds: { 0 })
+            let replica = ConnectionStore(store: try far.store, access: access, nowMilliseconds: { 0 })
             _ = try replica.bind([.default], checkpoints: [""])
             let changes = try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10)).changes
             let requests = changes.map {

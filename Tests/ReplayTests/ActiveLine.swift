@@ -22,7 +22,7 @@ extension ReplayedPeer {
         let remote = try store.write { try $0.remoteNumber("puppet") }
         let line = Line(
             { ReplicationSession(active: plan, store: $0) },
-            StoreReplica(
+            ConnectionStore(
                 store: store,
                 collections: [handle],
                 checkpointIDs: ["cp-x"],
@@ -100,7 +100,7 @@ extension ReplayedPeer {
         change(&plan)
         let line = Line(
             { ReplicationSession(passive: plan, store: $0) },
-            StoreReplica(
+            ConnectionStore(
                 store: store,
                 peer: PeerIdentity(username: user),
                 proven: proven,

@@ -69,7 +69,7 @@ struct ActiveReplayTests {
             let remote = try store.write { try $0.remoteNumber("recorded") }
             return ReplayedPeer.Line(
                 { ReplicationSession(active: plan, store: $0) },
-                StoreReplica(
+                ConnectionStore(
                     store: store,
                     collections: handles,
                     checkpointIDs: bindings.map(\.checkpointID),

@@ -171,7 +171,7 @@ struct BlobAccessTests {
         let base = try #require(RevisionID("1-aa"))
         for (user, isShown) in [("bob", false), ("ana", true)] {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
-            let replica = StoreReplica(store: ours.store, access: access, nowMilliseconds: { 0 })
+            let replica = ConnectionStore(store: ours.store, access: access, nowMilliseconds: { 0 })
             _ = try replica.bind([.default], checkpoints: [""])
             #expect((try replica.body(of: base, "d", in: 0) != nil) == isShown)
         }

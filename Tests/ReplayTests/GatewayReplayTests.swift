@@ -24,7 +24,7 @@ struct GatewayReplayTests {
         let remote = try store.write { try $0.remoteNumber("recorded") }
         return ReplayedPeer.Line(
             { ReplicationSession(active: plan, store: $0) },
-            StoreReplica(
+            ConnectionStore(
                 store: store,
                 collections: handles,
                 checkpointIDs: bindings.map(\.checkpointID),
@@ -171,7 +171,7 @@ struct GatewayReplayTests {
         func passive() throws -> ReplayedPeer.Line {
             let line = ReplayedPeer.Line(
                 { ReplicationSession(passive: PassivePlan(collections: [.default]), store: $0) },
-                StoreReplica(store: ours.store, nowMilliseconds: { 0 }),
+                ConnectionStore(store: ours.store, nowMilliseconds: { 0 }),
                 resolve: { _ in nil }
             )
             try line.connect(.mobile3)

@@ -22,7 +22,7 @@ struct PassiveChecklistTests {
         change(&plan)
         let line = ReplayedPeer.Line(
             { ReplicationSession(passive: plan, store: $0) },
-            StoreReplica(store: ours.store, nowMilliseconds: { 0 }),
+            ConnectionStore(store: ours.store, nowMilliseconds: { 0 }),
             resolve: { _ in nil }
         )
         try line.connect(.mobile3)

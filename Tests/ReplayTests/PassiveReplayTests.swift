@@ -79,7 +79,7 @@ struct PassiveReplayTests {
         for name in served { _ = try ours.collection(name) }
         let line = ReplayedPeer.Line(
             { ReplicationSession(passive: PassivePlan(collections: served), store: $0) },
-            StoreReplica(store: ours.store, nowMilliseconds: { 0 }),
+            ConnectionStore(store: ours.store, nowMilliseconds: { 0 }),
             resolve: { _ in nil }
         )
         try line.connect(.mobile3)

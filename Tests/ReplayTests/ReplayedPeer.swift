@@ -85,7 +85,7 @@ final class ReplayedPeer {
 
         init(
             _ session: (any RevisionStore) -> ReplicationSession,
-            _ replica: StoreReplica,
+            _ replica: ConnectionStore,
             resolve: @escaping (ConflictNotice) -> LoveseatError?
         ) {
             line = PuppetLine(session, replica, resolve: resolve)

@@ -16,25 +16,25 @@ import Testing
         collection = try ours.collection(.default)
     }
 
-    private func peer(isContinuous: Bool) -> ReplicationPeer {
+    private func peer(isContinuous: Bool) -> ReplicationConnection {
         let binding = ActivePlan.Binding(name: .default, checkpointID: "cp-x")
         let plan = ActivePlan(collections: [binding], pushes: true, pulls: true, isContinuous: isContinuous)
-        let replica = StoreReplica(
+        let replica = ConnectionStore(
             store: ours.store,
             collections: [collection],
             checkpointIDs: ["cp-x"],
             remote: 1,
             nowMilliseconds: { 0 }
         )
-        return ReplicationPeer(session: ReplicationSession(active: plan, store: replica))
+        return ReplicationConnection(session: ReplicationSession(active: plan, store: replica))
     }
 
-    private func failure(_ actions: [ReplicationPeer.Action]) -> LoveseatError? {
+    private func failure(_ actions: [ReplicationConnection.Action]) -> LoveseatError? {
         for case .report(.failure(let error)) in actions { return error }
         return nil
     }
 
-    private func wait(_ actions: [ReplicationPeer.Action]) -> Int? {
+    private func wait(_ actions: [ReplicationConnection.Action]) -> Int? {
         for case .setTimer(.silence, let milliseconds) in actions { return milliseconds }
         return nil
     }

@@ -63,7 +63,7 @@ struct SubscriptionTests {
         let remote = try store.write { try $0.remoteNumber("puppet") }
         let line = ReplayedPeer.Line(
             { ReplicationSession(active: plan, store: $0) },
-            StoreReplica(
+            ConnectionStore(
                 store: store,
                 collections: [handle],
                 checkpointIDs: ["cp-x"],
@@ -158,7 +158,7 @@ struct SubscriptionTests {
         let plan = ActivePlan(collections: [binding], pushes: false, pulls: true, isContinuous: false)
         let line = ReplayedPeer.Line(
             { ReplicationSession(active: plan, store: $0) },
-            StoreReplica(
+            ConnectionStore(
                 store: store,
                 collections: [handle],
                 checkpointIDs: ["cp-x"],
@@ -216,9 +216,9 @@ struct SubscriptionTests {
     @Test func `subscriptions that are cancelled and never read leave no lists behind`() throws {
         let id = String(repeating: "x", count: 200)
         try save((0..<500).map { "\(id)\($0)" })
-        let replica = StoreReplica(store: ours.store, nowMilliseconds: { 0 })
+        let replica = ConnectionStore(store: ours.store, nowMilliseconds: { 0 })
         let plan = PassivePlan(collections: [.default])
-        let peer = ReplicationPeer(session: ReplicationSession(passive: plan, store: replica))
+        let peer = ReplicationConnection(session: ReplicationSession(passive: plan, store: replica))
         _ = peer.connected(.mobile3)
         let puppet = BLIPConnection()
         for number in 0..<100 {

@@ -147,7 +147,7 @@ struct Receiver: Hashable, Sendable {
 extension JSONElement {
     /// The items of a JSON array; `null` counts as an empty one.
     static func list(_ body: [UInt8]) throws(ReplyError) -> [JSONElement] {
-        let limit = ReplicationTuning.longestList
+        let limit = ReplicationTuning.maximumListSize
         guard body.count <= limit else {
             throw ReplyError("BLIP", 413, "a list of more than \(limit >> 20) MB")
         }
@@ -182,7 +182,7 @@ extension Message {
     /// What the property says of a list of so many entries; what is none of it says nothing.
     func knowledge(of count: Int) -> [Int: String] {
         guard let text = properties[Self.knowledgeProperty],
-            text.utf8.count <= ReplicationTuning.longestList,
+            text.utf8.count <= ReplicationTuning.maximumListSize,
             let json = try? JSONElement(parsing: Array(text.utf8)), json.kind == .object
         else { return [:] }
         var digests: [Int: String] = [:]

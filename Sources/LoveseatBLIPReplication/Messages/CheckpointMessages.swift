@@ -49,11 +49,11 @@ struct SetCheckpointMessage: Hashable {
     /// - Throws: ``ReplyError`` for a message that names no checkpoint, or has a body that is none.
     init(_ message: Message) throws(ReplyError) {
         id = try message.checkpointID
-        guard message.body.count <= ReplicationTuning.longestCheckpoint else {
+        guard message.body.count <= ReplicationTuning.maximumCheckpointSize else {
             throw ReplyError(
                 "HTTP",
                 413,
-                "a checkpoint may have \(ReplicationTuning.longestCheckpoint) bytes"
+                "a checkpoint may have \(ReplicationTuning.maximumCheckpointSize) bytes"
             )
         }
         guard let body = try? JSONText(message.body) else {

@@ -65,7 +65,7 @@ package final class PassiveReplicator: Sendable {
             return ReplicationDriver(
                 session: ReplicationSession(
                     passive: plan,
-                    store: StoreReplica(
+                    store: ConnectionStore(
                         store: store,
                         peer: connection.peer,
                         access: access,

@@ -9,7 +9,7 @@ package struct ReplicationRequest: Sendable {
     struct Work {
         let plan: ActivePlan
         let store: DocumentStore
-        let replica: StoreReplica
+        let replica: ConnectionStore
         /// The collections whose changes the session is told of.
         let observed: [CollectionHandle]
         let hooks: ReplicationHooks

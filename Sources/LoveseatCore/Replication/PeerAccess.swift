@@ -73,7 +73,7 @@ extension PeerIdentity {
     }
 }
 
-extension StoreReplica {
+extension ConnectionStore {
     /// Whether the peer may read a document as it is now. Called outside transactions, since the app's policy may use the
     /// database.
     func mayRead(_ record: DocumentRecord, in collection: CollectionHandle) throws -> Bool {

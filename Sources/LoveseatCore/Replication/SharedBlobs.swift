@@ -83,7 +83,7 @@ struct SharedBlobs {
 }
 
 /// Which blobs a peer may have, and which of our content a peer may build upon (replication.md §11).
-extension StoreReplica {
+extension ConnectionStore {
     /// The active side chose its peer, and what the peer has it may pull. Its own blobs it gives with what it pushes, only.
     var trustsPeer: Bool { remote != nil }
 

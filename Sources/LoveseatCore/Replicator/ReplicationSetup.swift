@@ -95,8 +95,8 @@ struct ReplicationSetup {
         return plan
     }
 
-    var replica: StoreReplica {
-        StoreReplica(
+    var replica: ConnectionStore {
+        ConnectionStore(
             store: store,
             collections: handles,
             checkpointIDs: checkpointIDs,

@@ -119,8 +119,8 @@ extension ReplicationSetup {
         return plan
     }
 
-    fileprivate func fetchingReplica(_ index: Int) -> sending StoreReplica {
-        StoreReplica(
+    fileprivate func fetchingReplica(_ index: Int) -> sending ConnectionStore {
+        ConnectionStore(
             store: store,
             collections: [handles[index]],
             checkpointIDs: [fetchID(index)],

@@ -71,7 +71,7 @@ extension RevisionTree {
     }
 
     /// Adds a received revision, and what else its sender knows.
-    package mutating func insert(_ arrival: Arrival) throws(Refusal) -> Outcome {
+    package mutating func insert(_ arrival: Arrival) throws(InsertRefusal) -> Outcome {
         try Self.check(arrival.history)
         let id = arrival.history[0]
         let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
@@ -111,7 +111,7 @@ extension RevisionTree {
         _ knowledge: TreeKnowledge,
         current theirs: RevisionID,
         remote: Remote
-    ) throws(Refusal) -> Bool {
+    ) throws(InsertRefusal) -> Bool {
         let known = self
         try merge(knowledge)
         keepTelling(known.branches)
@@ -136,7 +136,7 @@ extension RevisionTree {
     }
 
     /// Whether a client's revision is here already; throws if it does not descend from the current one.
-    private mutating func isKnown(_ arrival: Arrival, _ current: Node?) throws(Refusal) -> Bool {
+    private mutating func isKnown(_ arrival: Arrival, _ current: Node?) throws(InsertRefusal) -> Bool {
         guard let current else { return false }
         let id = arrival.history[0]
         if isAncestor(id, of: current.id) { return true }

@@ -29,7 +29,7 @@ package struct TreeKnowledge: Hashable, Sendable {
 
 extension RevisionTree {
     /// The reasons to refuse a received revision or tree.
-    package enum Refusal: Error, Hashable, Sendable {
+    package enum InsertRefusal: Error, Hashable, Sendable {
         /// It would create a branch, which is not allowed here.
         case conflict
         /// Its history skips generations or does not descend, or contradicts what is known.
@@ -107,7 +107,7 @@ extension RevisionTree {
     }
 
     /// Adds the knowledge of another database. Commutative, associative and idempotent, except for pruning.
-    package mutating func merge(_ other: TreeKnowledge) throws(Refusal) {
+    package mutating func merge(_ other: TreeKnowledge) throws(InsertRefusal) {
         noteLeaves(other)
         if nodes.isEmpty { nodes.reserveCapacity(other.nodes.count) }
         for node in other.nodes { add(node) }
@@ -162,7 +162,7 @@ extension RevisionTree {
         _ child: RevisionID,
         to ancestor: RevisionID,
         _ steps: inout Int
-    ) throws(Refusal) {
+    ) throws(InsertRefusal) {
         var (low, high) = (child, ancestor)
         while let parent = nodes[low]?.parent {
             if parent == high { return }
@@ -187,7 +187,7 @@ extension RevisionTree {
         origin: RevisionID?,
         flags: Flags,
         body: JSONText
-    ) throws(Refusal) {
+    ) throws(InsertRefusal) {
         guard let id = history.first else { throw .badHistory }
         var line = TreeKnowledge()
         var ancestors = history.dropFirst().filter { !$0.isFiller }
@@ -210,7 +210,7 @@ extension RevisionTree {
     }
 
     /// Refuses a history that skips generations. If the sender has pruned, a gap is allowed.
-    static func check(_ history: [RevisionID]) throws(Refusal) {
+    static func check(_ history: [RevisionID]) throws(InsertRefusal) {
         guard !history.isEmpty else { throw .badHistory }
         for (index, pair) in zip(history, history.dropFirst()).enumerated() {
             let (younger, older) = (pair.0.generation, pair.1.generation)

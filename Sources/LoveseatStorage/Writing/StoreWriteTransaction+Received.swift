@@ -7,7 +7,7 @@ extension StoreWriteTransaction {
     /// Stores a received revision.
     ///
     /// - Returns: the result, and the tree if another revision is current or the sender knows less.
-    /// - Throws: ``RevisionTree/Refusal`` if it may not be stored.
+    /// - Throws: ``RevisionTree/InsertRefusal`` if it may not be stored.
     package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> (
         outcome: RevisionTree.Outcome, preferred: RevisionTree?
     ) {
@@ -78,7 +78,7 @@ extension StoreWriteTransaction {
     /// Adds the knowledge of a peer about a document that is here, and the revision that is current there.
     ///
     /// - Returns: whether the two agree now; nil if the document is not here.
-    /// - Throws: ``RevisionTree/Refusal`` if it contradicts what is known.
+    /// - Throws: ``RevisionTree/InsertRefusal`` if it contradicts what is known.
     package func hear(
         _ knowledge: TreeKnowledge,
         current: RevisionID,

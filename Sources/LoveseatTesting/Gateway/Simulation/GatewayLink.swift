@@ -37,7 +37,7 @@ final class GatewayLink: @unchecked Sendable {
     private var isWorkScheduled = false
     /// Whether the client's process died: it writes nothing down any more.
     private var isDead = false
-    private let replica: StoreReplica
+    private let replica: ConnectionStore
     /// Frames that went over the link, both ways.
     var frames: Int { link.messages }
     private let trace: (String) -> Void
@@ -74,7 +74,7 @@ final class GatewayLink: @unchecked Sendable {
         activePlan = active
         var rules = CollectionRules()
         rules.documentIDs = plan.documentIDs.map { Set($0) }
-        replica = StoreReplica(
+        replica = ConnectionStore(
             store: client.peer.store,
             collections: [collection],
             checkpointIDs: [checkpoint],

@@ -5,7 +5,7 @@ package import LoveseatReplication
 /// A session and the BLIP connection under it: frames in and out, with the database asked in between.
 ///
 /// What a driver runs for real and a simulator runs on a virtual clock. Still no socket, no clock, no task.
-package final class ReplicationPeer {
+package final class ReplicationConnection {
     /// What is left for the driver to do.
     package enum Action: Hashable, Sendable {
         case setTimer(ReplicationTimer, milliseconds: Int)

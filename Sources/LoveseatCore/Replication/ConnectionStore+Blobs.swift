@@ -3,7 +3,7 @@ package import LoveseatReplication
 import LoveseatStorage
 
 /// Blobs that come and go.
-extension StoreReplica {
+extension ConnectionStore {
     package func holdBlobs(_ digests: [BlobDigest], of id: String, in index: Int) throws(LoveseatError)
         -> [BlobDigest]
     {

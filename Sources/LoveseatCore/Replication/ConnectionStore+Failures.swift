@@ -3,7 +3,7 @@ package import LoveseatReplication
 import LoveseatStorage
 
 /// Documents that could not be stored when they were pulled. They are kept beside the checkpoints, until they come.
-extension StoreReplica {
+extension ConnectionStore {
     /// A peer with more documents than this that cannot be stored is not a peer to pull from.
     private static let failuresKept = 10_000
 

@@ -3,7 +3,7 @@ package import LoveseatReplication
 import LoveseatStorage
 
 /// What is offered to the peer, what is wanted of what it offers, and what the app's filters say.
-extension StoreReplica {
+extension ConnectionStore {
     /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
     private static let rowsScanned = 1_000
 

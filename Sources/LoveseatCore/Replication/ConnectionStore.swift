@@ -3,7 +3,7 @@ package import LoveseatReplication
 package import LoveseatStorage
 
 /// Joins storage to replication: one connection's view of a ``DocumentStore``.
-package final class StoreReplica: RevisionStore {
+package final class ConnectionStore: RevisionStore {
     /// How many bytes of names of documents that were marked in a session are kept. More are offered once in vain.
     private static let namesKept = 8_000_000
     private static let pushedNamesKept = 1_000_000

@@ -4,7 +4,7 @@ package import LoveseatReplication
 import LoveseatStorage
 
 /// Revisions that go out and come in, and what is known beside them (docs/decisions/0001).
-extension StoreReplica {
+extension ConnectionStore {
     // MARK: Out
 
     package func revisions(_ requests: [RevisionRequest], in index: Int) throws(LoveseatError)
@@ -228,7 +228,7 @@ extension StoreReplica {
                     case .inserted: return .inserted
                     case .pending: return .conflict
                     }
-                } catch let refusal as RevisionTree.Refusal {
+                } catch let refusal as RevisionTree.InsertRefusal {
                     return refusal == .conflict ? .refusedConflict : .badHistory
                 } catch let error as LoveseatError where error.code == .corruptRevisionData {
                     return .failed(error)
@@ -325,7 +325,7 @@ extension StoreReplica {
                 let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
                 return !pulls && record.map { theirs.isAncestor($0.revision, of: current) } == true
                     ? .isBehind : .lacksContent
-            } catch is RevisionTree.Refusal {
+            } catch is RevisionTree.InsertRefusal {
                 throw LoveseatError(
                     .remoteError,
                     "what the peer says of the history of \"\(id)\" contradicts what is known of it"
