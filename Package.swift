@@ -12,6 +12,13 @@ let strict: [SwiftSetting] =
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (environment["LOVESEAT_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
 
+/// Only programs parse arguments: an app need not fetch the library.
+let arguments = Target.Dependency.product(
+    name: "ArgumentParser",
+    package: "swift-argument-parser",
+    condition: .when(traits: ["CommandLine"])
+)
+
 let package = Package(
     name: "loveseat",
     platforms: [.macOS(.v15), .iOS(.v18)],
@@ -20,6 +27,14 @@ let package = Package(
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
         .executable(name: "loveseat", targets: ["LoveseatCLI"]),
         .executable(name: "simulate", targets: ["Simulate"]),
+    ],
+    traits: [
+        .trait(
+            name: "CommandLine",
+            description:
+                "The programs loveseat and simulate. An app that is built without it needs no ArgumentParser."
+        ),
+        .default(enabledTraits: ["CommandLine"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -128,7 +143,7 @@ let package = Package(
         .executableTarget(
             name: "LoveseatCLI",
             dependencies: [
-                "CQREncode", "Loveseat", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "CQREncode", "Loveseat", arguments,
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -137,7 +152,7 @@ let package = Package(
             name: "Simulate",
             dependencies: [
                 "LoveseatModel", "LoveseatTesting",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                arguments,
             ],
             swiftSettings: strict
         ),

@@ -21,8 +21,8 @@ import Testing
 
     /// 10177: a copy that had been closed as an edit was open again when it was known as a copy. 20603, 21413: an unknown revision
     /// between two copies of one document took its place. 20328, 20782: the oracle took the author of an edit of a copy for somebody
-    /// who had seen all that the maker of the copy knew.
-    @Test(arguments: [10_177, 20_328, 20_603, 20_782, 21_413])
+    /// who had seen all that the maker of the copy knew. 51610: a hub accepted what it had below a deletion, with a mark in doubt.
+    @Test(arguments: [10_177, 20_328, 20_603, 20_782, 21_413, 51_610])
     func `histories with a hub that once lost a document lose none`(_ seed: UInt64) throws {
         var simulation = Simulation(seed: seed)
         simulation.edits = 60

@@ -26,8 +26,8 @@ extension PushSession {
         }
     }
 
-    /// A gateway whose document was purged may have the revision on a deleted branch. It accepts the revision then, and changes
-    /// nothing. So it is asked.
+    /// A hub accepts a revision that it has below a deletion, and changes nothing. A gateway whose document was purged may have it
+    /// on a deleted branch. So the hub is asked.
     mutating func doubt(_ document: Outgoing, _ revision: RevisionID) {
         disagreements[document.id, default: Disagreement()].doubted = document.change.revision
         document.change.remoteAncestor = revision

@@ -148,7 +148,8 @@ extension PushSession {
         }
         agreed(document.id)
         report(document.change, nil, &effects)
-        if pulls, parcel.isDistant, peer == .hub { return doubt(document, parcel.revision) }
+        let mayBeOld = parcel.isDistant || document.change.hasDoubtedMark
+        if pulls, mayBeOld, parcel.copy == nil, peer == .hub { return doubt(document, parcel.revision) }
         if let copy = parcel.copy {
             disagreements[document.id, default: Disagreement()].copied = copy.original
             effects.ask {

@@ -115,6 +115,9 @@ extension ConnectionStore {
             remoteAncestor: ancestor
         )
         change.knowledge = knowledge
+        if query.isForPush, ancestor == nil, let remote {
+            change.hasDoubtedMark = try record.remoteAncestor(remote) != nil
+        }
         return change
     }
 

@@ -50,6 +50,8 @@ package struct LocalChange: Hashable, Sendable {
     package let bodySize: Int
     /// The revision that the remote is known to have.
     package var remoteAncestor: RevisionID?
+    /// The remote is marked as having a revision, but that may not be so any more.
+    package var hasDoubtedMark = false
     /// The digest of what is known of the document; nil for a single line, or where the peer is not told.
     package var knowledge: String?
     /// The peer was sent the document, and may not have it any more.
