@@ -58,6 +58,8 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // ISA-L's deflate, where it is installed.
+        .target(name: "CISAL"),
         // The C library of the platform.
         .target(name: "LoveseatPlatform", swiftSettings: strict),
 
@@ -77,7 +79,7 @@ let package = Package(
         .target(
             name: "LoveseatCore",
             dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication",
+                "CISAL", "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication",
                 "LoveseatBLIPReplication", "LoveseatStorage",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -187,8 +189,8 @@ let package = Package(
         .testTarget(
             name: "LoveseatCoreTests",
             dependencies: [
-                "LoveseatModel", "LoveseatStorage", "LoveseatReplication", "LoveseatBLIPReplication",
-                "LoveseatCore", "LoveseatTesting",
+                "LoveseatModel", "LoveseatStorage", "LoveseatBLIP", "LoveseatReplication",
+                "LoveseatBLIPReplication", "LoveseatCore", "LoveseatTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict

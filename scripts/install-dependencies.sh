@@ -6,6 +6,8 @@ missing=()
 [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
 [ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev)
 [ -e /usr/include/qrencode.h ] || missing+=(libqrencode-dev)
+# Makes compression faster, and may be missing.
+if [ ! -e /usr/include/isa-l.h ] && apt-cache show libisal-dev > /dev/null 2>&1; then missing+=(libisal-dev); fi
 for package in "$@"; do
     dpkg -s "$package" > /dev/null 2>&1 || missing+=("$package")
 done

@@ -28,7 +28,7 @@ package struct BLIPLimits: Hashable, Sendable {
 ///                     ▲      │ 128,000 bytes unacknowledged
 ///                     └─ icebox ◀┘
 /// ```
-/// A class, since it owns two zlib streams; whoever owns it calls it from one place at a time.
+/// A class, since it owns two streams of deflate; whoever owns it calls it from one place at a time.
 package final class BLIPConnection {
     /// A sender's own name for a request, which comes back with the response.
     package typealias Tag = UInt64
@@ -87,11 +87,15 @@ package final class BLIPConnection {
     private var urgentRequests: Set<UInt64> = []
     private var events: [Event] = []
 
-    /// `spill`: takes the bodies that are too much for memory; without it they stay there.
-    package init(limits: BLIPLimits = BLIPLimits(), spill: (any BodySpill)? = nil) {
+    /// `spill`: takes the bodies that are too much for memory; without it they stay there. `deflater`: replaces zlib's.
+    package init(
+        limits: BLIPLimits = BLIPLimits(),
+        spill: (any BodySpill)? = nil,
+        deflater: (any Deflater)? = nil
+    ) {
         self.limits = limits
         self.spill = spill
-        encoder = FrameEncoder(compressionLevel: limits.compressionLevel)
+        encoder = FrameEncoder(compressionLevel: limits.compressionLevel, deflater: deflater)
         decoder = FrameDecoder(largestFrame: limits.inflatedFrame)
     }
 

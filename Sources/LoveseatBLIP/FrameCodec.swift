@@ -1,72 +1,93 @@
 private import CZlib
 
-/// One direction's deflate context, kept for the whole connection (blip.md §5).
-///
-/// A class, because zlib keeps a pointer to its own state; it is confined to the ``BLIPConnection`` that owns it.
-// @unchecked because the one owner, a connection, is itself used from one place at a time.
-final class DeflateStream: @unchecked Sendable {
-    private let stream: UnsafeMutablePointer<z_stream>
-    private let isDeflating: Bool
+/// A stream of raw deflate, kept for the whole connection (blip.md §5). It is confined to the ``BLIPConnection`` that owns it.
+package protocol Deflater: AnyObject, Sendable {
+    /// Deflates and flushes to a byte.
+    ///
+    /// - Returns: the number of bytes, including the four that end every flush; nil if that failed.
+    func deflate(_ input: UnsafeBufferPointer<UInt8>, into output: UnsafeMutableBufferPointer<UInt8>) -> Int?
+}
 
-    static let trailer: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
+/// The four bytes that end every flush. They are not sent.
+private let flushTrailer: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
+
+/// zlib's deflate.
+// @unchecked because the one owner, a connection, is itself used from one place at a time.
+final class ZlibDeflater: Deflater, @unchecked Sendable {
+    /// In memory of its own, because zlib keeps a pointer to it.
+    private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+
     /// A window of 16 kB and hash tables to match, a third of what zlib takes by default: messages of a connection are
     /// alike, so that what is a few messages back serves as well (measured: the same size and speed).
     private static let (windowBits, memoryLevel) = (Int32(-14), Int32(7))
 
     /// Returns nil only if there is no memory for the window.
-    init?(deflatingAtLevel level: Int32?) {
-        stream = .allocate(capacity: 1)
+    init?(level: Int) {
         stream.initialize(to: z_stream())
-        isDeflating = level != nil
-        let size = Int32(MemoryLayout<z_stream>.size)
-        let status =
-            if let level {
-                deflateInit2_(
-                    stream,
-                    level,
-                    Z_DEFLATED,
-                    Self.windowBits,
-                    Self.memoryLevel,
-                    Z_DEFAULT_STRATEGY,
-                    ZLIB_VERSION,
-                    size
-                )
-            } else { inflateInit2_(stream, -15, ZLIB_VERSION, size) }
+        let status = deflateInit2_(
+            stream,
+            Int32(level),
+            Z_DEFLATED,
+            Self.windowBits,
+            Self.memoryLevel,
+            Z_DEFAULT_STRATEGY,
+            ZLIB_VERSION,
+            Int32(MemoryLayout<z_stream>.size)
+        )
         guard status == Z_OK else { return nil }
     }
 
     deinit {
-        if isDeflating { deflateEnd(stream) } else { inflateEnd(stream) }
+        deflateEnd(stream)
         stream.deallocate()
     }
 
-    /// The most bytes that deflating this many can give.
-    static func bound(_ count: Int) -> Int { count + (count >> 12) + (count >> 14) + (count >> 25) + 13 + 12 }
+    func deflate(_ input: UnsafeBufferPointer<UInt8>, into output: UnsafeMutableBufferPointer<UInt8>) -> Int? {
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+        stream.pointee.avail_in = UInt32(input.count)
+        stream.pointee.next_out = output.baseAddress
+        stream.pointee.avail_out = UInt32(output.count)
+        let status = CZlib.deflate(stream, Z_SYNC_FLUSH)
+        stream.pointee.next_in = nil
+        stream.pointee.next_out = nil
+        guard status == Z_OK, stream.pointee.avail_in == 0, stream.pointee.avail_out > 0 else { return nil }
+        return output.count - Int(stream.pointee.avail_out)
+    }
+}
 
-    /// Deflates and flushes, without the four bytes that end every flush.
-    func deflate(_ input: ArraySlice<UInt8>) throws(BLIPError) -> [UInt8] {
-        var output = try run(input, growingBy: Self.bound(input.count), limit: .max) {
-            CZlib.deflate($0, Z_SYNC_FLUSH)
-        }
-        guard output.suffix(4).elementsEqual(Self.trailer) else { throw .compression }
-        output.removeLast(4)
-        return output
+/// One direction's inflate context, kept for the whole connection.
+// @unchecked because the one owner, a connection, is itself used from one place at a time.
+final class InflateStream: @unchecked Sendable {
+    /// In memory of its own, because zlib keeps a pointer to it.
+    private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+
+    /// Returns nil only if there is no memory for the window.
+    init?() {
+        stream.initialize(to: z_stream())
+        let status = inflateInit2_(stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        guard status == Z_OK else { return nil }
+    }
+
+    deinit {
+        inflateEnd(stream)
+        stream.deallocate()
     }
 
     /// Inflates a frame's payload, whose flush is missing its four bytes, up to a limit.
     func inflate(_ input: ArraySlice<UInt8>, limit: Int) throws(BLIPError) -> [UInt8] {
-        try run(input + Self.trailer, growingBy: max(4096, input.count * 4), limit: limit) {
-            CZlib.inflate($0, Z_SYNC_FLUSH)
-        }
+        var output: [UInt8] = []
+        let chunk = input.count * 3 + 512
+        try run(input, growingBy: chunk, into: &output, limit: limit)
+        try run(flushTrailer[...], growingBy: chunk, into: &output, limit: limit)
+        return output
     }
 
     private func run(
         _ input: ArraySlice<UInt8>,
         growingBy chunk: Int,
-        limit: Int,
-        step: (UnsafeMutablePointer<z_stream>) -> Int32
-    ) throws(BLIPError) -> [UInt8] {
-        var output: [UInt8] = []
+        into output: inout [UInt8],
+        limit: Int
+    ) throws(BLIPError) {
         var failure: BLIPError?
         input.withUnsafeBufferPointer { source in
             stream.pointee.next_in = UnsafeMutablePointer(mutating: source.baseAddress)
@@ -75,7 +96,7 @@ final class DeflateStream: @unchecked Sendable {
                 let piece = [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
                     stream.pointee.next_out = buffer.baseAddress
                     stream.pointee.avail_out = UInt32(chunk)
-                    let status = step(stream)
+                    let status = CZlib.inflate(stream, Z_SYNC_FLUSH)
                     count = chunk - Int(stream.pointee.avail_out)
                     // Z_BUF_ERROR says only that there was nothing more to do.
                     if status != Z_OK, status != Z_BUF_ERROR { failure = .compression }
@@ -88,7 +109,6 @@ final class DeflateStream: @unchecked Sendable {
             stream.pointee.next_out = nil
         }
         if let failure { throw failure }
-        return output
     }
 }
 
@@ -110,12 +130,12 @@ struct RunningChecksum {
 /// Turns payloads into frames, in the order of sending.
 package struct FrameEncoder: Sendable {
     private var checksum = RunningChecksum()
-    private let deflater: DeflateStream?
+    private let deflater: (any Deflater)?
 
-    /// Level 0 never compresses.
-    package init(compressionLevel: Int) {
-        deflater =
-            compressionLevel > 0 ? DeflateStream(deflatingAtLevel: Int32(min(compressionLevel, 9))) : nil
+    /// Level 0 never compresses. `deflater`: replaces zlib's.
+    package init(compressionLevel: Int, deflater: (any Deflater)? = nil) {
+        self.deflater =
+            compressionLevel > 0 ? deflater ?? ZlibDeflater(level: min(compressionLevel, 9)) : nil
     }
 
     package mutating func frame(
@@ -127,17 +147,33 @@ package struct FrameEncoder: Sendable {
         var flags = flags
         // The bit is per frame, and an empty payload must not go through the compressor.
         if payload.isEmpty || deflater == nil { flags.remove(.compressed) }
-        var frame: [UInt8] = []
-        frame.reserveCapacity(payload.count + 16)
-        frame.appendVarInt(number)
-        frame.appendVarInt(flags.rawValue | UInt64(type.rawValue))
         checksum.update(payload)
-        if flags.contains(.compressed), let deflater {
-            frame.append(contentsOf: try deflater.deflate(payload))
-        } else {
+        guard flags.contains(.compressed), let deflater else {
+            var frame: [UInt8] = []
+            frame.reserveCapacity(payload.count + 16)
+            frame.appendVarInt(number)
+            frame.appendVarInt(flags.rawValue | UInt64(type.rawValue))
             frame.append(contentsOf: payload)
+            frame.append(contentsOf: checksum.bytes)
+            return frame
         }
-        frame.append(contentsOf: checksum.bytes)
+        var header: [UInt8] = []
+        header.appendVarInt(number)
+        header.appendVarInt(flags.rawValue | UInt64(type.rawValue))
+        let checksum = checksum.bytes
+        let capacity = header.count + payload.count + payload.count / 8 + 128
+        let frame = [UInt8](unsafeUninitializedCapacity: capacity) { frame, count in
+            _ = frame.initialize(fromContentsOf: header)
+            let room = UnsafeMutableBufferPointer(rebasing: frame[header.count...])
+            let deflated = payload.withUnsafeBufferPointer { deflater.deflate($0, into: room) }
+            guard let deflated, deflated > flushTrailer.count,
+                room[..<deflated].suffix(flushTrailer.count).elementsEqual(flushTrailer)
+            else { return }
+            // The checksum goes where the flush ended.
+            _ = room[(deflated - flushTrailer.count)...].initialize(fromContentsOf: checksum)
+            count = header.count + deflated
+        }
+        guard !frame.isEmpty else { throw .compression }
         return frame
     }
 
@@ -164,7 +200,7 @@ package struct IncomingFrame {
 /// Turns frames into payloads, in the order of arrival.
 package struct FrameDecoder: Sendable {
     private var checksum = RunningChecksum()
-    private let inflater = DeflateStream(deflatingAtLevel: nil)
+    private let inflater = InflateStream()
     private let largestFrame: Int
 
     package init(largestFrame: Int) { self.largestFrame = largestFrame }

@@ -44,12 +44,13 @@ package final class ReplicationConnection {
     package init(
         session: ReplicationSession,
         limits: BLIPLimits = BLIPLimits(),
-        spill: (any BodySpill)? = nil
+        spill: (any BodySpill)? = nil,
+        deflater: (any Deflater)? = nil
     ) {
         self.session = session
         self.spill = spill
         largestMessage = limits.largestMessage
-        connection = BLIPConnection(limits: limits, spill: spill)
+        connection = BLIPConnection(limits: limits, spill: spill, deflater: deflater)
     }
 
     /// Unix time in seconds, for checkpoints.

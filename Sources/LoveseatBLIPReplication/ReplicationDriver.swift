@@ -49,7 +49,7 @@ package actor ReplicationDriver: Replication {
     private var goodbye: (code: Int, reason: String)?
     private var failure: LoveseatError?
 
-    /// `spill`: takes what is received and too much for memory. `omissions`: mistakes to make on purpose; none outside of a simulation.
+    /// `spill`: takes what is received and too much for memory. `deflater`: replaces zlib's. `omissions`: mistakes to make on purpose; none outside of a simulation.
     package init(
         session: sending ReplicationSession,
         channel: any MessageChannel,
@@ -57,12 +57,13 @@ package actor ReplicationDriver: Replication {
         runtime: ReplicationRuntime,
         compressionLevel: Int,
         spill: sending (any BodySpill)? = nil,
+        deflater: (any Deflater)? = nil,
         hooks: ReplicationHooks,
         omissions: Omissions = []
     ) {
         var limits = BLIPLimits()
         limits.compressionLevel = compressionLevel
-        peer = ReplicationConnection(session: session, limits: limits, spill: spill)
+        peer = ReplicationConnection(session: session, limits: limits, spill: spill, deflater: deflater)
         self.channel = channel
         self.negotiated = negotiated
         self.hooks = hooks

@@ -14,19 +14,23 @@ package struct ReplicationRuntime: Sendable {
     package var unixTime: @Sendable () -> Int64
     /// A random number from -1 to 1, which spreads waits.
     package var spread: @Sendable () -> Double
+    /// Whether libraries may be used that only some machines have, which makes the bytes that are sent depend on the machine.
+    package var usesLibrariesOfMachine: Bool
 
     package init(
         clock: any Clock<Duration>,
         executor: (any TaskExecutor)?,
         makeDriverExecutor: @escaping @Sendable () -> any SerialExecutor,
         unixTime: @escaping @Sendable () -> Int64,
-        spread: @escaping @Sendable () -> Double
+        spread: @escaping @Sendable () -> Double,
+        usesLibrariesOfMachine: Bool = false
     ) {
         self.clock = clock
         self.executor = executor
         self.makeDriverExecutor = makeDriverExecutor
         self.unixTime = unixTime
         self.spread = spread
+        self.usesLibrariesOfMachine = usesLibrariesOfMachine
     }
 
     /// Begins a task that belongs to no actor.

@@ -22,6 +22,8 @@ struct CheckpointSession: Sendable {
     /// Which marks of what the peer has count in this session.
     private(set) var trust = MarkTrust()
     private var hasLocal = false
+    /// The database keeps a checkpoint that says more than what both sides have.
+    private var keepsMore = false
     private var marks = MarkState.unknown
     private var wasTakenFrom = false
     /// What the peer was marked to have before is either known to be there, or offered again by this session.
@@ -63,6 +65,7 @@ struct CheckpointSession: Sendable {
         // Where nothing was done yet, a peer that has lost its checkpoint would agree all the same.
         let agrees = hasLocal && start.intersect(peer, wasTakenFrom: wasTakenFrom) && json != nil
         saved = agrees ? start : nil
+        keepsMore = hasLocal && !agrees
         trust = markTrust(agreesWithPeer: agrees)
         guard reset != .none else { return }
         (start, saved) = (Checkpoint(), nil)
@@ -123,6 +126,7 @@ struct CheckpointSession: Sendable {
         time: Int64,
         _ effects: inout SessionEffects
     ) {
+        guard retract(time: time, &effects) else { return }
         // What is marked from now on is not covered by it.
         effects.store.beginCheckpoint(of: collection)
         stage = .sent(checkpoint, repairs: repairs)
@@ -133,6 +137,22 @@ struct CheckpointSession: Sendable {
             collection: wireIndex
         )
         effects.append(.send(request.message, then: .setCheckpoint(collection: collection)))
+    }
+
+    /// Makes the database forget what the peer has lost, before the peer gets a new checkpoint. If the database lost power later, it
+    /// would compare its old checkpoint with that one, and take the sequences of changed documents for done, which are lost as well.
+    ///
+    /// - Returns: whether to go on.
+    private mutating func retract(time: Int64, _ effects: inout SessionEffects) -> Bool {
+        guard keepsMore else { return true }
+        keepsMore = false
+        do throws(LoveseatError) {
+            try effects.store.retractCheckpoint(start.json(time: time), of: collection)
+            return true
+        } catch  where error.code == .busy {
+            effects.fail(error)
+        } catch { giveUp(error, &effects) }
+        return false
     }
 
     mutating func savedRemotely(

@@ -137,6 +137,15 @@ package final class ConnectionStore: RevisionStore {
         }
     }
 
+    package func retractCheckpoint(_ body: JSONText, of index: Int) throws(LoveseatError) {
+        try asking {
+            try store.write(call: "replication", durably: true) { transaction in
+                try transaction.saveLocalCheckpoint(checkpointIDs[index], body, userChanges: userChanges)
+                if let remote { try transaction.doubtMarks(of: remote, in: collections[index]) }
+            }
+        }
+    }
+
     package func beginCheckpoint(of index: Int) { marksCovered[index] = marksMade[index, default: 0] }
 
     package func believeMarks(_ marks: MarkTrust, in index: Int) {

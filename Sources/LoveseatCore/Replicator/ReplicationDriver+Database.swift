@@ -12,7 +12,8 @@ extension ReplicationRuntime {
         executor: nil,
         makeDriverExecutor: { QueueExecutor(label: "loveseat.replication") },
         unixTime: { Int64(Date().timeIntervalSince1970 * 1_000) },
-        spread: { .random(in: -1...1) }
+        spread: { .random(in: -1...1) },
+        usesLibrariesOfMachine: true
     )
 }
 
@@ -49,6 +50,7 @@ extension ReplicationDriver {
             runtime: runtime,
             compressionLevel: compressionLevel,
             spill: SpillFile(folder: store.blobs.folder),
+            deflater: runtime.usesLibrariesOfMachine && compressionLevel == 1 ? ISALDeflater() : nil,
             hooks: hooks,
             omissions: omissions
         )

@@ -11,6 +11,8 @@ package protocol RevisionStore: AnyObject {
     func checkpoint(of collection: Int) throws(LoveseatError) -> StoredCheckpoint
     /// `coversMarks`: whether the peer has what it was marked to have when the checkpoint went to it.
     func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError)
+    /// Saves what is left of a checkpoint that the peer does not have any more, on the disk before this returns.
+    func retractCheckpoint(_ body: JSONText, of collection: Int) throws(LoveseatError)
     /// A checkpoint is about to go to the peer: it covers the marks made before, and none that come later.
     func beginCheckpoint(of collection: Int)
     /// From now on, which marks of what the remote has count.

@@ -26,6 +26,10 @@ extension ReplicaLayer {
         try alive().checkpoint(of: collection)
     }
 
+    package func retractCheckpoint(_ body: JSONText, of collection: Int) throws(LoveseatError) {
+        try alive().retractCheckpoint(body, of: collection)
+    }
+
     package func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError)
     {
         try alive().saveCheckpoint(body, of: collection, coversMarks: coversMarks)
