@@ -173,6 +173,17 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LoveseatReplicationTests",
+            dependencies: [
+                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
+                "LoveseatStorage", "LoveseatCore", "LoveseatNetwork", "LoveseatTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "ReplayTests",
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",

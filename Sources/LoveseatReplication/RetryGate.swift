@@ -1,7 +1,7 @@
 private import Synchronization
 
 /// A gate at which a replicator waits between two attempts, or while it is suspended.
-final class RetryGate: Sendable {
+package final class RetryGate: Sendable {
     private struct State {
         /// Opened while nothing waited.
         var isOpen = false
@@ -9,6 +9,8 @@ final class RetryGate: Sendable {
     }
 
     private let state = Mutex(State())
+
+    package init() {}
 
     /// Waits until ``open()``.
     ///
@@ -18,7 +20,7 @@ final class RetryGate: Sendable {
     /// Waits until ``open()``, at most a number of seconds.
     ///
     /// - Returns: whether it was opened before the time was up.
-    func wait(seconds: Double, _ runtime: ReplicationRuntime) async -> Bool {
+    package func wait(seconds: Double, _ runtime: ReplicationRuntime) async -> Bool {
         await wait(timer: runtime.task(after: .seconds(seconds)) { self.pass(asOpened: false) })
     }
 
@@ -38,10 +40,10 @@ final class RetryGate: Sendable {
     }
 
     /// Ends the current wait, or else the next one.
-    func open() { pass(asOpened: true) }
+    package func open() { pass(asOpened: true) }
 
     /// Forgets that it was opened.
-    func close() { state.withLock { $0.isOpen = false } }
+    package func close() { state.withLock { $0.isOpen = false } }
 
     private func pass(asOpened isOpened: Bool) {
         state.withLock { state in

@@ -47,7 +47,7 @@ package final class ChangeHub: Sendable {
         for subscriber in subscribers { subscriber.onClose() }
     }
 
-    /// Ends a subscription. No call begins after this returns.
+    /// Ends a subscription. Of the commit that is being reported at that moment, another thread may still call `notify`.
     package func unsubscribe(_ token: Int) { state.withLock { $0.subscribers[token] = nil } }
 
     func publish(_ commits: [CollectionCommit]) {
@@ -55,7 +55,8 @@ package final class ChangeHub: Sendable {
             let interested = state.withLock { state in
                 state.subscribers.filter { $0.value.collection == commit.number }.sorted { $0.key < $1.key }
             }
-            for entry in interested { entry.value.notify(commit) }
+            for (token, subscriber) in interested
+            where state.withLock({ $0.subscribers[token] != nil }) { subscriber.notify(commit) }
             guard commit.documentIDs.isEmpty else { continue }
             // The collection is deleted, so no further commit follows.
             for entry in interested {

@@ -6,6 +6,14 @@ import LoveseatNetwork
 
 /// What fuzzers feed: each takes any bytes, and traps only where Loveseat is wrong.
 public enum FuzzTargets {
+    /// All targets by the names that `FUZZ` and the folders of `Fuzzing/FailCases` have.
+    public static let named: [String: @Sendable ([UInt8]) -> Void] = [
+        "active": active, "blip": blip, "certificate": certificate, "delta": delta, "http": http,
+        "identity": identity,
+        "json": json, "pairing": pairing, "passive": passive, "response": response, "tree": tree,
+        "websocket": webSocket,
+    ]
+
     /// Text that scans can be walked, and its canonical form is JSON that stays as it is.
     public static func json(_ bytes: [UInt8]) {
         guard let element = try? JSONElement(parsing: bytes) else { return }

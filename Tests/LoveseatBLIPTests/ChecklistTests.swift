@@ -77,7 +77,7 @@ import Testing
                 var wrong = frame
                 wrong[position] ^= 1 << bit
                 let receiver = BLIPConnection()
-                #expect(throws: BLIPError.self) { try receiver.receive(wrong) }
+                #expect(throws: BLIPError.checksum) { try receiver.receive(wrong) }
             }
         }
     }
@@ -112,11 +112,13 @@ import Testing
     @Test(
         arguments: [
             // Without its last NUL, with a name and no value, with no NUL at all.
-            [4, 0x61, 0, 0x62, 0x63], [2, 0x61, 0], [3, 0x61, 0x62, 0x63],
-        ] as [[UInt8]]
+            ([4, 0x61, 0, 0x62, 0x63], "the properties do not end with a NUL"),
+            ([2, 0x61, 0], "a property has a name and no value"),
+            ([3, 0x61, 0x62, 0x63], "the properties do not end with a NUL"),
+        ] as [([UInt8], String)]
     )
-    func `22: properties that are no pairs are fatal`(_ payload: [UInt8]) {
-        #expect(throws: BLIPError.self) { _ = try received([(payload, false)]) }
+    func `22: properties that are no pairs are fatal`(_ payload: [UInt8], _ detail: String) {
+        #expect(throws: BLIPError.message(detail)) { _ = try received([(payload, false)]) }
     }
 
     @Test func `22: of two values of a name the first counts`() throws {
@@ -143,7 +145,9 @@ import Testing
         let receiver = BLIPConnection()
         try receiver.receive(frame(1 << 20))
         #expect(receiver.takeEvents().count == 1)
-        #expect(throws: BLIPError.self) { try BLIPConnection().receive(frame((1 << 20) + 1)) }
+        #expect(throws: BLIPError.tooLarge("a frame of 1048577 bytes")) {
+            try BLIPConnection().receive(frame((1 << 20) + 1))
+        }
     }
 
     @Test func `14: every 50,000 bytes of a message are acknowledged, with the sum so far`() throws {

@@ -191,18 +191,31 @@ private func noise(_ count: Int) -> [UInt8] {
     }
 
     @Test func `duplicate, skipped and finished numbers are fatal`() throws {
-        let left = BLIPConnection()
-        for _ in 0..<3 { try left.send(Message(["Profile": "x"], noReply: true), tag: nil) }
-        let first = try #require(try left.nextFrame())
-        _ = try left.nextFrame()
-        let third = try #require(try left.nextFrame())
-        let right = BLIPConnection()
-        try right.receive(first)
-        #expect(throws: BLIPError.self) { try right.receive(third) }
-        #expect(throws: BLIPError.self) { try right.receive(first) }
+        for wrong in [UInt64(1), 3] {
+            // Their checksums are right: only the numbers are not.
+            var encoder = FrameEncoder(compressionLevel: 0)
+            let receiver = BLIPConnection()
+            try receiver.receive(encoder.frame(number: 1, type: .request, flags: [], payload: [0]))
+            let second = try encoder.frame(number: wrong, type: .request, flags: [], payload: [0])
+            #expect(throws: BLIPError.message("request \(wrong) came after request 1")) {
+                try receiver.receive(second)
+            }
+        }
         var encoder = FrameEncoder(compressionLevel: 0)
         let answer = try encoder.frame(number: 9, type: .response, flags: [], payload: [0])
-        #expect(throws: BLIPError.self) { try BLIPConnection().receive(answer) }
+        #expect(throws: BLIPError.message("an answer to request 9, which was never sent")) {
+            try BLIPConnection().receive(answer)
+        }
+    }
+
+    @Test func `a frame that is left out breaks the running checksum`() throws {
+        let left = BLIPConnection()
+        for _ in 0..<3 { try left.send(Message(["Profile": "x"], noReply: true), tag: nil) }
+        let right = BLIPConnection()
+        try right.receive(try #require(try left.nextFrame()))
+        _ = try left.nextFrame()
+        let third = try #require(try left.nextFrame())
+        #expect(throws: BLIPError.checksum) { try right.receive(third) }
     }
 
     @Test func `an empty compressed frame leaves the inflater alone`() throws {
@@ -227,8 +240,15 @@ private func noise(_ count: Int) -> [UInt8] {
     @Test func `properties past their limit are refused before sending and on receipt`() throws {
         let connection = BLIPConnection()
         let large = Message(["Profile": "x", "y": String(repeating: "z", count: 102_400)])
-        #expect(throws: BLIPError.self) { try connection.send(large, tag: nil) }
+        #expect(throws: BLIPError.tooLarge("102413 bytes of properties")) {
+            try connection.send(large, tag: nil)
+        }
         #expect(connection.hasNothingToSend)
+        var payload: [UInt8] = []
+        payload.appendVarInt(102_413)
+        var encoder = FrameEncoder(compressionLevel: 0)
+        let frame = try encoder.frame(number: 1, type: .request, flags: [], payload: payload[...])
+        #expect(throws: BLIPError.tooLarge("102413 bytes of properties")) { try connection.receive(frame) }
     }
 
     @Test func `a decompression bomb ends in an error within its bound`() throws {
@@ -239,7 +259,7 @@ private func noise(_ count: Int) -> [UInt8] {
             flags: [.compressed],
             payload: [UInt8](repeating: 0, count: 40 << 20)[...]
         )
-        #expect(throws: BLIPError.self) { try BLIPConnection().receive(bomb) }
+        #expect(throws: BLIPError.tooLarge("an inflated frame")) { try BLIPConnection().receive(bomb) }
     }
 
     @Test func `disconnecting names every request without an answer, once`() throws {

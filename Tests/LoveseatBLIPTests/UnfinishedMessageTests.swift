@@ -72,7 +72,7 @@ struct UnfinishedMessageTests {
         for number in 0..<60 {
             try sender.send(Message(["n": "\(number)"], body: Self.body(number)), tag: nil)
         }
-        #expect(throws: BLIPError.self) {
+        #expect(throws: BLIPError.tooLarge("more than 4194304 bytes of messages that were not asked for")) {
             while let frame = try sender.nextFrame() { try receiver.receive(frame) }
         }
     }

@@ -151,6 +151,7 @@ struct DamageTests {
         let error = #expect(throws: LoveseatError.self) {
             try damaged.performMaintenance(type: .integrityCheck)
         }
+        #expect(error?.code == .corruptData)
         #expect(error?.message.hasPrefix("2 problems") == true, "\(error?.message ?? "")")
         // The difference to a damaged body would make another document at the peer.
         try await push(damaged, far)

@@ -120,28 +120,6 @@ struct DatabaseEndingTests {
         #expect((8..<80).contains(resolver.count))
     }
 
-    @Test func `a purge that fails is tried again`() async throws {
-        struct DiskIsFull: Error {}
-        let store = try DocumentStore.open(folder: scratch.path + "/x.loveseat")
-        let calls = Mutex(0)
-        let (purged, continuation) = AsyncStream<Int>.makeStream()
-        let timer = ExpirationTimer(store: store, retryAfter: 1) { _ in
-            let call = calls.withLock { calls in
-                calls += 1
-                return calls
-            }
-            guard call > 3 else { throw DiskIsFull() }
-            continuation.yield(call)
-            return (hasMore: false, next: nil)
-        }
-        timer.checkNow()
-        var iterator = purged.makeAsyncIterator()
-        #expect(await iterator.next() == 4)
-        timer.stop()
-        #expect(calls.withLock { $0 } == 4)
-        try store.close()
-    }
-
     @Test func `of two that open a database the one with the stricter configuration wins`() throws {
         let first = try scratch.database("db")
         let collection = try first.defaultCollection()

@@ -85,9 +85,9 @@ struct DatabaseTests {
 
     @Test func `a transaction is kept whole or not at all, and tells of itself once`() async throws {
         let collection = try database.defaultCollection()
-        struct Problem: Error {}
+        struct Problem: Error, Equatable {}
         let changes = try collection.changes()
-        await #expect(throws: Problem.self) {
+        await #expect(throws: Problem()) {
             try await database.write { transaction in
                 try transaction.save(Document(id: "a"), in: collection)
                 #expect(try transaction.count(in: collection) == 1)

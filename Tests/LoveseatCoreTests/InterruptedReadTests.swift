@@ -75,7 +75,7 @@ struct InterruptedReadTests {
     }
 
     @Test func `what a cancelled task's closure throws or returns itself stays what it is`() async throws {
-        struct Own: Error {}
+        struct Own: Error, Equatable {}
         let (begun, begin) = AsyncStream<Void>.makeStream()
         let goOn = DispatchSemaphore(value: 0)
         let reads = [true, false].map { throwsItsOwn in
@@ -97,7 +97,7 @@ struct InterruptedReadTests {
             read.cancel()
             goOn.signal()
         }
-        await #expect(throws: Own.self) { try await reads[0].value }
+        await #expect(throws: Own()) { try await reads[0].value }
         #expect(try await reads[1].value == 7)
     }
 }

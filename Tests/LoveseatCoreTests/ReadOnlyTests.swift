@@ -98,7 +98,8 @@ struct ReadOnlyTests {
         let writer = try scratch.database("db")
         let reader = try Database(name: "db", config: config)
         expectError(.busy) { try writer.delete() }
-        await #expect(throws: LoveseatError.self) { try await writer.delete() }
+        let error = await #expect(throws: LoveseatError.self) { try await writer.delete() }
+        #expect(error?.code == .busy)
         // A refusal leaves the database open.
         try writer.defaultCollection().save(Document(id: "b"))
         try await writer.close()

@@ -20,7 +20,7 @@ struct TransactionTests {
         var likes: Int
     }
 
-    private struct Problem: Error {}
+    private struct Problem: Error, Equatable {}
 
     @Test func `a transaction reads its own changes, and has the calls of a collection`() throws {
         try sights.save(Document(id: "old", ["n": 1]))
@@ -70,7 +70,7 @@ struct TransactionTests {
         try sights.save(Document(id: "kept", ["n": 1]))
         let kept = try #require(try sights.document(id: "kept"))
         let changes = try sights.changes()
-        #expect(throws: Problem.self) {
+        #expect(throws: Problem()) {
             try database.write { transaction in
                 try transaction.save(Document(id: "new"), in: sights)
                 try transaction.delete(kept, in: sights)
@@ -79,7 +79,7 @@ struct TransactionTests {
                 throw Problem()
             }
         }
-        await #expect(throws: Problem.self) {
+        await #expect(throws: Problem()) {
             try await database.write { transaction in
                 try transaction.purge(id: "kept", in: sights)
                 throw Problem()

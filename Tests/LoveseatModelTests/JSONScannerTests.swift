@@ -104,7 +104,9 @@ import Testing
     @Test func `every truncation of a document is refused within its bytes`() throws {
         let text = Array("{\"k\":[1.5e3,\"\\u00e9\\ud83d\\udecb é\",true,null,{\"x\":-7}]}".utf8)
         for count in 0..<text.count {
-            #expect(throws: JSONError.self) { try JSONText(Array(text.prefix(count))) }
+            let error = #expect(throws: JSONError.self) { try JSONText(Array(text.prefix(count))) }
+            #expect(error?.reason == .truncated, "\(count)")
+            #expect(error?.offset ?? .max <= count)
         }
     }
 

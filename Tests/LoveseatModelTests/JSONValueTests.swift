@@ -67,9 +67,36 @@ import Testing
                 == #"{"city":"Paris \"é\"","flag":true,"large":18446744073709551615,"likes":-3,"nested":{"":[],"x":[1,-2]},"rating":4.5,"tags":["a",""]}"#
         )
         #expect(try JSONElement(text).decode(Sight.self) == sight)
-        #expect(throws: DecodingError.self) { try JSONElement(JSONText("{\"city\":1}")).decode(Sight.self) }
-        #expect(throws: DecodingError.self) { try JSONElement(JSONText("[300]")).decode([Int8].self) }
-        #expect(throws: EncodingError.self) { try JSONText(encoding: [Double.nan]) }
+        let mismatch = #expect(throws: DecodingError.self) {
+            try JSONElement(JSONText("{\"city\":1}")).decode(Sight.self)
+        }
+        guard case .typeMismatch(let type, let place) = mismatch else {
+            Issue.record("\(String(describing: mismatch))")
+            return
+        }
+        #expect(type == String.self && place.codingPath.map(\.stringValue) == ["city"])
+        let overflow = #expect(throws: DecodingError.self) {
+            try JSONElement(JSONText("[300]")).decode([Int8].self)
+        }
+        guard case .dataCorrupted(let place) = overflow else {
+            Issue.record("\(String(describing: overflow))")
+            return
+        }
+        #expect(place.codingPath.map(\.intValue) == [0])
+        let deep = #expect(throws: DecodingError.self) {
+            try JSONElement(JSONText("[[],[{\"a\":[true]}]]")).decode([[[String: [String]]]].self)
+        }
+        guard case .typeMismatch(_, let place) = deep else {
+            Issue.record("\(String(describing: deep))")
+            return
+        }
+        #expect(place.codingPath.map(\.stringValue) == ["Index 1", "Index 0", "a", "Index 0"])
+        let notANumber = #expect(throws: EncodingError.self) { try JSONText(encoding: [Double.nan]) }
+        guard case .invalidValue(let value, _) = notANumber else {
+            Issue.record("\(String(describing: notANumber))")
+            return
+        }
+        #expect((value as? Double)?.isNaN == true)
     }
 
     class Base: Codable { var a = 1 }
@@ -95,7 +122,7 @@ import Testing
         copy["gone"] = nil
         #expect(stored["likes"]?.int == 3)
         #expect(copy.json.description == #"{"deep":{"a":["b"]},"likes":4}"#)
-        #expect(throws: JSONError.self) { try Document(id: "x", json: "[]") }
+        #expect(throws: JSONError(.unexpectedByte, at: 0)) { try Document(id: "x", json: "[]") }
     }
 
     @Test func `blobs are found wherever they are`() throws {

@@ -102,12 +102,13 @@ struct CustomAuthenticatorTests {
     @Test func `an app's own authenticator gets certificates if it asks for them, and only over TLS`()
         async throws
     {
-        await #expect(throws: LoveseatError.self) {
+        let error = await #expect(throws: LoveseatError.self) {
             _ = try await serve {
                 $0.disableTLS = true
                 $0.authenticator = Devices()
             }
         }
+        #expect(error?.code == .invalidParameter)
         let kiosk = try TLSIdentity.createIdentity(
             for: .serverAuth,
             attributes: [certAttrCommonName: "kiosk"],

@@ -158,7 +158,10 @@ struct ListenerTests {
         #expect(states.first == .connecting)
         #expect(listener.status.connectionCount == 0)
         #expect(try await heard.contains("101"))
-        await #expect(throws: LoveseatError.self) { try await self.listener { $0.heartbeat = 0 } }
+        let error = await #expect(throws: LoveseatError.self) {
+            try await self.listener { $0.heartbeat = 0 }
+        }
+        #expect(error?.code == .invalidParameter)
         await listener.stop()
     }
 

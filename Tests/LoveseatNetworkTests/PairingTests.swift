@@ -137,20 +137,27 @@ struct PairingTests {
         for text in [
             "", "hello", "loveseat-pair:2?u=wss://a/b&p=x&s=y", "loveseat-pair:1?u=ws://a/b&s=y",
             "loveseat-pair:1?p=\(String(repeating: "a", count: 64))&s=x",
+            "loveseat-pair:1?u=wss://a&p=\(String(repeating: "a", count: 64))&s=x",
             String(repeating: "x", count: 5_000),
         ] {
-            #expect(throws: LoveseatError.self) { try PairingCode(text: text) }
+            let error = #expect(throws: LoveseatError.self) { try PairingCode(text: text) }
+            #expect(error?.code == .invalidParameter, "\(text.prefix(80))")
         }
         let url = try #require(URL(string: "wss://127.0.0.1:1/db"))
         for digits in ["12345", "1234567", "abcdef", ""] {
-            #expect(throws: LoveseatError.self) { try PairingCode(digits: digits, url: url) }
+            let error = #expect(throws: LoveseatError.self) { try PairingCode(digits: digits, url: url) }
+            #expect(error?.code == .invalidParameter)
         }
         #expect(try PairingCode(digits: "123 456", url: url).digits == "123456")
         var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
         configuration.disableTLS = true
         configuration.authenticator = authenticator
-        await #expect(throws: LoveseatError.self) { try await URLEndpointListener(configuration).start() }
+        let clear = await #expect(throws: LoveseatError.self) {
+            try await URLEndpointListener(configuration).start()
+        }
+        #expect(clear?.code == .invalidParameter)
         let idle = URLEndpointListener(configuration)
-        #expect(throws: LoveseatError.self) { try authenticator.makeCode(for: idle) }
+        let stopped = #expect(throws: LoveseatError.self) { try authenticator.makeCode(for: idle) }
+        #expect(stopped?.code == .notOpen)
     }
 }

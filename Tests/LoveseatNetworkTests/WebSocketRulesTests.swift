@@ -130,7 +130,8 @@ struct WebSocketRulesTests {
         try end.receive([0x01, 0x81] + Self.mask + [0xC3] + [0x80, 0x81] + Self.mask + [0xA9])
         #expect(try end.texts.takeMessages() == [Array("é".utf8)])
         try end.receive([0x81, 0x81] + Self.mask + [0xC3])
-        #expect(throws: LoveseatError.self) { try end.texts.takeMessages() }
+        let error = #expect(throws: LoveseatError.self) { try end.texts.takeMessages() }
+        #expect(error?.code.value == 11_007)
     }
 
     @Test func `a peer that pings and does not read is answered once`() throws {

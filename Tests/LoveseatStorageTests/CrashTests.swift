@@ -78,7 +78,7 @@ import Testing
         child.standardInput = FileHandle(fileDescriptor: lock, closeOnDealloc: false)
         try Lifeline.run(child)
         defer { child.terminate() }
-        #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: folder) }
+        expectError(.busy) { try DocumentStore.open(folder: folder) }
         try store.close()
         try DocumentStore.open(folder: folder).close()
     }

@@ -88,11 +88,11 @@ final class TemporaryStore {
         #expect(try temporary.record("x")?.revision == second)
     }
 
-    struct Stop: Error {}
+    struct Stop: Error, Equatable {}
 
     @Test func `a transaction that throws leaves no trace`() throws {
         let temporary = try TemporaryStore()
-        #expect(throws: Stop.self) {
+        #expect(throws: Stop()) {
             try temporary.store.write { transaction in
                 _ = try temporary.save("a", .emptyObject, transaction)
                 // What was written is visible inside, and nowhere else.
@@ -209,7 +209,7 @@ final class TemporaryStore {
         }
         for handle in handles { #expect(try temporary.store.read { try $0.count(handle) } == 1) }
         try temporary.store.write { try $0.deleteCollection(names[0]) }
-        #expect(throws: LoveseatError.self) {
+        expectError(.notOpen) {
             try temporary.store.write {
                 try $0.save(
                     "x",
@@ -248,8 +248,10 @@ final class TemporaryStore {
         try Data("this is no database, whatever its name says".utf8).write(
             to: URL(filePath: folder + "/db.sqlite")
         )
-        #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: folder) }
-        #expect(throws: LoveseatError.self) { try DocumentStore.open(folder: "/proc/nowhere/db") }
+        expectError(.unreadableDatabase) { try DocumentStore.open(folder: folder) }
+        expectError(.init(Int(ENOENT), domain: .posix)) {
+            try DocumentStore.open(folder: "/proc/nowhere/db")
+        }
     }
 }
 
@@ -275,7 +277,7 @@ final class Heard: @unchecked Sendable {
         #expect(try blobs.hash(digest, prefix: [20] + (1...20)).text == "sha1-qblMjGxSaMuEsZGIBo5MWzPrX/w=")
         let wrong = try blobs.writer()
         try wrong.write([1])
-        #expect(throws: LoveseatError.self) { try wrong.finish(expected: digest) }
+        expectError(.corruptData) { try wrong.finish(expected: digest) }
         #expect(FileManager.default.subpaths(atPath: temporary.folder + "/blobs") == [digest.hexadecimalText])
     }
 

@@ -129,11 +129,12 @@ struct ExtremeNumberTests {
         try ours.seed(Message(["id": "d", "rev": "4294967295-aa"]), in: .default)
         let handle = try ours.collection(.default)
         let body = JSONText(canonical: ["n": 1])
-        #expect(throws: LoveseatError.self) {
+        let error = #expect(throws: LoveseatError.self) {
             try ours.store.write { transaction in
                 try transaction.save("d", in: handle, body: body, isDeleted: false, condition: .lastWriteWins)
             }
         }
+        #expect(error?.code == .badRevisionID)
         #expect(try ours.record("d")?.revision.generation == .max)
     }
 }

@@ -9,17 +9,10 @@ private func runFuzzer(
     _ target: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-private let targets: [String: ([UInt8]) -> Void] = [
-    "active": FuzzTargets.active, "blip": FuzzTargets.blip, "certificate": FuzzTargets.certificate,
-    "delta": FuzzTargets.delta, "http": FuzzTargets.http, "identity": FuzzTargets.identity,
-    "json": FuzzTargets.json, "pairing": FuzzTargets.pairing, "passive": FuzzTargets.passive,
-    "response": FuzzTargets.response, "tree": FuzzTargets.tree, "websocket": FuzzTargets.webSocket,
-]
-
 // Unsafe only in name: libFuzzer calls the target on the one thread that it was started on.
-nonisolated(unsafe) private let target = targets[ProcessInfo.processInfo.environment["FUZZ"] ?? ""]
+nonisolated(unsafe) private let target = FuzzTargets.named[ProcessInfo.processInfo.environment["FUZZ"] ?? ""]
 guard target != nil else {
-    print("say what to fuzz: FUZZ=\(targets.keys.sorted().joined(separator: ", "))")
+    print("say what to fuzz: FUZZ=\(FuzzTargets.named.keys.sorted().joined(separator: ", "))")
     exit(64)
 }
 // And libFuzzer takes the arguments by address and may rewrite them, before anything else runs.

@@ -1,11 +1,11 @@
 import Logging
-import LoveseatModel
-import LoveseatReplication
-import LoveseatStorage
+package import LoveseatModel
+package import LoveseatReplication
+package import LoveseatStorage
 private import Synchronization
 
 /// Runs the app's conflict resolvers: a limited number at a time, each with a deadline, at most 30 attempts per document.
-final class ConflictWorker: Sendable {
+package final class ConflictWorker: Sendable {
     /// More resolutions of one document over one connection mean that the peers' resolvers do not agree.
     private static let maximumResolutions = 30
     private static let atOnce = 8
@@ -21,7 +21,7 @@ final class ConflictWorker: Sendable {
         let documentID: String
     }
 
-    init(store: DocumentStore, config: ReplicatorConfiguration, runtime: ReplicationRuntime) {
+    package init(store: DocumentStore, config: ReplicatorConfiguration, runtime: ReplicationRuntime) {
         self.store = store
         self.config = config
         self.runtime = runtime
@@ -29,7 +29,7 @@ final class ConflictWorker: Sendable {
     }
 
     /// Resolves a document's conflicts; returns the error if that fails. If it is cancelled before it began, the conflict remains.
-    func resolve(_ notice: ConflictNotice) async -> LoveseatError? {
+    package func resolve(_ notice: ConflictNotice) async -> LoveseatError? {
         let outcome: LoveseatError?? = await limit.run { [self] in
             do {
                 try await settle(notice)

@@ -2,19 +2,20 @@ extension JSONElement {
     /// Decodes a type straight from the text, with no dictionary in between.
     package func decode<T: Decodable>(
         _ type: T.Type,
-        hooks: JSONCodingHooks = .none,
-        codingPath: [any CodingKey] = []
+        hooks: JSONCodingHooks = .none
     ) throws -> T {
-        if let special = try hooks.decode(type, self) as? T { return special }
-        if type == JSONValue.self, let value = value as? T { return value }
-        return try T(from: ElementDecoder(element: self, hooks: hooks, codingPath: codingPath))
+        try ElementDecoder(element: self, hooks: hooks).decode(type)
     }
 }
 
 private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     let element: JSONElement
     let hooks: JSONCodingHooks
-    let codingPath: [any CodingKey]
+    /// The path of the value that contains this one, and the position in it if that is an array. Arrays are long, so that the
+    /// whole path is only made for an error.
+    var outerPath: [any CodingKey] = []
+    var index: Int?
+    var codingPath: [any CodingKey] { outerPath + (index.map { [IndexKey(index: $0)] } ?? []) }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
@@ -30,7 +31,7 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
     func nested(_ element: JSONElement, _ key: some CodingKey) -> ElementDecoder {
-        ElementDecoder(element: element, hooks: hooks, codingPath: codingPath + [key])
+        ElementDecoder(element: element, hooks: hooks, outerPath: codingPath + [key])
     }
 
     func mismatch(_ type: any Any.Type) -> DecodingError {
@@ -74,7 +75,9 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
         if let integers = type as? any FixedWidthInteger.Type, let value = try integer(integers) as? T {
             return value
         }
-        return try element.decode(type, hooks: hooks, codingPath: codingPath)
+        if let special = try hooks.decode(type, element) as? T { return special }
+        if type == JSONValue.self, let value = element.value as? T { return value }
+        return try T(from: self)
     }
 
     func decode(_ type: Int.Type) throws -> Int { try integer(type) }
@@ -128,15 +131,16 @@ private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
 private struct UnkeyedElements: UnkeyedDecodingContainer {
     let decoder: ElementDecoder
+    let codingPath: [any CodingKey]
     private let items: [JSONElement]
     private(set) var currentIndex = 0
 
     init(decoder: ElementDecoder) {
         self.decoder = decoder
+        codingPath = decoder.codingPath
         items = Array(decoder.element.items)
     }
 
-    var codingPath: [any CodingKey] { decoder.codingPath }
     var count: Int? { items.count }
     var isAtEnd: Bool { currentIndex >= items.count }
 
@@ -147,7 +151,12 @@ private struct UnkeyedElements: UnkeyedDecodingContainer {
                 .init(codingPath: codingPath, debugDescription: "the array has ended")
             )
         }
-        return ElementDecoder(element: items[currentIndex], hooks: decoder.hooks, codingPath: codingPath)
+        return ElementDecoder(
+            element: items[currentIndex],
+            hooks: decoder.hooks,
+            outerPath: codingPath,
+            index: currentIndex
+        )
     }
 
     /// Moves on only when the item was decoded, so that a caller may try another type.
@@ -176,4 +185,14 @@ private struct UnkeyedElements: UnkeyedDecodingContainer {
         try take { try $0.unkeyedContainer() }
     }
     mutating func superDecoder() throws -> any Decoder { try take { $0 } }
+}
+
+/// The position of an array's item in the path of an error, written as Foundation's decoder does.
+private struct IndexKey: CodingKey {
+    let index: Int
+    init(index: Int) { self.index = index }
+    init?(intValue: Int) { index = intValue }
+    init?(stringValue: String) { return nil }
+    var intValue: Int? { index }
+    var stringValue: String { "Index \(index)" }
 }

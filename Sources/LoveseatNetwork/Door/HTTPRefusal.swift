@@ -1,11 +1,11 @@
 import LoveseatModel
-import NIOHTTP1
+package import NIOHTTP1
 
 /// A response that refuses a request.
-struct HTTPRefusal: Error, Hashable {
-    let status: HTTPResponseStatus
-    let reason: String
-    var headers: [[String]] = []
+package struct HTTPRefusal: Error, Hashable {
+    package let status: HTTPResponseStatus
+    package let reason: String
+    package var headers: [[String]] = []
 
     static let unauthorized = HTTPRefusal(
         status: .unauthorized,

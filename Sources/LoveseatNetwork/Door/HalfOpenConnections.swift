@@ -1,19 +1,19 @@
 import NIOConcurrencyHelpers
-import NIOCore
+package import NIOCore
 
 /// Connections that have not authenticated yet: a limited number, each for a limited time. The oldest is closed
 /// first, so that silent ones cannot keep others out.
-final class HalfOpenConnections: Sendable {
+package final class HalfOpenConnections: Sendable {
     private let limit: Int
     private let patience: TimeAmount
     private let waiting = NIOLockedValueBox<[(id: ObjectIdentifier, channel: any Channel)]>([])
 
-    init(limit: Int, patience: TimeAmount) {
+    package init(limit: Int, patience: TimeAmount) {
         self.limit = limit
         self.patience = patience
     }
 
-    func add(_ channel: any Channel) {
+    package func add(_ channel: any Channel) {
         let oldest = waiting.withLockedValue { waiting -> (any Channel)? in
             waiting.append((ObjectIdentifier(channel), channel))
             return waiting.count > limit ? waiting.removeFirst().channel : nil
@@ -30,7 +30,7 @@ final class HalfOpenConnections: Sendable {
 
     /// Removes a connection that got its response or was closed; returns whether it was waiting.
     @discardableResult
-    func remove(_ channel: any Channel) -> Bool {
+    package func remove(_ channel: any Channel) -> Bool {
         waiting.withLockedValue { waiting in
             guard let index = waiting.firstIndex(where: { $0.id == ObjectIdentifier(channel) }) else {
                 return false

@@ -1,27 +1,34 @@
 import Foundation
-import LoveseatBLIPReplication
+package import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
-import NIOHTTP1
+package import NIOHTTP1
 
 /// Validates the HTTP request of a client that asks a listener for a WebSocket. ``ConnectionAuthenticator`` checks credentials.
-struct UpgradeRequestValidator: Hashable, Sendable {
-    let databaseName: String
+package struct UpgradeRequestValidator: Hashable, Sendable {
+    package let databaseName: String
+
+    package init(databaseName: String) { self.databaseName = databaseName }
 
     /// A request that asks for a WebSocket.
-    struct WebSocketRequest: Hashable {
-        let negotiated: ReplicationProtocol
-        let key: String
+    package struct WebSocketRequest: Hashable, Sendable {
+        package let negotiated: ReplicationProtocol
+        package let key: String
+
+        package init(negotiated: ReplicationProtocol, key: String) {
+            self.negotiated = negotiated
+            self.key = key
+        }
     }
 
     /// What a valid request asks for.
-    enum Acceptance: Hashable {
+    package enum Acceptance: Hashable, Sendable {
         case webSocket(WebSocketRequest)
         /// Asks whether the database exists, as a gateway does before it replicates.
         case database
     }
 
-    func validate(_ head: HTTPRequestHead) throws(HTTPRefusal) -> Acceptance {
+    package func validate(_ head: HTTPRequestHead) throws(HTTPRefusal) -> Acceptance {
         let path = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
         let parts = path.split(separator: "/").map { $0.removingPercentEncoding ?? "" }
         if parts == [databaseName], head.method == .GET { return .database }

@@ -64,7 +64,9 @@ public struct PairingCode: Hashable, Sendable {
         guard !urls.isEmpty, urls.allSatisfy({ $0.scheme == "wss" }) else {
             throw refuse("it has no wss:// URL")
         }
-        for url in urls { _ = try WebSocketAddress(url) }
+        for url in urls {
+            do { _ = try WebSocketAddress(url) } catch { throw refuse(error.message) }
+        }
         guard
             let pin = items.first(where: { $0.name == "p" })?.value.flatMap({
                 TLSCertificate.fingerprint(reading: $0)

@@ -14,16 +14,26 @@ package final class PuppetLine: @unchecked Sendable {
     package var isClosed: Bool { hasEnded || !link.isOpen }
     /// Called with everything that the puppet hears.
     package var onEvent: (BLIPConnection.Event) -> Void = { _ in }
+    /// Called with everything that the driver reports.
+    package var onReport: (ReplicationReport) -> Void {
+        get { reports.take }
+        set { reports.take = newValue }
+    }
     private let clock = VirtualClock()
     private let link: SimulatedLink
     private let runtime: ReplicationRuntime
     private let makeDriver: (ReplicationProtocol) -> ReplicationDriver
     private let changes = Changes()
+    private let reports = Reports()
     private var hasEnded = false
     private var puppetFailure: BLIPError?
 
     private final class Changes: @unchecked Sendable {
         var notify: (@Sendable (CollectionName) -> Void)?
+    }
+
+    private final class Reports: @unchecked Sendable {
+        var take: (ReplicationReport) -> Void = { _ in }
     }
 
     /// `resolve`: settles a conflict, and returns why it could not.
@@ -40,6 +50,7 @@ package final class PuppetLine: @unchecked Sendable {
         nonisolated(unsafe) let settle = resolve
         var hooks = ReplicationHooks()
         hooks.resolve = { settle($0) }
+        hooks.report = { [reports] in reports.take($0) }
         hooks.observe = { [changes] notify in
             changes.notify = notify
             return {}
@@ -84,6 +95,12 @@ package final class PuppetLine: @unchecked Sendable {
             if let puppetFailure { throw puppetFailure }
             guard clock.step(until: limit) else { return }
         }
+    }
+
+    /// Sends bytes to the driver as one frame, whatever they are.
+    package func post(_ frame: [UInt8]) throws {
+        link.post([frame], from: .far)
+        try settle()
     }
 
     /// Breaks the connection.

@@ -17,7 +17,10 @@ struct LoginThrottleTests {
         return seconds
     }
 
-    @Test func `each failure makes a user name wait longer at an address, and time forgets`() {
+    @Test
+    func
+        `the login throttle makes a user name wait longer after each failure at an address, and forgets in time`()
+    {
         var throttle = LoginThrottle()
         for _ in 0..<LoginThrottle.freeFailures {
             #expect(throttle.ask("a", user: "ana", now: 0) == .after(0))
@@ -33,7 +36,7 @@ struct LoginThrottleTests {
         #expect(throttle.ask("a", user: "ana", now: 700) == .after(0))
     }
 
-    @Test func `a success does not clear the failures of other user names at the same address`() {
+    @Test func `the login throttle keeps the failures of other user names at an address after a success`() {
         var throttle = LoginThrottle()
         for _ in 0..<9 {
             throttle.failed("a", user: "ana", now: 0)
@@ -43,14 +46,14 @@ struct LoginThrottleTests {
         #expect(refusals(&throttle, "a", "ana", now: 0) != nil)
     }
 
-    @Test func `guesses at one user name from many addresses are slowed down together`() {
+    @Test func `the login throttle slows down guesses at one user name from many addresses together`() {
         var throttle = LoginThrottle()
         for number in 0..<200 { throttle.failed("\(number)", user: "ana", now: 0) }
         #expect(wait(&throttle, "new", "ana", now: 0) ?? 0 > 0)
         #expect(throttle.ask("new", user: "bob", now: 0) == .after(0))
     }
 
-    @Test func `a right password from a busy address is let in within two seconds`() {
+    @Test func `the login throttle lets a right password from a busy address in within two seconds`() {
         var throttle = LoginThrottle()
         for number in 0..<500 { throttle.failed("office", user: "guess \(number % 7)", now: 0) }
         for _ in 0..<500 { throttle.failed("elsewhere", user: "ana", now: 0) }
@@ -60,7 +63,7 @@ struct LoginThrottleTests {
         }
     }
 
-    @Test func `a million names and addresses cost bounded memory`() {
+    @Test func `the login throttle needs bounded memory for a million names and addresses`() {
         var throttle = LoginThrottle()
         let long = String(repeating: "x", count: 10_000)
         for number in 0..<30_000 {

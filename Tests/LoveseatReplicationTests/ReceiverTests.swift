@@ -1,0 +1,89 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// `PullSession`: asks for announced revisions, and stores those that come.
+struct ReceiverTests {
+    private func pulling(_ documents: [String] = []) throws -> Conversation {
+        let peer = try Conversation(active: { $0.pulls = true }, documents: documents)
+        try peer.begin()
+        try peer.answer(try peer.take("subChanges"))
+        return peer
+    }
+
+    @Test func `the receiver asks for what it lacks, and answers when that is stored`() throws {
+        let peer = try pulling()
+        // An answer names, for each entry, what is here already.
+        let answer = try peer.say("changes", [:], #"[[1,"a","1-aa"],[2,"b","1-bb"]]"#)
+        #expect(try answer?.get().body == Array("[[],[]]".utf8))
+        #expect(try peer.record("a") == nil)
+        _ = try peer.say("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], #"{"n":1}"#)?.get()
+        #expect(try peer.record("a")?.revision.text == "1-aa")
+        #expect(try peer.record("a")?.body.description == #"{"n":1}"#)
+    }
+
+    @Test func `the receiver does not ask for a revision that is here`() throws {
+        let peer = try pulling(["a"])
+        let revision = try #require(try peer.record("a")?.revision)
+        let answer = try peer.say("changes", [:], #"[[1,"a","\#(revision)"],[2,"b","1-bb"]]"#)
+        #expect(try answer?.get().body == Array("[0,[]]".utf8))
+    }
+
+    @Test(
+        arguments: [
+            ("1-aa", [:], "[]", "HTTP", 400), ("1-aa", [:], "{", "HTTP", 400),
+            ("2-bb", ["history": "3-cc"], "{}", "LiteCore", 4),
+            ("2-bb", ["deltaSrc": "1-aa"], "{}", "HTTP", 422),
+        ] as [(String, MessageProperties, String, String, Int)]
+    )
+    func `the receiver refuses a revision that breaks a rule with its code, and stores nothing`(
+        _ revision: String,
+        _ more: MessageProperties,
+        _ body: String,
+        _ domain: String,
+        _ code: Int
+    ) throws {
+        let peer = try pulling()
+        try peer.say("changes", [:], #"[[1,"a","\#(revision)"]]"#)
+        var properties: MessageProperties = ["id": "a", "rev": revision, "sequence": "1"]
+        for (name, value) in more.pairs { properties[name] = value }
+        let answer = try peer.say("rev", properties, body)
+        guard case .failure(let error) = answer else {
+            Issue.record("\(String(describing: answer))")
+            return
+        }
+        #expect(error.domain == domain && error.code == code)
+        #expect(try peer.record("a") == nil)
+        // A revision whose delta does not fit comes again, whole.
+        #expect(peer.documentErrors.keys.sorted() == (code == 422 ? [] : ["a"]))
+        #expect(peer.line.failure == nil)
+    }
+
+    @Test func `the receiver refuses a revision that it never asked for with 403, and goes on`() throws {
+        let peer = try pulling()
+        guard
+            case .failure(let error) = try peer.say("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}")
+        else {
+            Issue.record("it was taken")
+            return
+        }
+        #expect(error.domain == "HTTP" && error.code == 403)
+        #expect(try peer.record("a") == nil)
+        #expect(peer.line.failure == nil && !peer.line.isClosed)
+    }
+
+    @Test func `the receiver counts a sequence as done only when all before it are`() throws {
+        let peer = try pulling()
+        try peer.say("changes", [:], #"[[1,"a","1-aa"],[2,"b","1-bb"]]"#)
+        try peer.say("rev", ["id": "b", "rev": "1-bb", "sequence": "2"], "{}")
+        #expect(try peer.record("b") != nil)
+        #expect(try peer.keepCheckpoints()?["remote"] == nil)
+        try peer.say("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}")
+        try peer.say("changes", [:], "null")
+        #expect(try peer.keepCheckpoints()?["remote"]?.int == 2)
+        #expect(peer.line.isClosed && peer.line.failure == nil)
+    }
+}

@@ -1,0 +1,81 @@
+import LoveseatBLIP
+import LoveseatBLIPReplication
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// `PushSession`: offers documents, and sends those that the peer wants.
+struct SenderTests {
+    private static func ids(_ list: [UInt8]) throws -> [String?] {
+        try JSONElement(parsing: list).items.map { $0[0]?.string }
+    }
+
+    @Test func `the sender offers what is new, and sends only what the peer wants`() throws {
+        let peer = try Conversation(active: { $0.pushes = true }, documents: ["a", "b", "c"])
+        try peer.begin()
+        let proposal = try peer.take("proposeChanges")
+        #expect(try Self.ids(proposal.message.body) == ["a", "b", "c"])
+        // 0: wanted. 304: the peer has it.
+        try peer.answer(proposal, [:], "[0,304]")
+        #expect(try ["a", "c"] == [peer.take("rev"), peer.take("rev")].map { $0.message.properties["id"] })
+        #expect(!peer.has("rev") && !peer.has("proposeChanges"))
+    }
+
+    @Test func `the sender does not offer again what the checkpoints of both sides cover`() throws {
+        let peer = try Conversation(active: { $0.pushes = true }, documents: ["a", "b"])
+        try peer.store.write { try $0.saveLocalCheckpoint("cp-x", try JSONText(#"{"local":1}"#)) }
+        try peer.line.connect(.mobile3)
+        try peer.answer(try peer.take("getCheckpoint"), ["rev": "0-1"], #"{"local":1}"#)
+        #expect(try Self.ids(peer.take("proposeChanges").message.body) == ["b"])
+    }
+
+    @Test func `the sender without pull reports a conflict as the document's error, and goes on`() throws {
+        let peer = try Conversation(active: { $0.pushes = true }, documents: ["a", "b"])
+        try peer.begin()
+        try peer.answer(try peer.take("proposeChanges"), [:], "[409,0]")
+        try peer.answer(try peer.take("rev"))
+        #expect(peer.documentErrors.mapValues(\.code) == ["a": .httpConflict])
+        #expect(peer.line.failure == nil)
+    }
+
+    @Test(arguments: [(403, LoveseatError.Code.httpForbidden), (409, .httpConflict), (422, .init(10_422))])
+    func `the sender reports the code with which the peer refuses a revision`(
+        _ status: Int,
+        _ code: LoveseatError.Code
+    ) throws {
+        let peer = try Conversation(active: { $0.pushes = true }, documents: ["a"])
+        try peer.begin()
+        try peer.answer(try peer.take("proposeChanges"), [:], "[]")
+        // A revision that is forbidden, or whose history the peer lacks, is sent once more.
+        while peer.has("rev") || peer.has("proposeChanges") {
+            if peer.has("rev") { try peer.refuse(try peer.take("rev"), status) }
+            if peer.has("proposeChanges") { try peer.answer(try peer.take("proposeChanges"), [:], "[]") }
+        }
+        #expect(peer.documentErrors.mapValues(\.code) == ["a": code])
+        #expect(peer.line.failure == nil)
+    }
+
+    @Test func `the sender announces every change to a peer that subscribed, each once`() throws {
+        let peer = try Conversation(passive: ["a"])
+        try peer.line.connect(.mobile3)
+        try peer.say("getCollections", [:], #"{"collections":["_default"],"checkpoint_ids":["cp-y"]}"#)
+        try peer.say("subChanges", ["collection": "0", "continuous": "true"])
+        var announced: [String?] = []
+        func hear() throws {
+            while peer.has("changes") {
+                let list = try peer.take("changes")
+                announced += try JSONElement(parsing: list.message.body).items.map { $0[1]?.string }
+                try peer.answer(list, [:], "[]")
+            }
+        }
+        try hear()
+        try peer.store.save("b", in: peer.collection)
+        try peer.line.localChange()
+        try hear()
+        try peer.line.localChange()
+        try hear()
+        #expect(announced == ["a", "b"])
+    }
+}
