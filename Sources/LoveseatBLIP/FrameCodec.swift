@@ -42,7 +42,8 @@ final class ZlibDeflater: Deflater, @unchecked Sendable {
         stream.deallocate()
     }
 
-    func deflate(_ input: UnsafeBufferPointer<UInt8>, into output: UnsafeMutableBufferPointer<UInt8>) -> Int? {
+    func deflate(_ input: UnsafeBufferPointer<UInt8>, into output: UnsafeMutableBufferPointer<UInt8>) -> Int?
+    {
         stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
         stream.pointee.avail_in = UInt32(input.count)
         stream.pointee.next_out = output.baseAddress

@@ -30,7 +30,7 @@ final class Conversation {
         change(&plan)
         (scratch, store, collection) = try Self.database(documents)
         let remote = try store.write { try $0.remoteNumber("puppet") }
-        let replica = StoreReplica(
+        let replica = ConnectionStore(
             store: store,
             collections: [collection],
             checkpointIDs: ["cp-x"],
@@ -46,7 +46,7 @@ final class Conversation {
         (scratch, store, collection) = try Self.database(documents)
         line = PuppetLine(
             { ReplicationSession(passive: PassivePlan(collections: [.default]), store: $0) },
-            StoreReplica(store: store, nowMilliseconds: { 0 })
+            ConnectionStore(store: store, nowMilliseconds: { 0 })
         )
         listen()
     }

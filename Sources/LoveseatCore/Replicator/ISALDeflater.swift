@@ -18,7 +18,13 @@ package final class ISALDeflater: Deflater, @unchecked Sendable {
         _ input: UnsafeBufferPointer<UInt8>,
         into output: UnsafeMutableBufferPointer<UInt8>
     ) -> Int? {
-        let count = isal_deflater_run(stream, input.baseAddress, input.count, output.baseAddress, output.count)
+        let count = isal_deflater_run(
+            stream,
+            input.baseAddress,
+            input.count,
+            output.baseAddress,
+            output.count
+        )
         return count > 0 ? count : nil
     }
 }
