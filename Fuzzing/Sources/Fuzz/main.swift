@@ -9,13 +9,12 @@ private func runFuzzer(
     _ target: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-// Unsafe only in name: libFuzzer calls the target on the one thread that it was started on.
-nonisolated(unsafe) private let target = FuzzTargets.named[ProcessInfo.processInfo.environment["FUZZ"] ?? ""]
+private let target = FuzzTargets.named[ProcessInfo.processInfo.environment["FUZZ"] ?? ""]
 guard target != nil else {
     print("say what to fuzz: FUZZ=\(FuzzTargets.named.keys.sorted().joined(separator: ", "))")
     exit(64)
 }
-// And libFuzzer takes the arguments by address and may rewrite them, before anything else runs.
+// Unsafe only in name: libFuzzer takes the arguments by address and may rewrite them, before anything else runs.
 nonisolated(unsafe) private var count = CommandLine.argc
 nonisolated(unsafe) private var arguments = CommandLine.unsafeArgv
 _ = runFuzzer(&count, &arguments) { start, length in
