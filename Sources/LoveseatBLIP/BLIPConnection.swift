@@ -52,8 +52,7 @@ package final class BLIPConnection {
     private static let largestPayload = 16_300
     private static let smallPayload = 4_012
     /// How much of a message may be under way unacknowledged (blip.md §9).
-    private static let window: UInt64 = 128_000
-    private static let pieceSize = 64 << 10
+    package static let window: UInt64 = 128_000
     /// A body of at least so many bytes is worth the way to another place.
     private static let spillSize = 32 << 10
 
@@ -121,9 +120,13 @@ package final class BLIPConnection {
         try enqueue(message, type: .error, number: number, tag: nil, isWhole: true)
     }
 
-    /// Begins an answer whose body follows by ``supply(_:isLast:for:)``, which is asked for at once.
-    package func beginReply(_ message: Message, to number: UInt64) throws(BLIPError) {
-        try enqueue(message, type: .response, number: number, tag: nil, isWhole: false)
+    /// Begins an answer whose body follows by ``supply(_:isLast:for:)``, which is asked for at once, and again each time that half a
+    /// window is left.
+    ///
+    /// `window`: how many bytes may be on their way unacknowledged.
+    package func beginReply(_ message: Message, to number: UInt64, window: UInt64 = window) throws(BLIPError)
+    {
+        try enqueue(message, type: .response, number: number, tag: nil, isWhole: false, window: window)
         askForBody(number)
     }
 
@@ -152,7 +155,8 @@ package final class BLIPConnection {
         type: MessageType,
         number: UInt64?,
         tag: Tag?,
-        isWhole: Bool
+        isWhole: Bool,
+        window: UInt64 = window
     ) throws(BLIPError) {
         let properties = message.properties.encoded
         guard properties.count <= MessageProperties.maximumEncodedSize else {
@@ -176,6 +180,7 @@ package final class BLIPConnection {
                 tag: tag,
                 flags: flags,
                 pending: bytes[...],
+                window: window,
                 isWhole: isWhole
             )
         )
@@ -219,11 +224,11 @@ package final class BLIPConnection {
             if isLast {
                 if let tag = message.tag { events.append(.sent(tag)) }
             } else {
-                if !message.isWhole, !message.awaitsSupply, message.pending.count < Self.pieceSize {
+                if !message.isWhole, !message.awaitsSupply, message.pending.count < message.window / 2 {
                     message.awaitsSupply = true
                     events.append(.wantsBody(number: number))
                 }
-                if message.unacknowledged >= Self.window {
+                if message.unacknowledged >= message.window {
                     icebox.append(message)
                 } else {
                     queue.append(message)
@@ -423,7 +428,11 @@ package final class BLIPConnection {
         }
         if var message = icebox.remove(where: matches) {
             acknowledge(&message)
-            if message.unacknowledged < Self.window { queue.append(message) } else { icebox.append(message) }
+            if message.unacknowledged < message.window {
+                queue.append(message)
+            } else {
+                icebox.append(message)
+            }
         } else if !queue.update(where: matches, acknowledge) {
             _ = starved.update(where: matches, acknowledge)
         }

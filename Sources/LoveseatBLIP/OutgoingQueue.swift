@@ -8,6 +8,8 @@ struct OutgoingMessage: Sendable {
     let flags: FrameFlags
     /// Plain bytes that are not in a frame yet.
     var pending: ArraySlice<UInt8>
+    /// How many bytes may be on their way unacknowledged.
+    let window: UInt64
     /// Whether `pending` ends the message, or more will be supplied.
     var isWhole: Bool
     /// Whether the supplier was asked for more and has not answered.

@@ -198,7 +198,8 @@ package final class ReplicationConnection {
             case .reply(let message, let number): try connection.reply(message, to: number)
             case .replyError(let error, let number, let isUrgent):
                 try connection.reply(error, to: number, isUrgent: isUrgent)
-            case .beginReply(let message, let number): try connection.beginReply(message, to: number)
+            case .beginReply(let message, let number, let window):
+                try connection.beginReply(message, to: number, window: window)
             case .cancel(let continuations): cancel(Set(continuations))
             case .supply(let bytes, let isLast, let number):
                 connection.supply(bytes, isLast: isLast, for: number)

@@ -9,7 +9,7 @@ package enum ReplicationEffect: Hashable, Sendable {
     case reply(Message, to: UInt64)
     case replyError(ReplyError, to: UInt64, isUrgent: Bool)
     /// Begin an answer whose body the driver asks for with ``ReplicationSession/wantsBody(_:)``.
-    case beginReply(Message, to: UInt64)
+    case beginReply(Message, to: UInt64, window: UInt64)
     case supply([UInt8], isLast: Bool, to: UInt64)
     /// Take back requests that are still queued, and do not listen to the answers of those that are not.
     case cancel([ReplyContinuation])

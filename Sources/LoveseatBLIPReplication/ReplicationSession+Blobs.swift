@@ -18,7 +18,8 @@ extension ReplicationSession {
 
     /// Begins to send blobs that wait, as far as there is room: each takes a piece of memory until the peer has it.
     mutating func beginBlobReads() {
-        while blobReads.count - waitingBlobReads.count < tuning.blobsSending, !waitingBlobReads.isEmpty {
+        let most = peer == .none ? tuning.blobsSending : tuning.largeBlobsSending
+        while blobReads.count - waitingBlobReads.count < most, !waitingBlobReads.isEmpty {
             beginBlobRead(waitingBlobReads.removeFirst())
         }
     }
@@ -39,7 +40,9 @@ extension ReplicationSession {
         }
         blobReads[number] = read
         blobReads[number]?.length = length
-        effects.append(.beginReply(Message(isCompressed: read.request.isCompressed), to: number))
+        let message = Message(isCompressed: read.request.isCompressed)
+        let window = peer == .none ? BLIPConnection.window : tuning.blobWindow
+        effects.append(.beginReply(message, to: number, window: window))
     }
 
     /// The next piece of a blob being sent. One that cannot be read ends where it stands: the peer sees that its digest is wrong.
@@ -50,7 +53,7 @@ extension ReplicationSession {
             bytes = try effects.store.readBlob(
                 read.request.digest,
                 offset: read.offset,
-                count: tuning.blobPiece
+                count: peer == .none ? tuning.blobPiece : tuning.largeBlobPiece
             )
         } catch {}
         read.offset += UInt64(bytes.count)

@@ -45,6 +45,12 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var blobsFetching = 4
     /// Bytes of a blob read from disk at a time.
     package var blobPiece = 64 << 10
+    /// The same for another Loveseat.
+    package var largeBlobPiece = 256 << 10
+    /// Blobs sent at the same time to another Loveseat, which asks for fewer.
+    package var largeBlobsSending = 8
+    /// Bytes of a blob that another Loveseat may not have acknowledged. Other peers were made for the protocol's 128,000.
+    package var blobWindow: UInt64 = 1 << 20
     /// Bytes of unanswered lists that a peer may leave with us before it is a mistake of its own. Good peers have a few lists
     /// under way; the worst of ours had one of a hundred bytes for every document in conflict.
     package var listBytesAccepted = 16 << 20

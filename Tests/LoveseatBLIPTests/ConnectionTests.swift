@@ -190,6 +190,26 @@ private func noise(_ count: Int) -> [UInt8] {
         #expect(isComplete && received == content)
     }
 
+    @Test(arguments: [128_000, 1 << 20])
+    func `a streamed reply goes as far as its window without an acknowledgement`(_ window: UInt64) throws {
+        let (asker, sender) = (BLIPConnection(), BLIPConnection())
+        try asker.send(Message(["Profile": "getAttachment"]), tag: 5, inPieces: true)
+        while let frame = try asker.nextFrame() { try sender.receive(frame) }
+        for case .request(let number, _) in sender.takeEvents() {
+            try sender.beginReply(Message(), to: number, window: window)
+        }
+        var (sent, isOver) = (0, false)
+        while !isOver {
+            for case .wantsBody(let number) in sender.takeEvents() {
+                sender.supply(noise(65_536), isLast: false, for: number)
+            }
+            let frame = try sender.nextFrame()
+            sent += frame?.count ?? 0
+            isOver = frame == nil && sender.hasNothingToSend
+        }
+        #expect(sent >= window && sent < Int(window) + 17_000)
+    }
+
     @Test func `duplicate, skipped and finished numbers are fatal`() throws {
         for wrong in [UInt64(1), 3] {
             // Their checksums are right: only the numbers are not.
