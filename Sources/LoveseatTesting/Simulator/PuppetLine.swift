@@ -19,11 +19,18 @@ package final class PuppetLine: @unchecked Sendable {
     private let runtime: ReplicationRuntime
     private let makeDriver: (ReplicationProtocol) -> ReplicationDriver
     private let changes = Changes()
+    private let heard = Reports()
+    /// What the driver has reported to the app.
+    package var reports: [ReplicationReport] { heard.all }
     private var hasEnded = false
     private var puppetFailure: BLIPError?
 
     private final class Changes: @unchecked Sendable {
         var notify: (@Sendable (CollectionName) -> Void)?
+    }
+
+    private final class Reports: @unchecked Sendable {
+        var all: [ReplicationReport] = []
     }
 
     /// `resolve`: settles a conflict, and returns why it could not.
@@ -40,6 +47,7 @@ package final class PuppetLine: @unchecked Sendable {
         nonisolated(unsafe) let settle = resolve
         var hooks = ReplicationHooks()
         hooks.resolve = { settle($0) }
+        hooks.report = { [heard] in heard.all.append($0) }
         hooks.observe = { [changes] notify in
             changes.notify = notify
             return {}
