@@ -197,7 +197,7 @@ extension PullSession {
         if let request = arrival.request {
             effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
         }
-        report(arrival.header.documentID, isDeleted: false, reason, &effects)
+        report(arrival.header.documentID, isDeleted: arrival.header.isDeleted, reason, &effects)
     }
 
     private mutating func finish(
