@@ -123,6 +123,14 @@ extension PullSession {
         let content = try ReceivedBody(bytes, generation: generation)
         guard !content.isRemoved else { return remove(arrival, &effects) }
         guard !revoked.contains(arrival.header.documentID) else { return drop(arrival, &effects) }
+        if isActive, !content.leftOut.isEmpty {
+            let id = arrival.header.documentID
+            effects.append(
+                .report(
+                    .propertiesLeftOut(collection: collection, documentID: id, names: content.leftOut)
+                )
+            )
+        }
         nextKey += 1
         let entry = Incoming(
             request: arrival.request,
