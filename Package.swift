@@ -233,7 +233,7 @@ let package = Package(
         .testTarget(
             name: "LoveseatCLITests",
             dependencies: [
-                "LoveseatPlatform", "LoveseatBLIP", "LoveseatCLI", "LoveseatTesting",
+                "LoveseatPlatform", "LoveseatBLIP", "LoveseatCLI", "LoveseatNetwork", "LoveseatTesting",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -28,6 +28,8 @@ package enum ReplicationReport: Hashable, Sendable {
     case document(DocumentEvent)
     /// The last checkpoint could not be saved: the next replication does some work again.
     case checkpointNotSaved(LoveseatError)
+    /// A pulled document is stored without these properties, whose names belong to replication.
+    case propertiesLeftOut(collection: Int, documentID: String, names: [String])
     /// Why the session ends; nothing if it ends well.
     case failure(LoveseatError)
 }

@@ -63,7 +63,8 @@ struct UnfinishedMessageTests {
         #expect(order.count == 60)
         // Nothing overtakes what is more than a few messages older.
         for (index, number) in order.enumerated() { #expect(abs(index - number) < 8) }
-        #expect(place.most > 4 << 20 && place.bodies.isEmpty)
+        // Without acknowledgements a sender stops: most of what is asked for is never under way at once.
+        #expect((4 << 20...12 << 20).contains(place.most) && place.bodies.isEmpty)
     }
 
     @Test func `what was not asked for ends the connection`() throws {

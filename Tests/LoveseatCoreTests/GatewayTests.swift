@@ -283,6 +283,12 @@ import Testing
         return tests
     }
 
+    @Test func `a deletion that cannot be stored is told as a deletion`() async throws {
+        gateway.edit { $0.feed = [.init(1, "a", "2-bb", flags: 1, body: "no JSON")] }
+        let outcome = await run(configuration())
+        #expect(outcome.flags("a") == .deleted && outcome.code("a") == 10_400)
+    }
+
     @Test func `without auto-purge a document that is taken away stays, and is told`() async throws {
         try await take(["a"])
         gateway.edit { $0.feed.append(.init(3, "a", "2-bb", flags: 2)) }

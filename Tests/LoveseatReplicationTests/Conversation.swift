@@ -15,7 +15,7 @@ final class Conversation {
     /// What the driver asked and nobody took yet.
     private(set) var requests: [(number: UInt64, message: Message)] = []
     private(set) var answers: [UInt64: Result<Message, ReplyError>] = [:]
-    private(set) var reports: [ReplicationReport] = []
+    var reports: [ReplicationReport] { line.reports }
     private var lastTag: UInt64 = 0
     private let scratch: Scratch
 
@@ -60,7 +60,6 @@ final class Conversation {
     }
 
     private func listen() {
-        line.onReport = { [unowned self] in reports.append($0) }
         line.onEvent = { [unowned self] event in
             switch event {
             case .request(let number, let message): requests.append((number, message))

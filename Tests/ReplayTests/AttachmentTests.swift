@@ -137,6 +137,18 @@ struct AttachmentTests {
         )
     }
 
+    /// Older peers did not escape the names of keys.
+    @Test(arguments: ["blob_/a~1b/0/img", "blob_/a/b/0/img"])
+    func `bytes that were replaced are found by either form of a name`(_ name: String) throws {
+        let table = #"{"\#(name)":{"digest":"\#(Self.digest("new"))","stub":true}}"#
+        let body = #"{"a/b":[{"img":\#(Self.blob("old"))}],"_attachments":\#(table)}"#
+        let (stored, asked) = try pull(body, blobs: ["old", "new"])
+        #expect(asked == [Self.digest("new").text])
+        #expect(
+            stored?.contains(Self.digest("new").text) == true && stored?.contains("_attachments") == false
+        )
+    }
+
     @Test func `a blob that goes back to earlier bytes has those, whatever the table says`() throws {
         let table = #"{"blob_/note":{"digest":"\#(Self.digest("second"))","revpos":2,"stub":true}}"#
         let body = #"{"note":\#(Self.blob("first")),"_attachments":\#(table)}"#

@@ -162,6 +162,8 @@ struct GatewayReplayTests {
             try line.tell("changes", [:], "null")
         }
         #expect((1...20).contains(saves))
+        let complaints = line.reports.filter { if case .checkpointNotSaved = $0 { true } else { false } }
+        #expect(complaints.count == 1)
         // The documents are here all the same.
         #expect(line.failure == nil && line.isClosed)
     }

@@ -82,6 +82,7 @@ final class ReplayedPeer {
         var puppet: BLIPConnection { line.puppet }
         var failure: LoveseatError? { line.failure }
         var isClosed: Bool { line.isClosed }
+        var reports: [ReplicationReport] { line.reports }
 
         init(
             _ session: (any RevisionStore) -> ReplicationSession,

@@ -14,9 +14,13 @@ enum Attachments {
         let preferred: Set<String>
         /// The document left every channel that this peer may see.
         let isRemoved: Bool
+        /// The names of properties that an app or another client may have set, and that are not stored.
+        let leftOut: [String]
     }
 
     private static let name = "_attachments"
+    /// Properties that are about the document, and not a part of it.
+    private static let metadata: Set<String> = ["_attachments", "_removed", "_id", "_rev", "_deleted"]
 
     // MARK: Received bodies
 
@@ -41,12 +45,15 @@ enum Attachments {
         var preferred: Set<String> = []
         let kept = table.map { remaining($0, in: root, generation, &edits, &preferred) } ?? []
         var members: [[UInt8]] = []
+        var leftOut: [String] = []
         for (key, value) in root.rawMembers {
             guard let key, let text = key.string else { continue }
             if !isReserved(text) {
                 members.append(key.bytes + [UInt8(ascii: ":")] + edited(value.bytes, edits))
             } else if !kept.isEmpty, value.bytes.startIndex == table?.bytes.startIndex {
                 members.append(key.bytes + [UInt8(ascii: ":")] + object(kept))
+            } else if !metadata.contains(text) {
+                leftOut.append(text)
             }
         }
         let listed = table.map { Set($0.members.compactMap { $0.value["digest"]?.string }) }
@@ -54,12 +61,13 @@ enum Attachments {
             body: JSONText(trusted: object(members)),
             listed: listed,
             preferred: preferred,
-            isRemoved: isRemoved
+            isRemoved: isRemoved,
+            leftOut: leftOut
         )
     }
 
     private static func stored(_ body: JSONText) -> Stored {
-        Stored(body: body, listed: nil, preferred: [], isRemoved: false)
+        Stored(body: body, listed: nil, preferred: [], isRemoved: false, leftOut: [])
     }
 
     private static func isReserved(_ key: String) -> Bool { key.utf8.first == UInt8(ascii: "_") }

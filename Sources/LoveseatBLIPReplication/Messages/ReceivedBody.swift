@@ -10,6 +10,8 @@ struct ReceivedBody: Sendable {
     let isRemoved: Bool
     /// The body names content of blobs that the peer's table of attachments does not list.
     let contradictsTable: Bool
+    /// The names of properties that are not stored, since they belong to replication.
+    let leftOut: [String]
 
     /// `generation`: of the revision; nil to take the word of the table of attachments in every case.
     ///
@@ -25,5 +27,6 @@ struct ReceivedBody: Sendable {
         body = stored.body
         isRemoved = stored.isRemoved
         contradictsTable = !stored.preferred.isEmpty
+        leftOut = stored.leftOut
     }
 }

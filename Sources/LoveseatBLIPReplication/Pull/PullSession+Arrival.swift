@@ -123,6 +123,14 @@ extension PullSession {
         let content = try ReceivedBody(bytes, generation: generation)
         guard !content.isRemoved else { return remove(arrival, &effects) }
         guard !revoked.contains(arrival.header.documentID) else { return drop(arrival, &effects) }
+        if isActive, !content.leftOut.isEmpty {
+            let id = arrival.header.documentID
+            effects.append(
+                .report(
+                    .propertiesLeftOut(collection: collection, documentID: id, names: content.leftOut)
+                )
+            )
+        }
         nextKey += 1
         let entry = Incoming(
             request: arrival.request,
@@ -197,7 +205,7 @@ extension PullSession {
         if let request = arrival.request {
             effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
         }
-        report(arrival.header.documentID, isDeleted: false, reason, &effects)
+        report(arrival.header.documentID, isDeleted: arrival.header.isDeleted, reason, &effects)
     }
 
     private mutating func finish(

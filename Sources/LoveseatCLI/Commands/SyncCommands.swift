@@ -101,7 +101,14 @@ struct SyncOptions: ParsableArguments {
         if error.code == .invalidParameter, !asThisUser, error.message.hasSuffix("or allow it") {
             return LoveseatError(error.code, "\(error.message) with --as-this-user")
         }
-        guard continuous, !peer.docIds.isEmpty, error.code == .init(10400) else { return error }
+        guard error.code == .init(10400) else { return error }
+        if peer.collections.isEmpty, error.message.contains("default collection is not configured") {
+            return LoveseatError(
+                .invalidParameter,
+                "\(error.message): name the collections that the peer has with --collections"
+            )
+        }
+        guard continuous, !peer.docIds.isEmpty else { return error }
         return LoveseatError(
             .invalidParameter,
             "\(error.message): a gateway accepts --doc-ids only without --continuous; leave out one of them"

@@ -73,6 +73,13 @@ extension Replicator {
                 )
             }
             hooks.report = { [weak self] report in
+                if case .propertiesLeftOut(_, let id, let names) = report {
+                    self?.heard(
+                        .propertiesLeftOut(collection: index, documentID: id, names: names),
+                        events,
+                        setup
+                    )
+                }
                 guard case .document(let event) = report else { return }
                 if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
                 self?.heard(.document(event.moved(to: index)), events, setup)

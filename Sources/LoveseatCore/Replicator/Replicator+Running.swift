@@ -161,6 +161,12 @@ extension Replicator {
                 .warning,
                 "\(self): the checkpoint is not saved, some work will be done again: \(error.message) (\(error.code))"
             )
+        case .propertiesLeftOut(let collection, let id, let names):
+            let name = config.collections[collection].collection.handle.name
+            LogDomain.replicator.log(
+                .warning,
+                "\(self): \(name.fullName)/\(id) is stored without \(names.joined(separator: ", ")): names that begin with _ belong to replication; an edit here removes these properties at the peer too"
+            )
         case .failure: break
         }
     }

@@ -14,17 +14,14 @@ package final class PuppetLine: @unchecked Sendable {
     package var isClosed: Bool { hasEnded || !link.isOpen }
     /// Called with everything that the puppet hears.
     package var onEvent: (BLIPConnection.Event) -> Void = { _ in }
-    /// Called with everything that the driver reports.
-    package var onReport: (ReplicationReport) -> Void {
-        get { reports.take }
-        set { reports.take = newValue }
-    }
     private let clock = VirtualClock()
     private let link: SimulatedLink
     private let runtime: ReplicationRuntime
     private let makeDriver: (ReplicationProtocol) -> ReplicationDriver
     private let changes = Changes()
-    private let reports = Reports()
+    private let heard = Reports()
+    /// What the driver has reported to the app.
+    package var reports: [ReplicationReport] { heard.all }
     private var hasEnded = false
     private var puppetFailure: BLIPError?
 
@@ -33,7 +30,7 @@ package final class PuppetLine: @unchecked Sendable {
     }
 
     private final class Reports: @unchecked Sendable {
-        var take: (ReplicationReport) -> Void = { _ in }
+        var all: [ReplicationReport] = []
     }
 
     /// `resolve`: settles a conflict, and returns why it could not.
@@ -50,7 +47,7 @@ package final class PuppetLine: @unchecked Sendable {
         nonisolated(unsafe) let settle = resolve
         var hooks = ReplicationHooks()
         hooks.resolve = { settle($0) }
-        hooks.report = { [reports] in reports.take($0) }
+        hooks.report = { [heard] in heard.all.append($0) }
         hooks.observe = { [changes] notify in
             changes.notify = notify
             return {}
