@@ -78,4 +78,35 @@ struct SenderTests {
         try hear()
         #expect(announced == ["a", "b"])
     }
+
+    /// Simulator, seed 620244: a peer that heard of a later sequence first, and then lost power, never got the document.
+    @Test func `the sender announces an edit in its place, whether or not the older revision was taken`()
+        throws
+    {
+        let peer = try Conversation(passive: ["a"])
+        try peer.line.connect(.mobile3)
+        try peer.say("getCollections", [:], #"{"collections":["_default"],"checkpoint_ids":["cp-y"]}"#)
+        try peer.say("subChanges", ["collection": "0", "continuous": "true"])
+        var sequences: [Int?] = []
+        func hear() throws {
+            while peer.has("changes") {
+                let list = try peer.take("changes")
+                let entries = Array(try JSONElement(parsing: list.message.body).items)
+                sequences += entries.map { $0[0]?.int }
+                try peer.answer(list, [:], entries.isEmpty ? "" : "[[]]")
+            }
+        }
+        try hear()
+        // The revision is not answered, as if a blob of it took long.
+        let first = try peer.take("rev")
+        for id in ["a", "b"] {
+            try peer.store.save(id, in: peer.collection)
+            try peer.line.localChange()
+            try hear()
+        }
+        #expect(sequences == [1, 2, 3])
+        #expect(try ["a", "b"] == [peer.take("rev"), peer.take("rev")].map { $0.message.properties["id"] })
+        try peer.answer(first)
+        #expect(!peer.has("rev") && !peer.has("changes"))
+    }
 }

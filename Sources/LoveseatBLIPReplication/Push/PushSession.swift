@@ -184,6 +184,9 @@ struct PushSession {
         progress.total += UInt64(max(1, change.bodySize))
         let document = Outgoing(change)
         if let older = documents.updateValue(document, forKey: change.documentID) {
+            // A peer takes the last sequence that it heard of for its place in the feed. So whatever becomes of the older change, it
+            // hears of all in their order.
+            guard isProposing else { return document }
             guard older.isDone else {
                 documents[change.documentID] = older
                 if let next = older.next { complete(next) }
