@@ -33,6 +33,10 @@ final class ObservedReplica: ReplicaLayer {
         return results
     }
 
+    func retractCheckpoint(_ body: JSONText, of collection: Int) throws(LoveseatError) {
+        try noting { () throws(LoveseatError) in try inner.retractCheckpoint(body, of: collection) }
+    }
+
     func markSynced(_ marks: [DocumentRevision], in collection: Int) throws(LoveseatError) {
         try noting { () throws(LoveseatError) in try inner.markSynced(marks, in: collection) }
         note(marks.map(\.documentID), collection)
