@@ -77,9 +77,9 @@ final class InflateStream: @unchecked Sendable {
     /// Inflates a frame's payload, whose flush is missing its four bytes, up to a limit.
     func inflate(_ input: ArraySlice<UInt8>, limit: Int) throws(BLIPError) -> [UInt8] {
         var output: [UInt8] = []
-        let chunk = input.count * 3 + 512
-        try run(input, growingBy: chunk, into: &output, limit: limit)
-        try run(flushTrailer[...], growingBy: chunk, into: &output, limit: limit)
+        try run(input, growingBy: input.count * 3 + 512, into: &output, limit: limit)
+        // It hardly ever brings anything more.
+        try run(flushTrailer[...], growingBy: 16, into: &output, limit: limit)
         return output
     }
 
@@ -102,7 +102,7 @@ final class InflateStream: @unchecked Sendable {
                     // Z_BUF_ERROR says only that there was nothing more to do.
                     if status != Z_OK, status != Z_BUF_ERROR { failure = .compression }
                 }
-                if output.isEmpty { output = piece } else { output.append(contentsOf: piece) }
+                if output.isEmpty { output = piece } else if !piece.isEmpty { output += piece }
                 if output.count > limit { failure = .tooLarge("an inflated frame") }
             } while failure == nil && stream.pointee.avail_out == 0
             if failure == nil, stream.pointee.avail_in > 0 { failure = .compression }
@@ -125,7 +125,10 @@ struct RunningChecksum {
         }
     }
 
-    var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
+    static let size = 4
+
+    /// The byte at a position, the highest first.
+    subscript(index: Int) -> UInt8 { UInt8(truncatingIfNeeded: value >> (24 - 8 * index)) }
 }
 
 /// Turns payloads into frames, in the order of sending.
@@ -155,24 +158,24 @@ package struct FrameEncoder: Sendable {
             frame.appendVarInt(number)
             frame.appendVarInt(flags.rawValue | UInt64(type.rawValue))
             frame.append(contentsOf: payload)
-            frame.append(contentsOf: checksum.bytes)
+            for index in 0..<RunningChecksum.size { frame.append(checksum[index]) }
             return frame
         }
-        var header: [UInt8] = []
-        header.appendVarInt(number)
-        header.appendVarInt(flags.rawValue | UInt64(type.rawValue))
-        let checksum = checksum.bytes
-        let capacity = header.count + payload.count + payload.count / 8 + 128
+        let checksum = checksum
+        let capacity = payload.count + payload.count / 8 + 160
         let frame = [UInt8](unsafeUninitializedCapacity: capacity) { frame, count in
-            _ = frame.initialize(fromContentsOf: header)
-            let room = UnsafeMutableBufferPointer(rebasing: frame[header.count...])
+            var end = frame.writeVarInt(number, at: 0)
+            end = frame.writeVarInt(flags.rawValue | UInt64(type.rawValue), at: end)
+            let room = UnsafeMutableBufferPointer(rebasing: frame[end...])
             let deflated = payload.withUnsafeBufferPointer { deflater.deflate($0, into: room) }
-            guard let deflated, deflated > flushTrailer.count,
-                room[..<deflated].suffix(flushTrailer.count).elementsEqual(flushTrailer)
-            else { return }
+            guard let deflated, deflated > flushTrailer.count else { return }
+            end += deflated - flushTrailer.count
             // The checksum goes where the flush ended.
-            _ = room[(deflated - flushTrailer.count)...].initialize(fromContentsOf: checksum)
-            count = header.count + deflated
+            for index in 0..<RunningChecksum.size {
+                guard frame[end + index] == flushTrailer[index] else { return }
+                frame[end + index] = checksum[index]
+            }
+            count = end + RunningChecksum.size
         }
         guard !frame.isEmpty else { throw .compression }
         return frame
@@ -226,7 +229,10 @@ package struct FrameDecoder: Sendable {
             payload = try inflater.inflate(payload, limit: largestFrame)[...]
         }
         checksum.update(payload)
-        guard checksum.bytes.elementsEqual(expected) else { throw .checksum }
+        let isRight = (0..<RunningChecksum.size).allSatisfy {
+            checksum[$0] == expected[expected.startIndex + $0]
+        }
+        guard isRight else { throw .checksum }
         return IncomingFrame(number: number, type: type, flags: flags, payload: payload, wireSize: wireSize)
     }
 }

@@ -22,3 +22,17 @@ extension [UInt8] {
         append(UInt8(truncatingIfNeeded: rest))
     }
 }
+
+extension UnsafeMutableBufferPointer<UInt8> {
+    /// Writes a varint, of at most ten bytes, and returns where it ends.
+    func writeVarInt(_ value: UInt64, at start: Int) -> Int {
+        var (rest, end) = (value, start)
+        while rest >= 0x80 {
+            self[end] = UInt8(truncatingIfNeeded: rest) | 0x80
+            rest >>= 7
+            end += 1
+        }
+        self[end] = UInt8(truncatingIfNeeded: rest)
+        return end + 1
+    }
+}
