@@ -29,7 +29,7 @@ import Testing
     @Test(
         arguments: [
             320_663, 321_804, 323_025, 323_675, 324_259, 325_037, 325_756, 326_364, 326_577, 329_230, 329_647,
-            330_395, 332_947, 333_065, 335_214, 336_276, 337_237,
+            330_395, 332_947, 333_065, 333_440, 335_214, 336_276, 337_237, 338_474,
         ] as [UInt64]
     )
     func `histories in which clients kept, lacked or lost something end well`(_ seed: UInt64) throws {

@@ -241,6 +241,11 @@ private func rev(_ text: String) -> RevisionID {
     @Test func `a client that never had a deleted document may make it anew`() throws {
         var tree = RevisionTree()
         _ = try tree.insert(arrival(["2-bb", "1-aa"], flags: .deleted))
+        // An edit of what was deleted is beside the deletion (simulator with a hub, seed 50711).
+        #expect(throws: RevisionTree.InsertRefusal.conflict) {
+            var copy = tree
+            _ = try copy.insert(arrival(["2-cc", "1-aa"], from: .client))
+        }
         let outcome = try tree.insert(arrival(["1-cc"], from: .client))
         #expect(outcome == .inserted && tree.current?.id == rev("1-cc"))
     }

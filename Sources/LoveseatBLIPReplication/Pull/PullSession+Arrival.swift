@@ -270,10 +270,11 @@ extension PullSession {
             }
             return
         }
-        for removal in removals { revoke(removal.documentID, &effects) }
         guard let verdicts = effects.ask({ try $0.removeAccess(removals, in: collection) }) else { return }
         for (removal, verdict) in zip(removals, verdicts) {
             let id = removal.documentID
+            // What stays gets what is on its way, which may be its deletion.
+            if verdict != .edited { revoke(id, &effects) }
             if verdict == .removed { noteTakenAway(id) }
             let error = LoveseatError(keeping: id, verdict)
             report(id, isDeleted: false, isAccessRemoved: true, error, &effects)

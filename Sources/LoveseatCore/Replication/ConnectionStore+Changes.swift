@@ -2,6 +2,26 @@ package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
 
+/// A revision that a remote is known to have.
+struct RevisionMark {
+    let documentID: String
+    let revision: RevisionID
+    /// What announced it; nil for what was pushed.
+    var announcedBy: RevisionTree.PeerKind?
+    /// It may have been announced for what it was, and not for what the remote has now.
+    var mayBeOld = false
+
+    /// A pushed revision.
+    init(_ pushed: DocumentRevision) { (documentID, revision) = (pushed.documentID, pushed.revision) }
+
+    /// An announced revision. The deletion with which a document left a channel stays in that channel's feed when the document is there
+    /// again.
+    init(_ change: AnnouncedChange, announcedBy peer: RevisionTree.PeerKind) {
+        (documentID, revision, announcedBy) = (change.documentID, change.revision, peer)
+        mayBeOld = change.flags.contains(.leftChannel)
+    }
+}
+
 /// What is offered to the peer, what is wanted of what it offers, and what the app's filters say.
 extension ConnectionStore {
     /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
@@ -198,7 +218,7 @@ extension ConnectionStore {
         throws -> [ChangeVerdict]
     {
         let collection = collections[index]
-        var marks: [(DocumentRevision, announcedBy: RevisionTree.PeerKind?)] = []
+        var marks: [RevisionMark] = []
         // The app's policy is asked outside the transaction, since it may use the database.
         let records = try store.readManyRows { view in
             try changes.map { try view.record($0.documentID, in: collection) }
@@ -222,8 +242,7 @@ extension ConnectionStore {
                     let isMarked = try record.remoteAncestor(remote) == change.revision
                     if tree == nil { noteEcho(of: change, isMarked: isMarked, in: index) }
                     guard !isMarked else { return .alreadyHere }
-                    let known = DocumentRevision(documentID: change.documentID, revision: change.revision)
-                    marks.append((known, peer))
+                    marks.append(RevisionMark(change, announcedBy: peer))
                 }
                 return .alreadyHere
             }
@@ -241,23 +260,21 @@ extension ConnectionStore {
     }
 
     /// Writes down what the active side's remote is known to have.
-    ///
-    /// `announcedBy`: what announced it; nil for what was pushed.
-    func mark(_ revisions: [(DocumentRevision, announcedBy: RevisionTree.PeerKind?)], in index: Int) throws {
-        guard let remote, !revisions.isEmpty else { return }
+    func mark(_ marks: [RevisionMark], in index: Int) throws {
+        guard let remote, !marks.isEmpty else { return }
         try marking(index) { transaction in
-            for (entry, peer) in revisions {
+            for mark in marks {
                 try transaction.markSynced(
-                    entry.documentID,
-                    revision: entry.revision,
+                    mark.documentID,
+                    revision: mark.revision,
                     remote: remote,
-                    announcedBy: peer,
-                    mayBeOld: pushedNow[index]?.mayContain(entry.documentID) ?? false,
+                    announcedBy: mark.announcedBy,
+                    mayBeOld: mark.mayBeOld || pushedNow[index]?.mayContain(mark.documentID) ?? false,
                     in: collections[index]
                 )
             }
         }
-        noteMarked(revisions.lazy.map(\.0.documentID), in: index)
+        noteMarked(marks.lazy.map(\.documentID), in: index)
     }
 
     package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in index: Int)

@@ -153,7 +153,7 @@ package final class ConnectionStore: RevisionStore {
     }
 
     package func markSynced(_ revisions: [DocumentRevision], in index: Int) throws(LoveseatError) {
-        try asking { try mark(revisions.map { ($0, nil) }, in: index) }
+        try asking { try mark(revisions.map { RevisionMark($0) }, in: index) }
         notePushed(revisions, in: index)
     }
 

@@ -141,8 +141,10 @@ extension RevisionTree {
         let id = arrival.history[0]
         if isAncestor(id, of: current.id) { return true }
         if arrival.history.contains(current.id) { return false }
-        // A peer that never had the document may create a deleted document again.
-        guard current.isDeleted, !arrival.flags.contains(.deleted), !contains(id) else { throw .conflict }
+        // A peer that never had the document may create a deleted document again. An edit beside the deletion is a conflict.
+        guard current.isDeleted, !arrival.flags.contains(.deleted), !contains(id),
+            !arrival.history.dropFirst().contains(where: contains)
+        else { throw .conflict }
         closed.insert(original(current.id))
         return false
     }
@@ -200,7 +202,7 @@ extension RevisionTree {
     }
 
     /// Whether a remote is known to have had a revision, or a copy of it, as its current one.
-    private func isMarked(_ node: Node?, at remote: Remote?) -> Bool {
+    package func isMarked(_ node: Node?, at remote: Remote?) -> Bool {
         guard let node, let remote, let mark = remotes[remote] else { return false }
         return original(mark) == original(node.id)
     }

@@ -113,8 +113,11 @@ extension StoreWriteTransaction {
             try store(tree, current: current, over: nil, id: id, in: collection)
             return
         }
+        // A remote that had what is current, and has something older now, is offered it again.
         let isContradicted = tree.remotes.contains { remote, mark in
-            before.remotes[remote] != mark && tree.isContradicted(by: remote)
+            guard before.remotes[remote] != mark else { return false }
+            return tree.isContradicted(by: remote)
+                || (before.isMarked(current, at: remote) && !tree.isMarked(current, at: remote))
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
         if current?.id != record.revision || tree.tells(moreThan: before) || isContradicted || isSettled {
