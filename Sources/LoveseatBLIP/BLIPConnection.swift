@@ -132,7 +132,7 @@ package final class BLIPConnection {
 
     /// Adds to a begun reply.
     package func supply(_ bytes: [UInt8], isLast: Bool, for number: UInt64) {
-        let matches = { (message: OutgoingMessage) in message.type == .response && message.number == number }
+        let matches = Self.isReply(to: number)
         let add = { (message: inout OutgoingMessage) in
             message.pending += bytes
             message.isWhole = isLast
@@ -191,9 +191,12 @@ package final class BLIPConnection {
         while queue.remove(where: { !$0.hasBegun && $0.tag.map { tags.contains($0) } == true }) != nil {}
     }
 
+    private static func isReply(to number: UInt64) -> (OutgoingMessage) -> Bool {
+        { $0.type == .response && $0.number == number }
+    }
+
     private func askForBody(_ number: UInt64) {
-        let matches = { (message: OutgoingMessage) in message.type == .response && message.number == number }
-        _ = queue.update(where: matches) { $0.awaitsSupply = true }
+        _ = queue.update(where: Self.isReply(to: number)) { $0.awaitsSupply = true }
         events.append(.wantsBody(number: number))
     }
 

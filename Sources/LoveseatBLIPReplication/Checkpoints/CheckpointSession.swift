@@ -146,8 +146,19 @@ struct CheckpointSession: Sendable {
     private mutating func retract(time: Int64, _ effects: inout SessionEffects) -> Bool {
         guard keepsMore else { return true }
         keepsMore = false
+        let body = start.json(time: time)
+        return write(&effects) { [collection] store throws(LoveseatError) in
+            try store.retractCheckpoint(body, of: collection)
+        }
+    }
+
+    /// Returns whether the database was written. If it is busy the session ends, else it goes on without a checkpoint.
+    private mutating func write(
+        _ effects: inout SessionEffects,
+        _ body: (any RevisionStore) throws(LoveseatError) -> Void
+    ) -> Bool {
         do throws(LoveseatError) {
-            try effects.store.retractCheckpoint(start.json(time: time), of: collection)
+            try body(effects.store)
             return true
         } catch  where error.code == .busy {
             effects.fail(error)
@@ -178,12 +189,10 @@ struct CheckpointSession: Sendable {
     {
         stage = .idle
         let body = checkpoint.json(time: time)
-        do throws(LoveseatError) {
-            try effects.store.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
-            saved = checkpoint
-        } catch  where error.code == .busy {
-            effects.fail(error)
-        } catch { giveUp(error, &effects) }
+        let isWritten = write(&effects) { [collection, coversMarks] store throws(LoveseatError) in
+            try store.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
+        }
+        if isWritten { saved = checkpoint }
     }
 
     private mutating func giveUp(_ error: LoveseatError, _ effects: inout SessionEffects) {

@@ -13,7 +13,7 @@ extension PushSession {
         completed.insert(document.change.sequence)
         progress.finish(document.change.bodySize, isDocument: isDocument)
         if let synced { mark(document.id, synced, &effects) }
-        if documents[document.id] === document { documents[document.id] = nil }
+        documents[document.id] = nil
         offerNext(of: document, synced: synced)
     }
 

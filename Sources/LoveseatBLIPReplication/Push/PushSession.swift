@@ -41,7 +41,7 @@ struct PushSession {
     /// Up to this sequence the peer wants to hear of no tombstones.
     var tombstonesSkipped: UInt64 = 0
 
-    /// Documents on their way, and those that could not be pushed.
+    /// Documents that were proposed and are on their way, and those that could not be pushed.
     var documents: [String: Outgoing] = [:]
     /// Those to be offered, in order.
     var waiting: [Outgoing] = []
@@ -183,10 +183,10 @@ struct PushSession {
         completed.remove(change.sequence)
         progress.total += UInt64(max(1, change.bodySize))
         let document = Outgoing(change)
+        // A peer takes the last sequence that it heard of for its place in the feed. So whatever becomes of an older change, it hears
+        // of all in their order.
+        guard isProposing else { return document }
         if let older = documents.updateValue(document, forKey: change.documentID) {
-            // A peer takes the last sequence that it heard of for its place in the feed. So whatever becomes of the older change, it
-            // hears of all in their order.
-            guard isProposing else { return document }
             guard older.isDone else {
                 documents[change.documentID] = older
                 if let next = older.next { complete(next) }

@@ -124,7 +124,9 @@ extension ConnectionStore {
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
         let knowledge = query.tellsTrees ? record.knowledgeDigest : nil
-        let ancestor = query.isForPush ? try remoteAncestor(of: record, in: index) : nil
+        let mark =
+            if query.isForPush, let remote { try record.remoteAncestor(remote) } else { RevisionID?.none }
+        let ancestor = if let mark, counts(mark, of: record, in: index) { mark } else { RevisionID?.none }
         if ancestor == record.revision, knowledge == nil { return nil }
         var change = LocalChange(
             sequence: record.sequence,
@@ -135,9 +137,7 @@ extension ConnectionStore {
             remoteAncestor: ancestor
         )
         change.knowledge = knowledge
-        if query.isForPush, ancestor == nil, let remote {
-            change.hasDoubtedMark = try record.remoteAncestor(remote) != nil
-        }
+        change.hasDoubtedMark = mark != ancestor
         return change
     }
 

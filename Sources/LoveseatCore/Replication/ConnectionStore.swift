@@ -184,18 +184,15 @@ package final class ConnectionStore: RevisionStore {
     /// Whether what the remote is marked to have of documents that were here when the session began need not be offered.
     func leavesOutMarked(_ index: Int) -> Bool { trust[index]?.marks.leavesOutMarked ?? true }
 
-    /// The revision that the remote has, as far as that counts for a push.
+    /// Whether this mark, of what the remote has, counts for a push.
     ///
     /// With older marks in doubt, those count that this session made, and what an edit of this session was made on. A document
     /// can come back to a revision with an older mark, as when a resolver takes the remote's: such a mark proves nothing.
-    func remoteAncestor(of record: DocumentRecord, in index: Int) throws -> RevisionID? {
-        guard let remote, let mark = try record.remoteAncestor(remote) else { return nil }
-        guard let trust = trust[index], !trust.marks.leavesOutMarked else { return mark }
-        if isDoubted(record, in: index) { return nil }
-        let isOld =
-            mark == record.revision && hasOlderMarks.contains(index)
-            && !(markedNow[index]?.contains(record.id) ?? false)
-        return isOld ? nil : mark
+    func counts(_ mark: RevisionID, of record: DocumentRecord, in index: Int) -> Bool {
+        guard let trust = trust[index], !trust.marks.leavesOutMarked else { return true }
+        if isDoubted(record, in: index) { return false }
+        return mark != record.revision || !hasOlderMarks.contains(index)
+            || markedNow[index]?.contains(record.id) ?? false
     }
 
     /// Whether a document was here when a session began whose marks are in doubt.

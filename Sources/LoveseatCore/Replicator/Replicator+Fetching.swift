@@ -73,16 +73,19 @@ extension Replicator {
                 )
             }
             hooks.report = { [weak self] report in
-                if case .propertiesLeftOut(_, let id, let names) = report {
-                    self?.heard(
-                        .propertiesLeftOut(collection: index, documentID: id, names: names),
-                        events,
-                        setup
+                switch report {
+                case .propertiesLeftOut(_, let id, let names):
+                    let moved = ReplicationReport.propertiesLeftOut(
+                        collection: index,
+                        documentID: id,
+                        names: names
                     )
+                    self?.heard(moved, events, setup)
+                case .document(let event):
+                    if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
+                    self?.heard(.document(event.moved(to: index)), events, setup)
+                default: break
                 }
-                guard case .document(let event) = report else { return }
-                if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
-                self?.heard(.document(event.moved(to: index)), events, setup)
             }
             return ReplicationRequest.Work(
                 plan: setup.fetchingPlan(notice),
