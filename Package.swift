@@ -194,7 +194,10 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatStorageTests",
-            dependencies: ["LoveseatModel", "LoveseatStorage", "LoveseatTesting", "StoreWriter"],
+            dependencies: [
+                "LoveseatModel", "LoveseatStorage", "LoveseatTesting", "StoreWriter",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(

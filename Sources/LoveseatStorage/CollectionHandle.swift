@@ -16,6 +16,7 @@ package struct CollectionHandle: Hashable, Sendable {
     let changesSQL: String
     let syncedSQL: String
     let treeSQL: String
+    let sequencesSQL: String
 
     init(number: Int64, name: CollectionName, table: String) {
         self.number = number
@@ -31,9 +32,11 @@ package struct CollectionHandle: Hashable, Sendable {
             WHERE row = ?1
             """
         changesSQL = """
-            SELECT \(Self.columns) FROM "\(table)" WHERE sequence > ?1 AND (synced <> ?3 OR flags & 64)
-            ORDER BY sequence LIMIT ?2
+            SELECT \(Self.columns) FROM "\(table)" WHERE sequence > ?1 AND (synced <> ?2 OR flags & 64)
+            ORDER BY sequence
             """
+        sequencesSQL =
+            "SELECT sequence FROM \"\(table)\" WHERE sequence BETWEEN ?1 AND ?2 ORDER BY sequence"
         treeSQL = "UPDATE \"\(table)\" SET tree = ?2 WHERE row = ?1"
         syncedSQL = "UPDATE \"\(table)\" SET synced = ?3 WHERE doc_id = ?1 AND revision = ?2 AND synced = 0"
     }

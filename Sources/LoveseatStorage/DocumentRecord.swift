@@ -7,8 +7,10 @@ package struct DocumentRecord: Sendable {
     package let sequence: UInt64
     package let revision: RevisionID
     package let flags: RowFlags
-    /// The remote that is known to have the current revision; 0 for none. Others are in the tree.
+    /// The remote that is known to have the current revision; 0 for none. Others are in `marks`, or in the tree.
     package let synced: Int
+    /// Those of the collection.
+    let marks: MarkRanges
     /// When the document expires, in milliseconds since 1970.
     package let expires: Int64?
     /// The rest of the tree (RevisionTree+Encoding.swift); nil if there is only the current revision.
@@ -41,7 +43,16 @@ package struct DocumentRecord: Sendable {
         }
         if flags.contains(.verified) { tree.noteVerified(revision) }
         if synced != 0 { tree.recordMark(of: synced, at: revision) }
+        for remote in remotesByRange { tree.recordMark(of: remote, at: revision) }
         return tree
+    }
+
+    /// The remotes that have the current revision by the ranges of their marks.
+    var remotesByRange: [Int] { marks.filter { $0.value.contains(sequence) }.map(\.key) }
+
+    /// Whether a remote is known, without a look at the tree, to have the current revision.
+    package func isSynced(_ remote: Int) -> Bool {
+        synced == remote || marks[remote]?.contains(sequence) ?? false
     }
 
     /// The row's own revision, for which no parent is known.
@@ -101,7 +112,7 @@ package struct DocumentRecord: Sendable {
 
     /// The revision that a remote is known to have as its current one.
     package func remoteAncestor(_ remote: Int) throws(LoveseatError) -> RevisionID? {
-        if synced == remote { return revision }
+        if isSynced(remote) { return revision }
         guard let encodedTree else { return nil }
         if case .some(let mark) = RevisionTree.mark(of: remote, inEncoded: encodedTree) { return mark }
         // The form of an earlier version, or damage.

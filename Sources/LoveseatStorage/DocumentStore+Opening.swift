@@ -195,6 +195,7 @@ extension DocumentStore {
             if version < 2 { try db.execute(sql: Schema.grants) }
             if version < 3 { try db.execute(sql: Schema.marks) }
             if version < 4 { try db.execute(sql: Schema.losses) }
+            if version < 5 { try db.execute(sql: Schema.markRanges) }
             try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
             return .commit
         }

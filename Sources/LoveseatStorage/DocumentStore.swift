@@ -67,6 +67,8 @@ package final class DocumentStore: Sendable {
         var reserved: UInt64 = 0
         /// Whether something purged is remembered (PurgeTable.swift).
         var remembersPurges = false
+        /// What remotes are known to have of each collection, by its number (MarkTable.swift).
+        var marks: [Int64: MarkRanges] = [:]
 
         /// Continues every collection after the sequences that may have been used.
         mutating func beginBehind(_ used: UInt64) {

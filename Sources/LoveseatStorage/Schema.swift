@@ -5,7 +5,7 @@ enum Schema {
     /// `lvst`, which distinguishes a Loveseat database from other SQLite files.
     static let applicationID: Int32 = 0x6C76_7374
     /// The version this code writes.
-    static let version: Int32 = 4
+    static let version: Int32 = 5
 
     static let shared = """
         CREATE TABLE info (
@@ -33,7 +33,18 @@ enum Schema {
             revision INTEGER NOT NULL,
             body TEXT NOT NULL
         );
-        """ + grants + marks + losses
+        """ + grants + marks + losses + markRanges
+
+    /// Since version 5.
+    static let markRanges = """
+        CREATE TABLE mark_ranges (
+            remote INTEGER NOT NULL,
+            collection INTEGER NOT NULL,
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            PRIMARY KEY (remote, collection, first)
+        ) WITHOUT ROWID;
+        """
 
     /// Since version 3.
     static let marks = """

@@ -85,7 +85,7 @@ final class FaultyReplica: ReplicaLayer {
             page.through += 2
         } else if !page.changes.isEmpty, errs(.markUnpushedAsSynced) {
             let marks = page.changes.map {
-                DocumentRevision(documentID: $0.documentID, revision: $0.revision)
+                SyncedRevision(documentID: $0.documentID, revision: $0.revision, sequence: $0.sequence)
             }
             try inner.markSynced(marks, in: collection)
             page.changes = []

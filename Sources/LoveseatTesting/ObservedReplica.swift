@@ -37,7 +37,7 @@ final class ObservedReplica: ReplicaLayer {
         try noting { () throws(LoveseatError) in try inner.retractCheckpoint(body, of: collection) }
     }
 
-    func markSynced(_ marks: [DocumentRevision], in collection: Int) throws(LoveseatError) {
+    func markSynced(_ marks: [SyncedRevision], in collection: Int) throws(LoveseatError) {
         try noting { () throws(LoveseatError) in try inner.markSynced(marks, in: collection) }
         note(marks.map(\.documentID), collection)
     }

@@ -242,7 +242,7 @@ import Testing
     @Test func `what a session marked itself it does not offer, although it doubts older marks`() throws {
         let theirs = try makeConflict()
         let (replica, _) = try session(doubts)
-        let known = DocumentRevision(documentID: "d", revision: theirs)
+        let known = SyncedRevision(documentID: "d", revision: theirs, sequence: nil)
         try replica.markSynced([known], in: 0)
         try resolve(.remote)
         #expect(try offered(replica).isEmpty)

@@ -12,7 +12,7 @@ extension PushSession {
     ) {
         completed.insert(document.change.sequence)
         progress.finish(document.change.bodySize, isDocument: isDocument)
-        if let synced { mark(document.id, synced, &effects) }
+        if let synced { mark(document.change, synced, &effects) }
         documents[document.id] = nil
         offerNext(of: document, synced: synced)
     }
@@ -53,9 +53,13 @@ extension PushSession {
 
     // MARK: Marks and reports
 
-    private mutating func mark(_ id: String, _ revision: RevisionID, _ effects: inout SessionEffects) {
+    private mutating func mark(_ change: LocalChange, _ revision: RevisionID, _ effects: inout SessionEffects)
+    {
         guard isProposing else { return }
-        unflushedMarks.append(DocumentRevision(documentID: id, revision: revision))
+        let sequence = revision == change.revision ? change.sequence : nil
+        unflushedMarks.append(
+            SyncedRevision(documentID: change.documentID, revision: revision, sequence: sequence)
+        )
         if unflushedMarks.count >= tuning.insertBatch { flushMarks(&effects) }
     }
 

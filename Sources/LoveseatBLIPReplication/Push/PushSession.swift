@@ -66,7 +66,7 @@ struct PushSession {
     var receiver: Receiver?
     /// The local sequences that are done with.
     var completed: SequenceSet
-    var unflushedMarks: [DocumentRevision] = []
+    var unflushedMarks: [SyncedRevision] = []
     var progress = DirectionProgress()
     /// The peer's reason to refuse the whole push.
     var failure: LoveseatError?

@@ -6,13 +6,17 @@ import LoveseatStorage
 struct RevisionMark {
     let documentID: String
     let revision: RevisionID
+    /// The sequence at which it became current here, if it was pushed.
+    var sequence: UInt64?
     /// What announced it; nil for what was pushed.
     var announcedBy: RevisionTree.PeerKind?
     /// It may have been announced for what it was, and not for what the remote has now.
     var mayBeOld = false
 
     /// A pushed revision.
-    init(_ pushed: DocumentRevision) { (documentID, revision) = (pushed.documentID, pushed.revision) }
+    init(_ pushed: SyncedRevision) {
+        (documentID, revision, sequence) = (pushed.documentID, pushed.revision, pushed.sequence)
+    }
 
     /// An announced revision. The deletion with which a document left a channel stays in that channel's feed when the document is there
     /// again.
@@ -263,7 +267,9 @@ extension ConnectionStore {
     func mark(_ marks: [RevisionMark], in index: Int) throws {
         guard let remote, !marks.isEmpty else { return }
         try marking(index) { transaction in
-            for mark in marks {
+            let sequences = marks.compactMap(\.sequence).sorted()
+            let changed = try transaction.markSynced(sequences, remote: remote, in: collections[index])
+            for mark in marks where mark.sequence.map({ changed.contains($0) }) ?? true {
                 try transaction.markSynced(
                     mark.documentID,
                     revision: mark.revision,

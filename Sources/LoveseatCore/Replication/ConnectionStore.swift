@@ -152,7 +152,7 @@ package final class ConnectionStore: RevisionStore {
         trust[index] = (marks, store.lastSequence(collections[index]))
     }
 
-    package func markSynced(_ revisions: [DocumentRevision], in index: Int) throws(LoveseatError) {
+    package func markSynced(_ revisions: [SyncedRevision], in index: Int) throws(LoveseatError) {
         try asking { try mark(revisions.map { RevisionMark($0) }, in: index) }
         notePushed(revisions, in: index)
     }
@@ -229,9 +229,10 @@ package final class ConnectionStore: RevisionStore {
         return result
     }
 
-    private func notePushed(_ revisions: [DocumentRevision], in index: Int) {
+    private func notePushed(_ revisions: [SyncedRevision], in index: Int) {
         guard remote != nil else { return }
-        for revision in revisions where !(echoed[index]?.contains(Self.name(revision)) ?? false) {
+        for revision in revisions
+        where !(echoed[index]?.contains(Self.name(revision.documentID, revision.revision)) ?? false) {
             pushedNow[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(revision.documentID)
         }
     }
@@ -242,12 +243,12 @@ package final class ConnectionStore: RevisionStore {
     func noteEcho(of change: AnnouncedChange, isMarked: Bool, in index: Int) {
         pushedNow[index]?.remove(change.documentID)
         guard !isMarked else { return }
-        let echo = DocumentRevision(documentID: change.documentID, revision: change.revision)
-        echoed[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(Self.name(echo))
+        let echo = Self.name(change.documentID, change.revision)
+        echoed[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(echo)
     }
 
-    private static func name(_ revision: DocumentRevision) -> String {
-        "\(revision.revision.text) \(revision.documentID)"
+    private static func name(_ documentID: String, _ revision: RevisionID) -> String {
+        "\(revision.text) \(documentID)"
     }
 
     /// Remembers which documents this session has marked, while older marks are in doubt.

@@ -123,3 +123,15 @@ package enum RemovalVerdict: Hashable, Sendable {
     /// It stays, since the peer has not got the last edit of it.
     case edited
 }
+
+/// A revision that the peer is known to have since this session.
+package struct SyncedRevision: Hashable, Sendable {
+    package let documentID: String
+    package let revision: RevisionID
+    /// The sequence of the local change that made this revision the current one; nil for another revision of that document.
+    package let sequence: UInt64?
+
+    package init(documentID: String, revision: RevisionID, sequence: UInt64?) {
+        (self.documentID, self.revision, self.sequence) = (documentID, revision, sequence)
+    }
+}

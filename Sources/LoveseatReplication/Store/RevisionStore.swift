@@ -17,7 +17,7 @@ package protocol RevisionStore: AnyObject {
     func beginCheckpoint(of collection: Int)
     /// From now on, which marks of what the remote has count.
     func believeMarks(_ trust: MarkTrust, in collection: Int)
-    func markSynced(_ revisions: [DocumentRevision], in collection: Int) throws(LoveseatError)
+    func markSynced(_ revisions: [SyncedRevision], in collection: Int) throws(LoveseatError)
     /// A checkpoint that the peer keeps here.
     func peerCheckpoint(_ id: String) throws(LoveseatError) -> PeerCheckpoint?
     /// Returns the new number of the checkpoint; nil if the peer did not know the current one.

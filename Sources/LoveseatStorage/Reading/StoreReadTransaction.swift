@@ -32,29 +32,32 @@ package class StoreReadTransaction {
         let statement = try RawStatement(collection.fetchSQL, in: database)
         statement.bind(1, id)
         defer { statement.reset() }
-        return try statement.step() ? try Self.record(of: statement, in: collection) : nil
+        return try statement.step() ? try record(of: statement, in: collection) : nil
     }
 
-    /// Reads rows with sequences above `since`, in order, until `visit` returns false or `limit` is reached.
+    /// Reads rows with sequences above `since`, in order, until `visit` returns false.
     ///
     /// `remote`: leaves out plain rows whose current revision this remote is known to have. Other rows may contain
     /// knowledge that it lacks.
     package func changes(
         in collection: CollectionHandle,
         since: UInt64,
-        limit: Int = -1,
         notSyncedWith remote: Int? = nil,
         visit: (DocumentRecord) throws -> Bool
     ) throws {
+        let marked = remote.flatMap { catalogView.marks[collection.number]?[$0] } ?? SequenceSet()
         let statement = try RawStatement(collection.changesSQL, in: database)
         statement.bind(1, Int64(clamping: since))
-        statement.bind(2, Int64(limit))
-        statement.bind(3, Int64(remote ?? -1))
+        statement.bind(2, Int64(remote ?? -1))
         defer { statement.reset() }
-        while try statement.step(), try visit(Self.record(of: statement, in: collection)) {}
+        while try statement.step() {
+            let isPlain = !RowFlags(rawValue: statement.int(4)).contains(.branched)
+            if isPlain, marked.contains(UInt64(clamping: statement.int(2))) { continue }
+            guard try visit(record(of: statement, in: collection)) else { return }
+        }
     }
 
-    private static func record(of statement: RawStatement, in collection: CollectionHandle) throws
+    private func record(of statement: RawStatement, in collection: CollectionHandle) throws
         -> DocumentRecord
     {
         guard let revision = RevisionID(statement.string(3)) else {
@@ -70,6 +73,7 @@ package class StoreReadTransaction {
             revision: revision,
             flags: RowFlags(rawValue: statement.int(4)),
             synced: Int(statement.int(5)),
+            marks: catalogView.marks[collection.number] ?? [:],
             expires: statement.isNull(6) ? nil : statement.int(6),
             encodedTree: statement.optionalBytes(7),
             body: JSONText(trusted: statement.bytes(8))

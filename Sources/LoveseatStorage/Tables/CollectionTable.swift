@@ -7,6 +7,7 @@ enum CollectionTable {
         var catalog = DocumentStore.Catalog()
         catalog.schemaVersion = try schemaVersion(db)
         catalog.remembersPurges = try StoreWriteTransaction.remembersPurges(db)
+        catalog.marks = try StoreWriteTransaction.loadMarks(db)
         let rows = try Row.fetchAll(
             db,
             sql: "SELECT number, scope, name, table_name, last_sequence FROM collections"
@@ -91,9 +92,10 @@ enum CollectionTable {
             arguments: [max(last, retired)]
         )
         try db.execute(sql: "DROP TABLE \"\(handle.table)\"")
-        for table in ["grants", "marks"] {
+        for table in ["grants", "marks", "mark_ranges"] {
             try db.execute(sql: "DELETE FROM \(table) WHERE collection = ?", arguments: [handle.number])
         }
+        catalog.marks[handle.number] = nil
         try StoreWriteTransaction.forgetPurges(in: handle, db)
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
         catalog.schemaVersion = try schemaVersion(db)

@@ -81,9 +81,17 @@ extension DocumentStore {
             do {
                 let result = try body(transaction)
                 try transaction.finish()
-                try RawStatement("COMMIT", in: db).run()
+                if transaction.hasWithdrawnMarks {
+                    // Nobody may see the new rows with the old marks. New marks with old rows do no harm.
+                    try self.catalog.withLock {
+                        try RawStatement("COMMIT", in: db).run()
+                        $0 = transaction.catalog
+                    }
+                } else {
+                    try RawStatement("COMMIT", in: db).run()
+                    self.catalog.withLock { $0 = transaction.catalog }
+                }
                 if durably { durableWrites.add(1, ordering: .relaxed) }
-                self.catalog.withLock { $0 = transaction.catalog }
                 changes.publish(transaction.commits)
                 return result
             } catch {
@@ -200,7 +208,13 @@ extension DocumentStore {
     private func catalogSeen(by db: Database) throws -> Catalog {
         let version = try CollectionTable.schemaVersion(db)
         let latest = catalog.withLock { $0 }
-        if latest.schemaVersion == version { return latest }
+        if latest.schemaVersion == version {
+            guard options.isReadOnly else { return latest }
+            // Another process may push.
+            var latest = latest
+            latest.marks = try StoreWriteTransaction.loadMarks(db)
+            return latest
+        }
         // A collection was created or deleted since, or by another process.
         let loaded = try CollectionTable.load(db)
         if lock == nil { catalog.withLock { $0 = loaded } }

@@ -162,7 +162,7 @@ extension StoreWriteTransaction {
         statement.bind(3, Int64(remote))
         if try statement.run() > 0 { return }
         guard let record = try record(id, in: collection) else { return }
-        if record.revision == revision, record.synced == remote { return }
+        if record.revision == revision, record.isSynced(remote) { return }
         if record.revision == revision, record.synced > 0, record.synced < remote,
             let encoded = record.encodedTree,
             let marked = RevisionTree.encoded(encoded, markingCurrentAt: remote)

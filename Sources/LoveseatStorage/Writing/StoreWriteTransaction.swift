@@ -19,6 +19,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
     private(set) var commits: [CollectionCommit] = []
+    /// Whether a mark of what a remote has was removed from a document that keeps its sequence.
+    var hasWithdrawnMarks = false
     /// The error of the disk after which nothing can be committed.
     private var failure: DatabaseError?
 
@@ -347,6 +349,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         guard let current = known ?? tree.current else {
             throw LoveseatError(.assertionFailed, "an empty tree")
         }
+        if sequence == record.sequence { try withdrawMarks(of: record, unlessIn: tree, collection) }
         let parts = try RowParts(tree, current: current, over: record, digest: digest)
         let statement = try RawStatement(collection.updateSQL, in: database)
         statement.bind(1, record.row)

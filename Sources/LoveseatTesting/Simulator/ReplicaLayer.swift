@@ -43,7 +43,7 @@ extension ReplicaLayer {
         if !isDead { inner.believeMarks(trust, in: collection) }
     }
 
-    package func markSynced(_ revisions: [DocumentRevision], in collection: Int) throws(LoveseatError) {
+    package func markSynced(_ revisions: [SyncedRevision], in collection: Int) throws(LoveseatError) {
         try alive().markSynced(revisions, in: collection)
     }
 

@@ -79,7 +79,7 @@ final class SimulatedReplica: ReplicaLayer {
         return meeting
     }
 
-    func markSynced(_ revisions: [DocumentRevision], in collection: Int) throws(LoveseatError) {
+    func markSynced(_ revisions: [SyncedRevision], in collection: Int) throws(LoveseatError) {
         try alive().markSynced(revisions, in: collection)
         tell("markSynced \(revisions)", "done")
     }
