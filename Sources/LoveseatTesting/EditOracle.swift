@@ -75,6 +75,7 @@ final class EditOracle {
         let known = history.known[peer] ?? []
         let origin = base.map { history.origins[$0] ?? tree.line($0).last ?? $0 } ?? revision.id
         let number = history.edits.count
+        let twins = history.edits.indices.filter { history.edits[$0].revision == revision.id }
         history.origins[revision.id] = origin
         // Somebody else may have made the same revision, and known more.
         let below = tree.nodes.keys.filter { $0 != revision.id }
@@ -89,7 +90,12 @@ final class EditOracle {
             )
         )
         history.known[peer] = known.union([number])
-        history.restsOn[revision.id, default: []].formUnion(known.union([number]))
+        if twins.isEmpty || twins.contains(where: { !history.edits[$0].isGone }) {
+            history.restsOn[revision.id, default: []].formUnion(known.union([number]))
+        } else {
+            // All who made the same revision before lost it, and what they knew.
+            history.restsOn[revision.id] = known.union([number])
+        }
         histories[key] = history
     }
 

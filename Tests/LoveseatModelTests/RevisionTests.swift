@@ -182,7 +182,9 @@ private func rev(_ text: String) -> RevisionID {
         var short = RevisionTree()
         short.depth = 4
         // It hears of a tombstone deep in the line from somebody who knows no more, and what came after it from another.
-        _ = try short.insert(arrival(["12-22"] + line(1...11)))
+        var pruned = arrival(["12-22"] + line(9...11))
+        pruned.origin = rev("1-11")
+        _ = try short.insert(pruned)
         _ = try short.insert(arrival(line(1...3), flags: .deleted))
         #expect(short.current?.id == rev("3-13"))
         _ = try short.insert(arrival(line(1...12)))

@@ -76,7 +76,8 @@ extension RevisionTree {
         let id = arrival.history[0]
         let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
-        let recognised = arrival.sender == .hub ? recognise(arrival) : []
+        let wasForgotten = hasForgotten(id)
+        let recognised = arrival.sender == .hub && !wasForgotten ? recognise(arrival) : []
         let branches = branches
         let repeats =
             isNew && arrival.sender == .hub && !arrival.isOutdated && isMarked(before, at: arrival.remote)
@@ -100,6 +101,8 @@ extension RevisionTree {
         if !arrival.isOutdated || (arrival.sender == .hub && !isOnMarkedLine(id, of: arrival.remote)) {
             recordMark(of: arrival.remote, at: id)
         }
+        // The peer has fallen back to it.
+        if wasForgotten, !arrival.isOutdated, let remote = arrival.remote { remotes[remote] = id }
         prune(depth: depth)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
     }
@@ -139,7 +142,7 @@ extension RevisionTree {
     private mutating func isKnown(_ arrival: Arrival, _ current: Node?) throws(InsertRefusal) -> Bool {
         guard let current else { return false }
         let id = arrival.history[0]
-        if isAncestor(id, of: current.id) { return true }
+        if isAncestor(id, of: current.id) || hasForgotten(id) { return true }
         if arrival.history.contains(current.id) { return false }
         // A peer that never had the document may create a deleted document again. An edit beside the deletion is a conflict.
         guard current.isDeleted, !arrival.flags.contains(.deleted), !contains(id),

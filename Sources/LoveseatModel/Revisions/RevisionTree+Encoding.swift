@@ -1,13 +1,17 @@
 /// The bytes that the database keeps of a tree, beside the current revision's own row (docs/schema.md).
 ///
-/// A version byte, 2; the number of nodes; each node as flags, parent (its position + 1, or 0), revision ID, body length + 1
-/// or 0, body; the number of remotes, then pairs of a remote's number and a node's position; the number of closed
+/// A version byte, 2, or 3 if there are fingerprints; the number of nodes; each node as flags, parent (its position + 1,
+/// or 0), revision ID, body length + 1 or 0, body; the number of remotes, then pairs of a remote's number and a node's position; the number of closed
 /// revisions, then their IDs; the number of copies, then each one's ID, its number of sources, and the two IDs of each.
+/// In version 3 follow the number of nodes with fingerprints of forgotten revisions, then each one's position, the number of its fingerprints,
+/// and their bytes, the lowest first.
 /// A revision ID is its generation, the length of its digest, and the digest: its bytes if it is hexadecimal, otherwise its text, whose length
 /// is increased by 128. Numbers are varints. The current revision
 /// comes first and leaves its body to its row.
 extension RevisionTree {
     private static let version: UInt8 = 2
+    private static let versionWithFingerprints: UInt8 = 3
+    private static let versions = version...versionWithFingerprints
 
     /// The stored form; nil for the common document of one revision that no remote is known to have.
     package var encoded: [UInt8]? { current.flatMap { encoded(current: $0) } }
@@ -21,7 +25,8 @@ extension RevisionTree {
             positions.reserveCapacity(ordered.count)
             for (index, node) in ordered.enumerated() { positions[node.id] = index }
         }
-        var bytes: [UInt8] = [Self.version]
+        let forgetful = ordered.indices.filter { !ordered[$0].forgotten.isEmpty }
+        var bytes: [UInt8] = [forgetful.isEmpty ? Self.version : Self.versionWithFingerprints]
         bytes.reserveCapacity(ordered.dropFirst().reduce(100) { $0 + 32 + ($1.body?.bytes.count ?? 0) })
         bytes.appendCompact(ordered.count)
         for (index, node) in ordered.enumerated() {
@@ -49,6 +54,17 @@ extension RevisionTree {
                 bytes.append(source.origin)
             }
         }
+        guard !forgetful.isEmpty else { return bytes }
+        bytes.appendCompact(forgetful.count)
+        for position in forgetful {
+            bytes.appendCompact(position)
+            bytes.appendCompact(ordered[position].forgotten.count)
+            for print in ordered[position].forgotten {
+                for shift in stride(from: 0, to: 32, by: 8) {
+                    bytes.append(UInt8(truncatingIfNeeded: print >> shift))
+                }
+            }
+        }
         return bytes
     }
 
@@ -57,9 +73,9 @@ extension RevisionTree {
     /// - Returns: nil if the remote has a mark there already, or the bytes are of another version.
     package static func encoded(_ bytes: [UInt8], markingCurrentAt remote: Remote) -> [UInt8]? {
         var input = bytes[...]
-        guard input.popFirst() == version, let count = input.popCompact(), input.skipNodes(count) else {
-            return nil
-        }
+        guard input.popFirst().map(versions.contains) == true, let count = input.popCompact(),
+            input.skipNodes(count)
+        else { return nil }
         let end = input.startIndex
         guard let marks = input.popCompact() else { return nil }
         let start = input.startIndex
@@ -85,7 +101,9 @@ extension RevisionTree {
     /// that are not of this version.
     package static func mark(of remote: Remote, inEncoded bytes: [UInt8]) -> RevisionID?? {
         var input = bytes[...]
-        guard input.popFirst() == version, let count = input.popCompact() else { return nil }
+        guard input.popFirst().map(versions.contains) == true, let count = input.popCompact() else {
+            return nil
+        }
         let nodes = input
         guard input.skipNodes(count), let marks = input.popCompact() else { return nil }
         for _ in 0..<marks {
@@ -111,10 +129,10 @@ extension RevisionTree {
         closing: (RevisionID) -> RevisionID
     ) {
         var input = bytes[...]
-        guard let version = input.popFirst(), version == 1 || version == Self.version,
+        guard let version = input.popFirst(), version == 1 || Self.versions.contains(version),
             var nodes = Self.nodes(&input, currentBody: currentBody)
         else { return nil }
-        guard version == Self.version else {
+        guard version > 1 else {
             guard let remotes = Self.marks(&input, nodes, count: nil) else { return nil }
             self.init(version1: &nodes, remotes: remotes, closing: closing)
             return
@@ -135,6 +153,14 @@ extension RevisionTree {
                 guard let original = input.popRevision(), let origin = input.popRevision() else { return nil }
                 copies[id, default: []].insert(Source(original: original, origin: origin))
             }
+        }
+        guard version == Self.versionWithFingerprints else { return }
+        guard let forgetful = input.popCompact(), forgetful <= nodes.count else { return nil }
+        for _ in 0..<forgetful {
+            guard let position = input.popCompact(), position < nodes.count,
+                let fingerprints = input.popFingerprints()
+            else { return nil }
+            self.nodes[nodes[position].id]?.forgotten = fingerprints
         }
     }
 
@@ -300,6 +326,15 @@ extension ArraySlice<UInt8> {
             self = dropFirst(Swift.max(0, length - 1))
         }
         return true
+    }
+
+    fileprivate mutating func popFingerprints() -> [UInt32]? {
+        guard let count = popCompact(), 0...RevisionTree.fingerprintsKept ~= count, 4 * count <= self.count
+        else { return nil }
+        defer { self = dropFirst(4 * count) }
+        return (0..<count).map { index in
+            (0..<4).reduce(0) { $0 | UInt32(self[startIndex + 4 * index + $1]) << (8 * $1) }
+        }
     }
 
     fileprivate mutating func popRevision() -> RevisionID? {

@@ -109,6 +109,7 @@ extension RevisionTree {
     /// Adds the knowledge of another database. Commutative, associative and idempotent, except for pruning.
     package mutating func merge(_ other: TreeKnowledge) throws(InsertRefusal) {
         noteLeaves(other)
+        let recalled = forgotten(among: other.nodes)
         if nodes.isEmpty { nodes.reserveCapacity(other.nodes.count) }
         for node in other.nodes { add(node) }
         // A legitimate tree does not come near this; a forged one must not block the writer.
@@ -118,6 +119,7 @@ extension RevisionTree {
             guard parent.generation < node.id.generation, nodes[parent] != nil else { throw .badHistory }
             try link(node.id, to: parent, &steps)
         }
+        for (id, isLeaf) in recalled { try recall(id, isLeaf: isLeaf, &steps) }
         closed.formUnion(other.closed)
         for (id, sources) in other.copies { copies[id, default: []].formUnion(sources) }
     }
@@ -158,7 +160,7 @@ extension RevisionTree {
 
     /// Records that a revision descends from another. The ancestors of a revision are one line, so each has its place
     /// in it.
-    private mutating func link(
+    mutating func link(
         _ child: RevisionID,
         to ancestor: RevisionID,
         _ steps: inout Int
@@ -172,11 +174,11 @@ extension RevisionTree {
                 low = parent
             } else {
                 // Between the two; revisions above remain above.
-                nodes[low]?.parent = high
+                setParent(of: low, to: high)
                 (low, high) = (high, parent)
             }
         }
-        nodes[low]?.parent = high
+        setParent(of: low, to: high)
     }
 
     /// Adds a received revision with its ancestors, newest first.

@@ -47,7 +47,9 @@ extension RevisionTree {
         for id in kept {
             guard var node = all.nodes[id] else { continue }
             // The parent that stays is the nearest ancestor that does.
-            node.parent = all.ancestors(of: id).first { kept.contains($0) }
+            while let parent = node.parent.flatMap({ all.nodes[$0] }), !kept.contains(parent.id) {
+                node.forget(parent)
+            }
             nodes[id] = node
         }
         closeRevived(before)

@@ -35,6 +35,9 @@ package struct RevisionTree: Hashable, Sendable {
         package internal(set) var flags: Flags
         /// Nil if the body is not needed, or has not arrived.
         package internal(set) var body: JSONText?
+        /// The fingerprints of the pruned revisions between this one and its parent, the newest first; 0 where nothing is
+        /// known of a generation. Never sent to others.
+        var forgotten: [UInt32] = []
 
         package init(id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText?) {
             self.id = id
