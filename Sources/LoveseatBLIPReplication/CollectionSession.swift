@@ -39,7 +39,20 @@ extension ReplicationSession {
             push?.pump(isEcho: echoes.contains, &effects)
         }
 
-        // These run after every event. A method looks at a collection where it is; anything else copies all of it.
+        // What runs after every event is mutating: the compiler copies all of a collection for what only looks at it.
+
+        /// Saves the checkpoint later, or now.
+        mutating func noteProgress(
+            now: Bool,
+            _ plan: ActivePlan,
+            time: Int64,
+            _ tuning: ReplicationTuning,
+            _ effects: inout SessionEffects
+        ) {
+            if now { push?.flushMarks(&effects) }
+            let progress = progress(pulls: plan.pulls)
+            checkpoint?.progressed(to: progress, now: now, time: time, tuning: tuning, &effects)
+        }
 
         /// How far both directions are.
         func progress(pulls: Bool) -> Checkpoint {
@@ -50,7 +63,7 @@ extension ReplicationSession {
             )
         }
 
-        func add(to progress: inout ReplicationProgress) {
+        mutating func add(to progress: inout ReplicationProgress) {
             progress.add(pull.progress)
             guard let pushed = push?.progress else { return }
             progress.documentsPushed += pushed.documents

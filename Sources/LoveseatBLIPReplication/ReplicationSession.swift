@@ -401,15 +401,7 @@ package struct ReplicationSession {
         if let plan {
             let isEnding = phase == .stopping || (!busy && !plan.isContinuous)
             for index in collections.indices {
-                if !busy || isEnding { collections[index].push?.flushMarks(&effects) }
-                let checkpoint = currentCheckpoint(index)
-                collections[index].checkpoint?.progressed(
-                    to: checkpoint,
-                    now: !busy || isEnding,
-                    time: now,
-                    tuning: tuning,
-                    &effects
-                )
+                collections[index].noteProgress(now: !busy || isEnding, plan, time: now, tuning, &effects)
             }
             if let failure = effects.failure { return fail(failure) }
             let isUnsaved = (!busy || isEnding) && collections.indices.contains { needsCheckpoint($0) }

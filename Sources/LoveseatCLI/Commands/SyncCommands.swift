@@ -91,7 +91,8 @@ struct SyncOptions: ParsableArguments {
         try summarize(counts, status, seconds: bar.seconds)
         if let error = status.error { throw advised(error) }
         if let interruption { throw ExitCode(128 + interruption) }
-        if counts.failed > 0 { throw ExitCode(1) }
+        // A continuous replication tries again what failed, until it is ended.
+        if counts.failed > 0, !continuous { throw ExitCode(1) }
     }
 
     /// The signal that interrupted a single pass. A continuous replication ends by a signal.
