@@ -6,7 +6,7 @@ extension JSONText {
     /// A canonical body to be stored in place of another one: with that one's attachments, unless it names any itself. A body
     /// that names none, `"_attachments": {}`, has none.
     package func keepingAttachments(of old: JSONText?) -> JSONText {
-        if bytes.contains(word: "\"_attachments\""), let own = JSONElement(self)[Self.table] {
+        if bytes.containsString(beginningWith: "_attachments"), let own = JSONElement(self)[Self.table] {
             guard own.kind == .object, own.count == 0 else { return self }
             return with(attachments: nil)
         }

@@ -47,7 +47,9 @@ public struct Document: Sendable {
     public init(id: String, json: [UInt8]) throws(JSONError) {
         let element = try JSONElement(parsing: json, limits: JSONLimits(refusesDuplicateKeys: true))
         guard element.kind == .object else { throw JSONError(.unexpectedByte, at: 0) }
-        self.init(id: id, revisionID: nil, sequence: 0, body: JSONText(trusted: json))
+        self.id = id
+        sequence = 0
+        content = .stored(LazyElement(JSONText(trusted: json), indexed: element))
     }
 
     /// A document as it was read.
@@ -131,9 +133,12 @@ package struct DocumentOrigin: Hashable, Sendable {
 /// Text that is indexed when it is first looked at.
 private final class LazyElement: Sendable {
     let text: JSONText
-    private let indexed = Mutex<JSONElement?>(nil)
+    private let indexed: Mutex<JSONElement?>
 
-    init(_ text: JSONText) { self.text = text }
+    init(_ text: JSONText, indexed: JSONElement? = nil) {
+        self.text = text
+        self.indexed = Mutex(indexed)
+    }
 
     var element: JSONElement {
         indexed.withLock { indexed in

@@ -70,77 +70,19 @@ struct CanonicalJSONWriter {
         bytes.append(contentsOf: number.canonicalText.utf8)
     }
 
-    mutating func write(_ element: JSONElement) {
-        switch element.kind {
-        case .null, .boolean: bytes.append(contentsOf: element.bytes)
-        case .number: writeNumber(element)
-        case .string: writeString(element)
-        case .array:
-            bytes.append(UInt8(ascii: "["))
-            var isFirst = true
-            for item in element.items {
-                if !isFirst { bytes.append(UInt8(ascii: ",")) }
-                isFirst = false
-                write(item)
-            }
-            bytes.append(UInt8(ascii: "]"))
-        case .object: writeObject(element)
-        }
-    }
+    mutating func append(_ text: UnsafeBufferPointer<UInt8>) { bytes.append(contentsOf: text) }
 
-    private mutating func writeObject(_ element: JSONElement) {
-        var members: [(key: ArraySlice<UInt8>, value: JSONElement)] = []
-        members.reserveCapacity(element.count)
-        var isSorted = true
-        for (key, value) in element.rawMembers {
-            guard let key else { continue }
-            let name = key.plainStringBytes ?? Array((key.string ?? "").utf8)[...]
-            if isSorted, let last = members.last, !last.key.lexicographicallyPrecedes(name) {
-                isSorted = false
-            }
-            members.append((name, value))
-        }
-        if !isSorted {
-            // The sort is stable, so of equal keys the last in the text stays last, and is the one kept.
-            members.sort { $0.key.lexicographicallyPrecedes($1.key) }
-            let all = members
-            members = all.enumerated().filter { $0 + 1 == all.count || all[$0 + 1].key != $1.key }.map(
-                \.element
-            )
-        }
-        bytes.append(UInt8(ascii: "{"))
-        for (index, member) in members.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            writeString(member.key)
-            bytes.append(UInt8(ascii: ":"))
-            write(member.value)
-        }
-        bytes.append(UInt8(ascii: "}"))
-    }
+    mutating func append(_ byte: UInt8) { bytes.append(byte) }
 
-    private mutating func writeNumber(_ element: JSONElement) {
-        let text = element.bytes
-        // "-0" is the one integer whose text is not its canonical form.
-        if text.allSatisfy({ $0 == UInt8(ascii: "-") || $0 &- 0x30 <= 9 }),
-            text.count > 2 || text.first != 0x2D
-        {
-            bytes.append(contentsOf: text)
-            return
-        }
-        let number = element.number ?? .integer(0)
+    /// Writes a number of checked text.
+    mutating func write(number text: UnsafeBufferPointer<UInt8>) {
+        if JSONNumber.isShortestDecimal(text) { return append(text) }
+        let number = JSONNumber(scanned: String(decoding: text, as: UTF8.self))
         if problem == nil, !number.double.isFinite { problem = JSONError(.numberTooLarge, at: bytes.count) }
         bytes.append(contentsOf: number.text.utf8)
     }
 
-    private mutating func writeString(_ element: JSONElement) {
-        if element.plainStringBytes != nil {
-            bytes.append(contentsOf: element.bytes)
-        } else {
-            writeString((element.string ?? "").utf8)
-        }
-    }
-
-    private mutating func writeString(_ content: some Sequence<UInt8>) {
+    mutating func writeString(_ content: some Sequence<UInt8>) {
         bytes.append(UInt8(ascii: "\""))
         let isPlain: Void? =
             content.withContiguousStorageIfAvailable { content -> Void? in
@@ -193,19 +135,14 @@ extension JSONText {
 
     /// The canonical text of an element; throws as ``init(validating:)-(JSONValue)`` does.
     package init(validating element: JSONElement) throws(JSONError) {
-        var writer = CanonicalJSONWriter(reserving: element.bytes.count)
-        writer.write(element)
-        if let problem = writer.problem { throw problem }
-        self.init(trusted: writer.bytes)
+        let (bytes, problem) = element.canonicalBytes
+        if let problem { throw problem }
+        self.init(trusted: bytes)
     }
 
     /// Creates the canonical text of an element: without white space, with keys sorted by their bytes. Of a key that
     /// occurs twice, the last value counts.
-    public init(canonical element: JSONElement) {
-        var writer = CanonicalJSONWriter(reserving: element.bytes.count)
-        writer.write(element)
-        self.init(trusted: writer.bytes)
-    }
+    public init(canonical element: JSONElement) { self.init(trusted: element.canonicalBytes.bytes) }
 
     /// The same value in canonical form: without white space, with keys sorted by their bytes.
     public var canonical: JSONText { JSONText(canonical: JSONElement(self)) }

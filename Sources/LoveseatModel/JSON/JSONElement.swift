@@ -246,11 +246,15 @@ public struct JSONElement: Sendable {
         }
     }
 
-    /// The string's raw bytes if they contain no escape and need none in the canonical form.
-    var plainStringBytes: ArraySlice<UInt8>? {
-        guard JSONTape.kind(word) == .plainString else { return nil }
-        let start = JSONTape.offset(word)
-        return source.bytes[start..<start + JSONTape.length(word)]
+    /// The canonical form, and the first number that a double cannot hold.
+    var canonicalBytes: (bytes: [UInt8], problem: JSONError?) {
+        source.bytes.withUnsafeBufferPointer { text in
+            source.tape.withUnsafeBufferPointer { tape in
+                var writer = CanonicalTapeWriter(text: text, tape: tape, reserving: bytes.count)
+                writer.write(index)
+                return (writer.writer.bytes, writer.writer.problem)
+            }
+        }
     }
 
     /// The value with everything in it, decoded.

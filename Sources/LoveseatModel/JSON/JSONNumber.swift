@@ -38,6 +38,20 @@ public enum JSONNumber: Hashable, Sendable {
         self = .double(value)
     }
 
+    /// Whether checked text is what ``text`` gives back of its number: of at most 15 digits each is the shortest form, if it is
+    /// written without an exponent and has no zeros to spare. False for numbers of which that is harder to see.
+    static func isShortestDecimal(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        let digits = text.first == UInt8(ascii: "-") ? text[1...] : text[...]
+        guard digits.count <= 16, let point = digits.firstIndex(of: UInt8(ascii: ".")),
+            let last = digits.last,
+            digits.allSatisfy({ $0 &- 0x30 <= 9 || $0 == UInt8(ascii: ".") })
+        else { return false }
+        let fraction = digits[(point + 1)...]
+        if last == 0x30 { return fraction.count == 1 }
+        // A double below a ten-thousandth is written with an exponent.
+        return digits[..<point].contains { $0 != 0x30 } || fraction.prefix { $0 == 0x30 }.count <= 3
+    }
+
     /// The digits of a number, without those that only give its size.
     private static func significantDigits(_ text: some StringProtocol) -> [UInt8] {
         let mantissa = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }

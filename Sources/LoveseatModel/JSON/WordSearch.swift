@@ -2,12 +2,25 @@ extension [UInt8] {
     /// Whether a short ASCII word occurs in the bytes.
     package func contains(word: StaticString) -> Bool { contains(word, word, word) }
 
+    /// Whether a JSON string begins with a short ASCII word.
+    package func containsString(beginningWith word: StaticString) -> Bool {
+        contains(word, word, word, inFront: true)
+    }
+
     /// Whether any of three short ASCII words occurs in the bytes. Quickest for words that begin with a rare character:
     /// thirty-two bytes are skipped at once where no word's first one is among them.
-    package func contains(_ first: StaticString, _ second: StaticString, _ third: StaticString) -> Bool {
+    ///
+    /// `inFront`: only where a quotation mark stands before it.
+    package func contains(
+        _ first: StaticString,
+        _ second: StaticString,
+        _ third: StaticString,
+        inFront: Bool = false
+    ) -> Bool {
         func occurs(_ word: StaticString, in text: UnsafeRawBufferPointer, at index: Int) -> Bool {
             let length = word.utf8CodeUnitCount
             guard index + length <= text.count else { return false }
+            if inFront, index == 0 || text[index - 1] != UInt8(ascii: "\"") { return false }
             for place in 0..<length where text[index + place] != word.utf8Start[place] { return false }
             return true
         }
