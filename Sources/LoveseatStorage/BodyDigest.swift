@@ -21,7 +21,7 @@ enum BodyDigest {
         isDeleted: Bool,
         body: JSONText
     ) -> Bool {
-        guard revision.digestLength == 40, revision.generation == (parent?.generation ?? 0) + 1 else {
+        guard revision.digestLength == 40, revision.generation == (parent?.generation ?? 0) &+ 1 else {
             return false
         }
         return digest(parent: parent, isDeleted: isDeleted, body: body)
@@ -50,7 +50,7 @@ extension RevisionTree.Node {
     package var isDamaged: Bool {
         guard flags.contains(.verified), let body else { return false }
         // A revision whose parent was pruned cannot be verified any more.
-        guard id.generation - 1 == parent?.generation ?? 0 else { return false }
+        guard id.generation &- 1 == parent?.generation ?? 0 else { return false }
         return !BodyDigest.matches(id, parent: parent, isDeleted: isDeleted, body: body)
     }
 }

@@ -29,6 +29,8 @@ final class EditOracle {
         var known: [Int: Set<Int>] = [:]
         /// The edits that the maker of a revision knew, its own included.
         var restsOn: [RevisionID: Set<Int>] = [:]
+        /// The edits that made a revision which somebody else had made before.
+        var twins: [RevisionID: [Int]] = [:]
         var origins: [RevisionID: RevisionID] = [:]
         /// Origins that a copy made one document.
         var united: [Set<RevisionID>] = []
@@ -37,9 +39,27 @@ final class EditOracle {
         mutating func lose(_ number: Int) {
             edits[number].isGone = true
             let revision = edits[number].revision
-            let twins = edits.indices.filter { edits[$0].revision == revision && !edits[$0].isGone }
-            guard !twins.isEmpty else { return }
-            restsOn[revision] = twins.reduce(into: []) { $0.formUnion(edits[$1].superseded.union([$1])) }
+            twins[revision]?.removeAll { $0 == number }
+            guard let next = twins[revision]?.first, restsOn[revision]?.contains(number) == true else {
+                return
+            }
+            twins[revision]?.removeFirst()
+            restsOn[revision] = edits[next].superseded.union([next])
+        }
+
+        /// The edits by which others made a revision too, as far as a tree shows what they decided against. `seen`: what the peer
+        /// knows otherwise.
+        func shownTwins(of id: RevisionID, in tree: RevisionTree, _ seen: Set<Int>) -> [Int] {
+            guard let twins = twins[id], !twins.isEmpty else { return [] }
+            let decided = tree.closedOriginals.union(tree.superseded).union([id])
+            let open = Set(tree.candidates.map(\.node.id)).subtracting(decided)
+            let known = restsOn[id] ?? []
+            return twins.filter { twin in
+                edits[twin].superseded.subtracting(known).allSatisfy {
+                    let revision = edits[$0].revision
+                    return decided.contains(revision) || (seen.contains($0) && !open.contains(revision))
+                }
+            }
         }
     }
 
@@ -58,6 +78,9 @@ final class EditOracle {
         }
         for id in tree.nodes.keys where !unheld.contains(id) {
             known.formUnion(history.restsOn[id] ?? [])
+            for twin in history.shownTwins(of: id, in: tree, known) {
+                known.formUnion(history.edits[twin].superseded.union([twin]))
+            }
         }
         history.known[peer] = known
         // It was on its way when the only peer that had it purged it.
@@ -75,11 +98,12 @@ final class EditOracle {
         let known = history.known[peer] ?? []
         let origin = base.map { history.origins[$0] ?? tree.line($0).last ?? $0 } ?? revision.id
         let number = history.edits.count
-        let twins = history.edits.indices.filter { history.edits[$0].revision == revision.id }
+        // What came without its content was seen all the same.
+        let superseded = tree.nodes.keys.reduce(into: known) {
+            if $1 != revision.id { $0.formUnion(history.restsOn[$1] ?? []) }
+        }
+        let isTwin = history.edits.contains { $0.revision == revision.id && !$0.isGone }
         history.origins[revision.id] = origin
-        // Somebody else may have made the same revision, and known more.
-        let below = tree.nodes.keys.filter { $0 != revision.id }
-        let superseded = below.reduce(into: known) { $0.formUnion(history.restsOn[$1] ?? []) }
         history.edits.append(
             Edit(
                 revision: revision.id,
@@ -90,10 +114,9 @@ final class EditOracle {
             )
         )
         history.known[peer] = known.union([number])
-        if twins.isEmpty || twins.contains(where: { !history.edits[$0].isGone }) {
-            history.restsOn[revision.id, default: []].formUnion(known.union([number]))
+        if isTwin {
+            history.twins[revision.id, default: []].append(number)
         } else {
-            // All who made the same revision before lost it, and what they knew.
             history.restsOn[revision.id] = known.union([number])
         }
         histories[key] = history

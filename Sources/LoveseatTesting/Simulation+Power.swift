@@ -46,20 +46,27 @@ extension SimulationRun {
 
     private func losePower(_ peer: SimulatedPeer) {
         trace("power loss \(peer.index)")
+        let before = soleRevisions(of: peer)
         crash(peer)
         do { try peer.losePower(oracle) } catch {
             report.problems.append("a restart failed: \(error)")
         }
-        for (key, editor) in soleEditors {
-            guard let entry = editor, entry.peer == peer.index, let number = Int(key.prefix(1)) else {
-                continue
-            }
-            let current = peer.tree(String(key.dropFirst(2)), in: number)?.current
-            let isKept = entry.body == nil ? current?.isDeleted == true : current?.body == entry.body
-            if !isKept {
-                soleEditors[key] = .some(nil)
-                freshDocuments[key] = nil
-            }
+        let after = soleRevisions(of: peer)
+        // A deletion of what had been deleted is lost too, although nothing looks different.
+        for (key, revision) in before where after[key] != revision {
+            soleEditors[key] = .some(nil)
+            freshDocuments[key] = nil
         }
+    }
+
+    /// What is current at a peer of the documents that nobody else edited.
+    private func soleRevisions(of peer: SimulatedPeer) -> [String: RevisionID?] {
+        var revisions: [String: RevisionID?] = [:]
+        for (key, editor) in soleEditors where editor?.peer == peer.index {
+            guard let collection = Int(key.prefix(1)) else { continue }
+            let current = peer.tree(String(key.dropFirst(2)), in: collection)?.current
+            revisions.updateValue(current?.id, forKey: key)
+        }
+        return revisions
     }
 }

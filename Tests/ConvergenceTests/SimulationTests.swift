@@ -52,13 +52,14 @@ import Testing
     /// Peers that lost power twice gave sequences again that others had heard of; marks outlived doubts about them; and those who
     /// had forgotten the middle of a line took a part of it for another branch. 604128: an old checkpoint came back with lost commits. 620244:
     /// changes were announced out of order. 1003466, 1054583: an app's resolver merged an edit with a forgotten revision of its own line.
-    /// 1001708: an edit was held against what the lost author of an equal revision had known.
+    /// 1001708, 1049097: an edit was held against what the lost author of an equal revision had known. 1047857: the deletion of what was
+    /// deleted already was lost, and came back from where it had been pushed.
     @Test(arguments: [
         1_000_742, 1_002_728, 1_003_381, 1_005_796, 1_006_996, 1_007_956, 1_008_857, 1_009_097, 1_009_144,
         1_009_464,
         2_000_203, 2_000_239, 2_004_976, 2_008_111, 2_009_588, 2_009_837, 2_010_456, 3_002_203, 4_000_479,
         5_022_151, 5_025_686, 8_002_966, 8_004_365, 250_007_920, 250_030_727, 604_128, 620_244, 700_092,
-        1_001_708, 1_003_466, 1_054_583,
+        1_001_708, 1_003_466, 1_047_857, 1_049_097, 1_054_583,
     ])
     func `histories with lost commits and short memories that once diverged agree`(_ seed: Int) throws {
         var simulation = Simulation(seed: UInt64(seed))

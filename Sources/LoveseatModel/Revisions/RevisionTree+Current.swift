@@ -101,7 +101,7 @@ extension RevisionTree {
     }
 
     /// The originals below revisions that are not copies.
-    var superseded: Set<RevisionID> {
+    package var superseded: Set<RevisionID> {
         var below: Set<RevisionID> = []
         for node in nodes.values where copies[node.id] == nil {
             var next = node.parent
