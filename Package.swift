@@ -4,13 +4,14 @@ import PackageDescription
 let environment = Context.environment
 
 /// Warnings are errors only where CI asks for it, so that a new compiler's warning never breaks a user.
-let strict: [SwiftSetting] =
+let common: [SwiftSetting] =
     [
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
-        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (environment["LOVESEAT_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
+
+let strict = common + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
 /// Only programs parse arguments: an app need not fetch the library.
 let arguments = Target.Dependency.product(
@@ -24,6 +25,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "Loveseat", targets: ["Loveseat"]),
+        .library(name: "LoveseatCouchDB", targets: ["LoveseatCouchDB"]),
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
         .executable(name: "loveseat", targets: ["LoveseatCLI"]),
         .executable(name: "simulate", targets: ["Simulate"]),
@@ -34,7 +36,11 @@ let package = Package(
             description:
                 "The programs loveseat and simulate. An app that is built without it needs no ArgumentParser."
         ),
-        .default(enabledTraits: ["CommandLine"]),
+        .trait(
+            name: "CouchDB",
+            description: "CouchDB's wire. An app that is built without it needs no Hummingbird."
+        ),
+        .default(enabledTraits: ["CommandLine", "CouchDB"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -45,6 +51,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.6.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.26.0"),
     ],
     targets: [
         // Pure: no Foundation, no clock, no randomness, no input or output of their own.
@@ -57,6 +65,8 @@ let package = Package(
             dependencies: ["LoveseatModel", "LoveseatBLIP", "LoveseatReplication"],
             swiftSettings: strict
         ),
+
+        .target(name: "LoveseatCouchDBReplication", dependencies: ["LoveseatModel"], swiftSettings: strict),
 
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
@@ -118,6 +128,33 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // CouchDB's wire.
+        .target(
+            name: "LoveseatCouchDB",
+            dependencies: [
+                "CZlib", "LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatIdentity",
+                "LoveseatNetwork",
+                "LoveseatCouchDBReplication",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(
+                    name: "HTTPTypes",
+                    package: "swift-http-types",
+                    condition: .when(traits: ["CouchDB"])
+                ),
+                .product(
+                    name: "HummingbirdCore",
+                    package: "hummingbird",
+                    condition: .when(traits: ["CouchDB"])
+                ),
+            ],
+            // Hummingbird's writers stay outside of actors.
+            swiftSettings: common
+        ),
+
         // Face.
         .target(
             name: "Loveseat",
@@ -145,7 +182,7 @@ let package = Package(
         .executableTarget(
             name: "LoveseatCLI",
             dependencies: [
-                "CQREncode", "Loveseat", arguments,
+                "CQREncode", "Loveseat", "LoveseatCouchDB", arguments,
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -164,6 +201,20 @@ let package = Package(
             name: "LoveseatModelTests",
             dependencies: [
                 "LoveseatModel", "LoveseatTesting", .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatCouchDBReplicationTests",
+            dependencies: ["LoveseatModel", "LoveseatCouchDBReplication"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatCouchDBTests",
+            dependencies: [
+                "CZlib", "LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatNetwork",
+                "LoveseatCouchDBReplication", "LoveseatCouchDB", "LoveseatTesting",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: strict
         ),

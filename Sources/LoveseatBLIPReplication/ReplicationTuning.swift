@@ -108,7 +108,7 @@ extension ReplicationTuning {
     /// Parts of a path to an attachment that may be read as keys with `/` in them.
     static let rawPathParts = 32
     /// Lines of one tree, and
-    static let treeLines = 256
+    static let treeLines = 1_024
     /// all revisions in them.
     static let treeRevisions = 16_384
     /// Closed revisions of one tree, and copies.

@@ -7,7 +7,7 @@ package struct CollectionHandle: Hashable, Sendable {
     package let table: String
 
     /// The columns of a ``DocumentRecord``, in its order.
-    private static let columns = "row, doc_id, sequence, revision, flags, synced, expires, tree, body"
+    static let columns = "row, doc_id, sequence, revision, flags, synced, expires, tree, body"
 
     // Statements are cached by their text, so the text is made once.
     let fetchSQL: String

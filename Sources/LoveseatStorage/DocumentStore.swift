@@ -67,6 +67,8 @@ package final class DocumentStore: Sendable {
         var reserved: UInt64 = 0
         /// Whether something purged is remembered (PurgeTable.swift).
         var remembersPurges = false
+        /// How many revisions of a line are kept, if peers of CouchDB's wire are served (docs/decisions/0009).
+        var revisionLimit: Int?
         /// What remotes are known to have of each collection, by its number (MarkTable.swift).
         var marks: [Int64: MarkRanges] = [:]
 
@@ -176,6 +178,9 @@ package final class DocumentStore: Sendable {
     // MARK: Collections
 
     package var collections: [CollectionHandle] { catalog.withLock { Array($0.collections.values) } }
+
+    /// How many revisions of a line are kept.
+    package var revisionLimit: Int { max(options.revisionDepth, catalog.withLock { $0.revisionLimit ?? 0 }) }
 
     package func collection(_ name: CollectionName) -> CollectionHandle? {
         catalog.withLock { $0.collections[name] }

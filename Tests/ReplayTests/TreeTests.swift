@@ -97,7 +97,7 @@ struct TreeTests {
         #"{"current":"2-aa","lines":[["2-aa","1-aa"]],"bodies":{"2-bb":{"_id":"x"}}}"#,
         #"{"current":"2-aa","lines":[["2-aa","1-aa"]],"closed":["nonsense"]}"#,
         #"{"current":"2-aa","lines":[["4294967295-aa","1-aa"],["2-aa","1-aa"]]}"#,
-        #"{"current":"2-aa","lines":["# + (0..<300).map { "[\"2-\(1_000 + $0)\"]" }.joined(separator: ",")
+        #"{"current":"2-aa","lines":["# + (0..<1_100).map { "[\"2-\(1_000 + $0)\"]" }.joined(separator: ",")
             + #",["2-aa"]]}"#,
         #"{"current":"2-aa","lines":[["2-aa"]],"closed":["#
             + (0..<5_000).map { "\"2-\(10_000 + $0)0\"" }.joined(separator: ",") + "]}",

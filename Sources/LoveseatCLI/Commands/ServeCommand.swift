@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Loveseat
+import LoveseatCouchDB
 
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -58,6 +59,7 @@ struct Serve: AsyncParsableCommand {
     @Flag(help: "Do not print a line when a peer connects, becomes idle, or disconnects.")
     var quiet = false
 
+    @OptionGroup(title: "CouchDB") var couchDB: CouchDBOptions
     @OptionGroup var logging: LogOptions
 
     func validate() throws {
@@ -109,16 +111,24 @@ struct Serve: AsyncParsableCommand {
         warn(servingAs: name ?? database.name)
         let accessFile = try access.map(AccessFile.init)
         let listener = URLEndpointListener(try configuration(database, accessFile?.policy))
+        let couchListener = try couchDB.listener(
+            beside: listener.config,
+            of: database,
+            chosen: collections.collectionNames
+        )
         let reloading = Task { for await _ in hangups { await Self.reload(accessFile, for: listener) } }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
         try await listener.start()
+        try await couchListener?.start()
         let control = try control(database, listener)
         defer { control.close() }
         if let certificate = listener.tlsIdentity?.certs.first {
             Output.remark("loveseat: pin \(certificate.fingerprint)")
         }
-        for url in listener.urls ?? [] { try Output.standard.line(url.absoluteString) }
+        for url in (listener.urls ?? []) + (couchListener?.urls ?? []) {
+            try Output.standard.line(url.absoluteString)
+        }
         try Output.standard.flush()
         for await _ in interrupts { break }
         try await database.close()

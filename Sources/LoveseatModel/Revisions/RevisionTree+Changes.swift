@@ -54,7 +54,7 @@ extension RevisionTree {
     ///
     /// An edit of the current revision decides against all other candidates known here.
     package mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
-        if !isLine, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
+        if !isLine, !keepsBranches, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
             // A pending revision was not shown to anyone.
             for candidate in candidates where candidate.original != winner {
                 closed.insert(candidate.original)

@@ -112,6 +112,19 @@ extension RevisionTree {
 
     /// Closed candidates count only if all candidates are closed.
     private func best(of candidates: [Candidate]) -> Candidate? {
+        if keepsBranches { return bestKept(of: open(among: candidates)) ?? bestKept(of: candidates) }
+        return bestByOrigin(of: candidates)
+    }
+
+    /// CouchDB's rule: a live one wins, then the higher.
+    private func bestKept(of candidates: [Candidate]) -> Candidate? {
+        candidates.max { one, other in
+            guard one.node.isDeleted == other.node.isDeleted else { return one.node.isDeleted }
+            return one.node.id.ranksBehind(other.node.id)
+        }
+    }
+
+    private func bestByOrigin(of candidates: [Candidate]) -> Candidate? {
         bestOpen(of: open(among: candidates))
             ?? candidates.max { $0.precedes($1, omissions) }
     }

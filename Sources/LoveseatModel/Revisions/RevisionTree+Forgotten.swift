@@ -7,7 +7,7 @@ extension RevisionTree {
     static let fingerprintsKept = 128
 
     /// Whether a revision was pruned from the line of one that is here.
-    func hasForgotten(_ id: RevisionID) -> Bool {
+    package func hasForgotten(_ id: RevisionID) -> Bool {
         nodes[id] == nil && nodes.values.contains { $0.hasForgotten(id) }
     }
 

@@ -193,12 +193,13 @@ extension RevisionTree {
         guard let id = history.first else { throw .badHistory }
         var line = TreeKnowledge()
         var ancestors = history.dropFirst().filter { !$0.isFiller }
-        if ancestors.count > Self.maximumDepth {
+        let kept = max(depth, Self.maximumDepth)
+        if ancestors.count > kept {
             // Revisions that would be pruned at once, except the beginning of the line and the place where it meets a
             // known one.
-            let rest = ancestors.dropFirst(Self.maximumDepth)
+            let rest = ancestors.dropFirst(kept)
             let meeting = rest.first { contains($0) }
-            ancestors = Array(ancestors.prefix(Self.maximumDepth))
+            ancestors = Array(ancestors.prefix(kept))
             ancestors += Set([meeting, rest.last].compactMap { $0 }).sorted(by: >)
         }
         let parents = ancestors + (origin.map { $0 < (ancestors.last ?? id) ? [$0] : [] } ?? [])

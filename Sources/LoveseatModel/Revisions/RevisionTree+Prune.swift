@@ -146,7 +146,7 @@ extension RevisionTree {
 
     /// The best candidate of each document decides: its deletion, if there is one. Live ones count before deleted ones.
     private mutating func boundCandidates() {
-        guard nodes.count > Self.openCandidatesKept else { return }
+        guard nodes.count > Self.openCandidatesKept, !keepsBranches else { return }
         let open = open(among: candidates)
         guard open.count > Self.openCandidatesKept else { return }
         let winners = Set(

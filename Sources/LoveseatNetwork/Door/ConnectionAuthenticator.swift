@@ -1,13 +1,13 @@
 import Foundation
-import LoveseatCore
+package import LoveseatCore
 import LoveseatModel
 import NIOConcurrencyHelpers
-import NIOHTTP1
+package import NIOHTTP1
 
 /// Authenticates clients of a listener, before they can see anything of the database.
 package final class ConnectionAuthenticator: Sendable {
     /// The result of a connection's request.
-    enum Answer: Sendable {
+    package enum Answer: Sendable {
         case admitted(PeerIdentity)
         /// The listener has proved itself in a pairing. The client does so with its next request.
         case challenged(ListenerPairingAuthenticator.Run)
@@ -15,6 +15,9 @@ package final class ConnectionAuthenticator: Sendable {
 
     private let authenticator: (any ListenerAuthenticator)?
     private let throttle = NIOLockedValueBox(LoginThrottle())
+
+    /// Whether only user names and passwords are checked.
+    package var isPasswords: Bool { authenticator is ListenerPasswordAuthenticator }
 
     /// The fingerprint of the listener's certificate, to which pairing is bound.
     private let fingerprint: String
@@ -26,7 +29,7 @@ package final class ConnectionAuthenticator: Sendable {
 
     /// Authenticates a request. `shown`: the result of the TLS handshake; nil without TLS. `run`: the pairing that the connection
     /// has begun.
-    func answer(
+    package func answer(
         _ headers: HTTPHeaders,
         address: String,
         shown: ShownCertificates.Outcome?,

@@ -7,7 +7,7 @@ package struct HTTPRefusal: Error, Hashable {
     package let reason: String
     package var headers: [[String]] = []
 
-    static let unauthorized = HTTPRefusal(
+    package static let unauthorized = HTTPRefusal(
         status: .unauthorized,
         reason: "wrong or missing user name and password",
         headers: [["WWW-Authenticate", "Basic realm=\"Loveseat\", charset=\"UTF-8\""]]

@@ -1,10 +1,10 @@
-import Foundation
+package import Foundation
 import LoveseatModel
 import NIOCore
 import NIOPosix
 
 /// The addresses of this host.
-enum ListenerAddresses {
+package enum ListenerAddresses {
     /// Returns the address to bind for an interface's name or address.
     static func address(of interface: String, port: Int) throws -> SocketAddress {
         if let address = try? SocketAddress(ipAddress: interface, port: port) { return address }
@@ -22,13 +22,17 @@ enum ListenerAddresses {
     }
 
     /// The URLs of a listener: those that other hosts reach first, this host's own last.
-    static func urls(networkInterface: String?, port: UInt16, isSecure: Bool, databaseName: String) throws
-        -> [URL]
-    {
+    package static func urls(
+        networkInterface: String?,
+        port: UInt16,
+        schemes: (plain: String, secure: String) = ("ws", "wss"),
+        isSecure: Bool,
+        databaseName: String
+    ) throws -> [URL] {
         let path = databaseName.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? databaseName
         func url(_ host: String) -> URL? {
             let host = host.contains(":") ? "[\(host.replacingOccurrences(of: "%", with: "%25"))]" : host
-            return URL(string: "\(isSecure ? "wss" : "ws")://\(host):\(port)/\(path)")
+            return URL(string: "\(isSecure ? schemes.secure : schemes.plain)://\(host):\(port)/\(path)")
         }
         if let networkInterface {
             let address = try address(of: networkInterface, port: Int(port))

@@ -1,7 +1,7 @@
 import Logging
-import LoveseatCore
+package import LoveseatCore
 import LoveseatIdentity
-import LoveseatModel
+package import LoveseatModel
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOSSL
@@ -61,14 +61,14 @@ struct ListenerTLS: Sendable {
 
 /// The certificates that a client showed in the handshake of this connection.
 package final class ShownCertificates: Sendable {
-    struct Outcome: Sendable {
-        var certificates: [TLSCertificate] = []
+    package struct Outcome: Sendable {
+        package var certificates: [TLSCertificate] = []
         /// The identity that they prove, if they were checked in the handshake.
-        var peer: PeerIdentity?
+        package var peer: PeerIdentity?
     }
 
     private let noted = NIOLockedValueBox(Outcome())
-    var outcome: Outcome { noted.withLockedValue { $0 } }
+    package var outcome: Outcome { noted.withLockedValue { $0 } }
     func record(_ outcome: Outcome) { noted.withLockedValue { $0 = outcome } }
 }
 

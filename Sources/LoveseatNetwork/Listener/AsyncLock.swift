@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 
 /// A lock for tasks, in the order of arrival. It is not reentrant.
-final class AsyncLock: Sendable {
+package final class AsyncLock: Sendable {
     private struct State {
         var isHeld = false
         var waiters: [CheckedContinuation<Void, Never>] = []
@@ -9,7 +9,9 @@ final class AsyncLock: Sendable {
 
     private let state = NIOLockedValueBox(State())
 
-    func acquire() async {
+    package init() {}
+
+    package func acquire() async {
         await withCheckedContinuation { continuation in
             let isFree = state.withLockedValue { state in
                 guard state.isHeld else {
@@ -23,7 +25,7 @@ final class AsyncLock: Sendable {
         }
     }
 
-    func release() {
+    package func release() {
         let next = state.withLockedValue { state -> CheckedContinuation<Void, Never>? in
             guard !state.waiters.isEmpty else {
                 state.isHeld = false

@@ -135,7 +135,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     // MARK: Pairing
 
     /// One exchange with a client. It counts as a guess unless it is completed.
-    final class Run: Sendable {
+    package final class Run: Sendable {
         let challenge: String
         fileprivate let responder: PairingResponder
         fileprivate let offer: Int

@@ -1,4 +1,4 @@
-import LoveseatModel
+package import LoveseatModel
 import LoveseatPlatform
 import NIOCore
 import NIOPosix
@@ -6,7 +6,7 @@ import NIOSSL
 
 extension LoveseatError {
     /// Converts an error of sockets, name lookup or HTTP.
-    init(network error: any Error) {
+    package init(network error: any Error) {
         switch error {
         case let error as LoveseatError: self = error
         case let error as IOError:

@@ -114,6 +114,94 @@ package class StoreReadTransaction {
         )
     }
 
+    /// How a listing of documents by their IDs goes.
+    package struct Listing: Sendable {
+        package var first: String?
+        package var last: String?
+        package var includesFirst = true
+        package var includesLast = true
+        package var isDescending = false
+        package var limit = Int.max
+        package var skip = 0
+        package init() {}
+    }
+
+    /// Reads documents that are not deleted in the order of the bytes of their IDs, until `visit` returns false.
+    ///
+    package func list(
+        _ listing: Listing,
+        in collection: CollectionHandle,
+        visit: (DocumentRecord) throws -> Bool
+    ) throws {
+        var conditions = ["flags & 1 = 0"]
+        let (low, high) = listing.isDescending ? (listing.last, listing.first) : (listing.first, listing.last)
+        let (hasLow, hasHigh) =
+            listing.isDescending
+            ? (listing.includesLast, listing.includesFirst) : (listing.includesFirst, listing.includesLast)
+        if low != nil { conditions.append("doc_id \(hasLow ? ">=" : ">") ?1") }
+        if high != nil { conditions.append("doc_id \(hasHigh ? "<=" : "<") ?2") }
+        let statement = try RawStatement(
+            """
+            SELECT \(CollectionHandle.columns) FROM "\(collection.table)" WHERE \(conditions.joined(separator: " AND "))
+            ORDER BY doc_id \(listing.isDescending ? "DESC" : "ASC") LIMIT ?3 OFFSET ?4
+            """,
+            in: database
+        )
+        if let low { statement.bind(1, low) }
+        if let high { statement.bind(2, high) }
+        statement.bind(3, listing.limit == .max ? -1 : Int64(listing.limit))
+        statement.bind(4, Int64(listing.skip))
+        defer { statement.reset() }
+        while try statement.step() {
+            guard try visit(record(of: statement, in: collection)) else { return }
+        }
+    }
+
+    /// The number of documents, deleted or not, whose IDs come before one.
+    package func count(in collection: CollectionHandle, before id: String, isDescending: Bool) throws -> Int {
+        try Int.fetchOne(
+            database.cachedStatement(
+                sql:
+                    "SELECT count(*) FROM \"\(collection.table)\" WHERE flags & 1 = 0 AND doc_id \(isDescending ? ">" : "<") ?"
+            ),
+            arguments: [id]
+        ) ?? 0
+    }
+
+    /// The number of tombstones.
+    package func deletedCount(_ collection: CollectionHandle) throws -> Int {
+        try Int.fetchOne(
+            database.cachedStatement(sql: "SELECT count(*) FROM \"\(collection.table)\" WHERE flags & 1")
+        ) ?? 0
+    }
+
+    /// The number of changes after a sequence.
+    package func changeCount(in collection: CollectionHandle, after sequence: UInt64) throws -> Int {
+        try Int.fetchOne(
+            database.cachedStatement(sql: "SELECT count(*) FROM \"\(collection.table)\" WHERE sequence > ?"),
+            arguments: [Int64(clamping: sequence)]
+        ) ?? 0
+    }
+
+    /// Reads rows with sequences below `before`, in descending order, until `visit` returns false.
+    package func changesBackwards(
+        in collection: CollectionHandle,
+        before: UInt64,
+        visit: (DocumentRecord) throws -> Bool
+    ) throws {
+        let statement = try RawStatement(
+            """
+            SELECT \(CollectionHandle.columns) FROM "\(collection.table)" WHERE sequence < ?1 ORDER BY sequence DESC
+            """,
+            in: database
+        )
+        statement.bind(1, Int64(clamping: before))
+        defer { statement.reset() }
+        while try statement.step() {
+            guard try visit(record(of: statement, in: collection)) else { return }
+        }
+    }
+
     /// The documents with a conflict that was not resolved yet, in the order of their sequences, from the one after
     /// `after`.
     ///

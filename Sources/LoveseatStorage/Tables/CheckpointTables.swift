@@ -63,6 +63,26 @@ extension StoreReadTransaction {
         .map { ($0["revision"], JSONText(trusted: Array(($0["body"] as String).utf8))) }
     }
 
+    /// The local documents of CouchDB's wire whose IDs begin with a text, in order.
+    package func localDocuments(prefix: String, limit: Int) throws -> [(
+        id: String, revision: Int, body: JSONText
+    )] {
+        let rows = try Row.fetchAll(
+            database.cachedStatement(
+                sql: """
+                    SELECT id, revision, body FROM peer_checkpoints WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2
+                    """
+            ),
+            arguments: [prefix, limit]
+        )
+        return rows.map {
+            (
+                String(($0["id"] as String).dropFirst(prefix.count)), $0["revision"],
+                JSONText(trusted: Array(($0["body"] as String).utf8))
+            )
+        }
+    }
+
     /// The database's identity: `private_uuid` never leaves it, `public_uuid` may.
     package func info(_ key: String) throws -> String? {
         try String.fetchOne(
@@ -134,6 +154,20 @@ extension StoreWriteTransaction {
         ).execute(arguments: [id, current + 1, body.description])
         if current == 0 { try dropOldestPeerCheckpoints() }
         return current + 1
+    }
+
+    /// Replaces a local document of CouchDB's wire, which knows no conflicts.
+    package func saveLocalDocument(_ id: String, revision: Int, _ body: JSONText) throws {
+        try database.cachedStatement(
+            sql: "INSERT OR REPLACE INTO peer_checkpoints (id, revision, body) VALUES (?, ?, ?)"
+        ).execute(arguments: [id, revision, body.description])
+        try dropOldestPeerCheckpoints()
+    }
+
+    /// Removes a local document of CouchDB's wire.
+    package func removeLocalDocument(_ id: String) throws {
+        try database.cachedStatement(sql: "DELETE FROM peer_checkpoints WHERE id = ?").execute(arguments: [id]
+        )
     }
 
     /// The maximum number of checkpoints kept for peers. A peer whose checkpoint was removed compares all documents.

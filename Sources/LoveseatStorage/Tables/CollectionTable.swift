@@ -3,11 +3,18 @@ import LoveseatModel
 
 /// The table of collections.
 enum CollectionTable {
+    static let revisionLimitKey = "revision_limit"
+
     static func load(_ db: Database) throws -> DocumentStore.Catalog {
         var catalog = DocumentStore.Catalog()
         catalog.schemaVersion = try schemaVersion(db)
         catalog.remembersPurges = try StoreWriteTransaction.remembersPurges(db)
         catalog.marks = try StoreWriteTransaction.loadMarks(db)
+        catalog.revisionLimit = try Int.fetchOne(
+            db,
+            sql: "SELECT CAST(value AS INTEGER) FROM info WHERE key = ?",
+            arguments: [revisionLimitKey]
+        )
         let rows = try Row.fetchAll(
             db,
             sql: "SELECT number, scope, name, table_name, last_sequence FROM collections"

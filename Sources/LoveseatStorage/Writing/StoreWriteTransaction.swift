@@ -130,7 +130,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private func configure(_ tree: inout RevisionTree) {
         tree.ancestorBodiesKept = ancestorBodiesKept
         tree.keepsDeletedBodies = keepsDeletedBodies
-        tree.depth = options.revisionDepth
+        tree.depth = max(options.revisionDepth, catalog.revisionLimit ?? 0)
         tree.omissions = options.omissions
     }
 

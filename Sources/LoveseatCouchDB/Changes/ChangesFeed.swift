@@ -1,0 +1,230 @@
+import HummingbirdCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+import NIOCore
+
+/// Writes a changes feed. Rows are read a page at a time, so that a slow client holds neither a snapshot nor much memory.
+struct ChangesFeed: Sendable {
+    let request: ChangesRequest
+    let entry: Databases.Entry
+
+    /// The most rows and bytes of a page.
+    private static let pageRows = 500
+    private static let pageBytes = 1 << 20
+
+    /// A part of the feed.
+    private struct Page: Sendable {
+        var rows: [(text: [UInt8], document: RenderedDocument?)] = []
+        /// How far it was read, passed-over rows included.
+        var through: UInt64
+        var isLast = true
+    }
+
+    // MARK: Reading
+
+    private func page(after position: UInt64, limit: Int) throws -> Page {
+        try entry.store.readRows { view in
+            guard view.contains(entry.handle) else { throw CouchDBError.noDatabase }
+            var page = Page(through: position)
+            var bytes = 0
+            var seen = 0
+            func take(_ record: DocumentRecord) throws -> Bool {
+                guard page.rows.count < min(limit, Self.pageRows), bytes < Self.pageBytes, seen < 20_000
+                else {
+                    page.isLast = false
+                    return false
+                }
+                seen += 1
+                page.through = record.sequence
+                guard request.filter.passes(record) else { return true }
+                let row = try row(of: record)
+                bytes +=
+                    row.text.count + (row.document?.pieces.isEmpty == false ? record.body.bytes.count : 0)
+                page.rows.append(row)
+                return true
+            }
+            if request.isDescending {
+                try view.changesBackwards(in: entry.handle, before: position, visit: take)
+            } else {
+                try view.changes(in: entry.handle, since: position, visit: take)
+                if page.isLast { page.through = max(page.through, try view.lastSequence(entry.handle)) }
+            }
+            return page
+        }
+    }
+
+    private func row(of record: DocumentRecord) throws -> (text: [UInt8], document: RenderedDocument?) {
+        var text = Array("{\"seq\":\(record.sequence),\"id\":".utf8)
+        text += JSONText(canonical: .string(record.id)).bytes
+        text += Array(",\"changes\":[{\"rev\":\"\(record.revision.text)\"}".utf8)
+        let needsTree = (request.allLeaves && record.encodedTree != nil) || request.withDocuments
+        let branches = needsTree ? try DocumentBranches(of: record) : nil
+        if request.allLeaves, let branches {
+            for leaf in branches.leaves.dropFirst() { text += Array(",{\"rev\":\"\(leaf.id.text)\"}".utf8) }
+        }
+        text.append(UInt8(ascii: "]"))
+        if record.isDeleted { text += Array(",\"deleted\":true".utf8) }
+        guard request.withDocuments, let branches else { return (text, nil) }
+        text += Array(",\"doc\":".utf8)
+        let document = DocumentRenderer(options: request.options).render(
+            branches.winner,
+            of: record.id,
+            in: branches
+        )
+        return (text, document)
+    }
+
+    private func pending(after sequence: UInt64) throws -> Int {
+        guard request.filter.countsRest, !request.isDescending else { return 0 }
+        return try entry.store.readRows { try $0.changeCount(in: entry.handle, after: sequence) }
+    }
+
+    // MARK: Writing
+
+    /// Writes rows. `start`, `end`: what stands around each.
+    private func write(
+        _ page: Page,
+        start: String,
+        end: (UInt64) -> String,
+        isFirst: inout Bool,
+        separator: String,
+        to writer: inout any ResponseBodyWriter
+    ) async throws {
+        var buffer: [UInt8] = []
+        let stream = ContentStream(blobs: entry.store.blobs)
+        for row in page.rows {
+            if !isFirst { buffer += Array(separator.utf8) }
+            isFirst = false
+            buffer += Array(start.utf8) + row.text
+            if let document = row.document {
+                if document.isPlain {
+                    buffer += document.bytes
+                } else {
+                    try await writer.write(buffer)
+                    buffer = []
+                    try await stream.write(document, to: &writer)
+                }
+            }
+            buffer += Array("}".utf8) + Array(end(Self.sequence(in: row.text)).utf8)
+        }
+        if !buffer.isEmpty { try await writer.write(buffer) }
+    }
+
+    /// The sequence at the beginning of a row.
+    private static func sequence(in row: [UInt8]) -> UInt64 {
+        row.dropFirst(7).prefix { (0x30...0x39).contains($0) }.reduce(0) { $0 * 10 + UInt64($1 & 15) }
+    }
+
+    private var start: UInt64 {
+        guard request.isDescending else { return request.since }
+        return UInt64(Int64.max)
+    }
+
+    /// Writes everything there is.
+    ///
+    /// - Returns: the number of rows, and how far they reach.
+    private func writeRows(
+        after position: UInt64,
+        to writer: inout any ResponseBodyWriter
+    ) async throws -> (count: Int, through: UInt64) {
+        var (position, count, isFirst) = (position, 0, true)
+        while count < request.limit {
+            let page = try page(after: position, limit: request.limit - count)
+            try await write(
+                page,
+                start: "",
+                end: { _ in "" },
+                isFirst: &isFirst,
+                separator: ",\n",
+                to: &writer
+            )
+            count += page.rows.count
+            position = page.through
+            if page.isLast { break }
+        }
+        return (count, position)
+    }
+
+    func writeAll(to writer: inout any ResponseBodyWriter) async throws {
+        try await writer.write("{\"results\":[\n")
+        let (_, through) = try await writeRows(after: start, to: &writer)
+        try await finish(through, to: &writer)
+    }
+
+    private func finish(_ through: UInt64, to writer: inout any ResponseBodyWriter) async throws {
+        let last = through == UInt64(Int64.max) ? entry.store.lastSequence(entry.handle) : through
+        let pending = (try? pending(after: last)) ?? 0
+        try await writer.write("\n],\n\"last_seq\":\(last),\"pending\":\(pending)}\n\n")
+    }
+
+    /// Waits for the first row.
+    func writeLongpoll(to writer: inout any ResponseBodyWriter, _ channel: any Channel) async throws {
+        let events = FeedEvents(entry, channel)
+        defer { events.end() }
+        try await writer.write("{\"results\":[\n")
+        var position = start
+        var (count, through) = try await writeRows(after: position, to: &writer)
+        if !request.isDescending, request.limit > 0 || count == 0 {
+            var iterator = events.stream.makeAsyncIterator()
+            events.schedule(request)
+            while count == 0 {
+                position = through
+                switch await iterator.next() {
+                case .changed: (count, through) = try await writeRows(after: position, to: &writer)
+                case .tick:
+                    // It may have taken the place of a change.
+                    (count, through) = try await writeRows(after: position, to: &writer)
+                    guard count == 0 else { break }
+                    guard request.heartbeat != nil else { return try await finish(through, to: &writer) }
+                    try await writer.write("\n")
+                    events.schedule(request)
+                case nil: return try await finish(through, to: &writer)
+                }
+            }
+        }
+        try await finish(through, to: &writer)
+    }
+
+    /// Writes rows until the client goes, the limit is reached, or nothing happens for long.
+    func writeContinuous(to writer: inout any ResponseBodyWriter, _ channel: any Channel) async throws {
+        let events = FeedEvents(entry, channel)
+        defer { events.end() }
+        let isEvents = request.feed == .eventsource
+        try await writer.write(ByteBuffer())
+        var iterator = events.stream.makeAsyncIterator()
+        var (position, count) = (start, 0)
+        feed: while true {
+            var hasMore = count < request.limit
+            while hasMore {
+                guard let page = try? page(after: position, limit: request.limit - count) else { break feed }
+                var isFirst = true
+                try await write(
+                    page,
+                    start: isEvents ? "data: " : "",
+                    end: { isEvents ? "\nid: \($0)\n\n" : "\n" },
+                    isFirst: &isFirst,
+                    separator: "",
+                    to: &writer
+                )
+                count += page.rows.count
+                position = page.through
+                hasMore = !page.isLast && count < request.limit
+            }
+            guard count < request.limit, !request.isDescending else { break }
+            events.schedule(request)
+            switch await iterator.next() {
+            case .changed: continue
+            case .tick:
+                guard request.heartbeat != nil else { break feed }
+                try await writer.write(isEvents ? "event: heartbeat\ndata: \n\n" : "\n")
+            case nil: break feed
+            }
+        }
+        if !isEvents {
+            let last = position == UInt64(Int64.max) ? entry.store.lastSequence(entry.handle) : position
+            let pending = (try? pending(after: last)) ?? 0
+            try await writer.write("{\"last_seq\":\(last),\"pending\":\(pending)}\n")
+        }
+    }
+}

@@ -1,0 +1,247 @@
+import HummingbirdCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// `_all_docs` (protocol/couchdb.md §4.3).
+extension CouchDBServer {
+    /// The documents that are listed.
+    enum ListRange { case all, design }
+
+    /// What a client wants to see.
+    private struct ListRequest: Sendable {
+        let range: ListRange
+        var listing = StoreReadTransaction.Listing()
+        var keys: [JSONElement]?
+        var withDocuments = false
+        var withSequence = false
+        var options = DocumentOptions()
+        /// Nothing can be found.
+        var isEmpty = false
+
+        init(_ query: Query, _ range: ListRange) throws(CouchDBError) {
+            self.range = range
+            if query.isSet("reduce") { throw .queryParse("Reduce is invalid for map-only views.") }
+            withDocuments = try query.flag("include_docs") ?? false
+            withSequence = try query.flag("update_seq") ?? false
+            options.withConflicts = query.isSet("conflicts")
+            options.withAttachments = query.isSet("attachments")
+            options.withEncoding = query.isSet("att_encoding_info")
+            listing.isDescending = try query.flag("descending") ?? false
+            listing.includesLast = try query.flag("inclusive_end") ?? true
+            listing.skip = try query.count("skip") ?? 0
+            listing.limit = try query.count("limit") ?? .max
+            let key = try query.json("key")
+            let start = try query.json("startkey", "start_key")
+            let end = try query.json("endkey", "end_key")
+            if let keys = try query.json("keys") {
+                guard keys.kind == .array else { throw .badRequest("`keys` parameter must be an array.") }
+                guard key == nil, start == nil, end == nil else {
+                    throw .queryParse("`keys` is incompatible with `key`, `start_key` and `end_key`")
+                }
+                self.keys = Array(keys.items)
+            }
+            if let key {
+                listing.first = key.string
+                listing.last = key.string
+                isEmpty = key.string == nil
+            }
+            bound(start, isStart: true)
+            bound(end, isStart: false)
+            if range == .design {
+                listing.first = listing.first ?? (listing.isDescending ? "_design0" : "_design/")
+                listing.last = listing.last ?? (listing.isDescending ? "_design/" : "_design0")
+            }
+        }
+
+        /// Sets one end. Values other than strings come before all IDs.
+        private mutating func bound(_ element: JSONElement?, isStart: Bool) {
+            guard let element else { return }
+            if let id = element.string {
+                if isStart { listing.first = id } else { listing.last = id }
+                return
+            }
+            if isStart == listing.isDescending { isEmpty = true }
+        }
+    }
+
+    func allDocuments(_ entry: Databases.Entry, _ exchange: Exchange, range: ListRange) async throws -> Reply
+    {
+        try exchange.allow("GET,HEAD,POST")
+        var query = exchange.query
+        if exchange.method == "POST" {
+            try Self.requireJSON(exchange)
+            let body = try await json(exchange)
+            if let body, body.kind != .object {
+                throw CouchDBError.badRequest("Request body must be a JSON object")
+            }
+            if let keys = body?["keys"], keys.kind != .array {
+                throw CouchDBError.badRequest("`keys` body member must be an array.")
+            }
+            query = query.adding(body)
+        }
+        let request = try ListRequest(query, range)
+        return .stream { writer in
+            try await self.list(request, entry, &writer)
+            try await writer.write("\n")
+        }
+    }
+
+    func allDocumentQueries(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        try exchange.allow("POST")
+        guard let queries = try await json(exchange)?["queries"], queries.kind == .array else {
+            throw CouchDBError.badRequest("`queries` parameter must be an array.")
+        }
+        var requests: [ListRequest] = []
+        for element in queries.items {
+            requests.append(try ListRequest(exchange.query.adding(element), .all))
+        }
+        let all = requests
+        return .stream { writer in
+            try await writer.write("{\"results\":[")
+            for (index, request) in all.enumerated() {
+                if index > 0 { try await writer.write(",") }
+                try await self.list(request, entry, &writer)
+            }
+            try await writer.write("]}\n")
+        }
+    }
+
+    private func list(
+        _ request: ListRequest,
+        _ entry: Databases.Entry,
+        _ writer: inout any ResponseBodyWriter
+    )
+        async throws
+    {
+        try await writer.write(try head(request, entry))
+        var isFirst = true
+        if let keys = request.keys {
+            let chosen = Array(
+                (request.listing.isDescending ? keys.reversed() : keys).dropFirst(request.listing.skip)
+                    .prefix(
+                        request.listing.limit
+                    )
+            )
+            for start in stride(from: 0, to: chosen.count, by: 100) {
+                let rows = try rows(Array(chosen[start..<min(start + 100, chosen.count)]), request, entry)
+                try await write(rows, &isFirst, entry, &writer)
+            }
+        } else if !request.isEmpty {
+            var listing = request.listing
+            var left = listing.limit
+            while left > 0 {
+                listing.limit = min(left, 200)
+                let (rows, last) = try page(listing, request, entry)
+                try await write(rows, &isFirst, entry, &writer)
+                left -= rows.count
+                guard let last, rows.count == listing.limit else { break }
+                listing.first = last
+                listing.includesFirst = false
+                listing.skip = 0
+            }
+        }
+        try await writer.write("\n]}")
+    }
+
+    private func head(_ request: ListRequest, _ entry: Databases.Entry) throws -> String {
+        let (total, offset) = try entry.store.readRows { view in
+            var total = try view.count(entry.handle)
+            if request.range == .design {
+                total =
+                    try view.count(in: entry.handle, before: "_design0", isDescending: false)
+                    - view.count(in: entry.handle, before: "_design/", isDescending: false)
+            }
+            guard request.keys == nil else { return (total, nil as Int?) }
+            var before = 0
+            if let first = request.listing.first {
+                before = try view.count(
+                    in: entry.handle,
+                    before: first,
+                    isDescending: request.listing.isDescending
+                )
+            }
+            return (total, min(total, before + request.listing.skip))
+        }
+        let sequence = request.withSequence ? ",\"update_seq\":\(entry.store.lastSequence(entry.handle))" : ""
+        return
+            "{\"total_rows\":\(total),\"offset\":\(offset.map { "\($0)" } ?? "null")\(sequence),\"rows\":[\n"
+    }
+
+    private typealias Row = (start: String, document: RenderedDocument?, end: String)
+
+    private func page(
+        _ listing: StoreReadTransaction.Listing,
+        _ request: ListRequest,
+        _ entry: Databases.Entry
+    ) throws -> ([Row], last: String?) {
+        var rows: [Row] = []
+        var last: String?
+        try entry.store.readRows { view in
+            try view.list(listing, in: entry.handle) { record in
+                rows.append(
+                    try self.row(JSONText(canonical: .string(record.id)).description, record, request)
+                )
+                last = record.id
+                return true
+            }
+        }
+        return (rows, last)
+    }
+
+    private func rows(_ keys: [JSONElement], _ request: ListRequest, _ entry: Databases.Entry) throws -> [Row]
+    {
+        try entry.store.readRows { view in
+            try keys.map { key in
+                let text = JSONText(canonical: key).description
+                guard let id = key.string, let record = try view.record(id, in: entry.handle) else {
+                    return ("{\"key\":\(text),\"error\":\"not_found\"}", nil, "")
+                }
+                guard record.isDeleted else { return try self.row(text, record, request) }
+                let value = "{\"rev\":\"\(record.revision.text)\",\"deleted\":true}"
+                return (
+                    "{\"id\":\(text),\"key\":\(text),\"value\":\(value)", nil,
+                    request.withDocuments ? ",\"doc\":null}" : "}"
+                )
+            }
+        }
+    }
+
+    private func row(_ id: String, _ record: DocumentRecord, _ request: ListRequest) throws -> Row {
+        let start = "{\"id\":\(id),\"key\":\(id),\"value\":{\"rev\":\"\(record.revision.text)\"}"
+        guard request.withDocuments else { return (start, nil, "}") }
+        let branches = try DocumentBranches(of: record)
+        let document = DocumentRenderer(options: request.options).render(
+            branches.winner,
+            of: record.id,
+            in: branches
+        )
+        return (start + ",\"doc\":", document, "}")
+    }
+
+    private func write(
+        _ rows: [Row],
+        _ isFirst: inout Bool,
+        _ entry: Databases.Entry,
+        _ writer: inout any ResponseBodyWriter
+    ) async throws {
+        var text: [UInt8] = []
+        let stream = ContentStream(blobs: entry.store.blobs)
+        for row in rows {
+            if !isFirst { text += Array(",\n".utf8) }
+            isFirst = false
+            text += Array(row.start.utf8)
+            if let document = row.document {
+                if document.isPlain {
+                    text += document.bytes
+                } else {
+                    try await writer.write(text)
+                    text = []
+                    try await stream.write(document, to: &writer)
+                }
+            }
+            text += Array(row.end.utf8)
+        }
+        if !text.isEmpty { try await writer.write(text) }
+    }
+}

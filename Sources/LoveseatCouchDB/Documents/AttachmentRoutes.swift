@@ -1,0 +1,273 @@
+import HTTPTypes
+import HummingbirdCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+import NIOCore
+
+/// Attachments by themselves (protocol/couchdb.md §6.2).
+extension CouchDBServer {
+    func attachmentRoute(_ id: String, _ name: String, _ entry: Databases.Entry, _ exchange: Exchange)
+        async throws
+        -> Reply
+    {
+        switch exchange.method {
+        case "GET", "HEAD": return try getAttachment(id, name, entry, exchange)
+        case "PUT": return try await putAttachment(id, name, entry, exchange)
+        case "DELETE": return try await deleteAttachment(id, name, entry, exchange)
+        default: throw CouchDBError.methodNotAllowed("GET,HEAD,DELETE,PUT")
+        }
+    }
+
+    private func getAttachment(_ id: String, _ name: String, _ entry: Databases.Entry, _ exchange: Exchange)
+        throws
+        -> Reply
+    {
+        guard let branches = try branches(of: id, in: entry)?.0 else { throw CouchDBError.missing }
+        var branch: DocumentBranch? = branches.winner
+        if let text = exchange.query["rev"] {
+            branch = branches.revision(try RevisionText.parse(text))
+        } else if branches.winner.isDeleted {
+            throw CouchDBError.deleted
+        }
+        guard let branch, let body = branch.body else { throw CouchDBError.missing }
+        let all =
+            StoredAttachment.all(in: body) + BlobAttachments.all(in: body, generation: branch.id.generation)
+        guard let attachment = all.first(where: { $0.name == name }) else { throw CouchDBError.noAttachment }
+        guard entry.store.blobs.length(attachment.digest) != nil else { throw CouchDBError.noAttachment }
+        return reply(attachment, entry, exchange)
+    }
+
+    private func reply(_ attachment: StoredAttachment, _ entry: Databases.Entry, _ exchange: Exchange)
+        -> Reply
+    {
+        let stream = ContentStream(blobs: entry.store.blobs)
+        let digest = attachment.digest
+        var headers = [
+            ("Content-Type", HeaderValue.safe(attachment.contentType)),
+            ("Content-Security-Policy", "sandbox"),
+        ]
+        let tag = String(digest.text.dropFirst(5))
+        if let encoding = attachment.encoding {
+            headers.append(("Accept-Ranges", "none"))
+            guard Self.accepts(encoding, exchange.header("Accept-Encoding")) || encoding != "gzip" else {
+                var reply = Reply(200, headers: headers)
+                reply.body = .stream(length: nil) { try await stream.writeInflated(digest, to: &$0) }
+                return reply.revalidated(tag, for: exchange)
+            }
+            headers.append(("Content-Encoding", HeaderValue.safe(encoding)))
+            let length = attachment.storedLength
+            var reply = Reply(200, headers: headers)
+            reply.body = .stream(length: length) {
+                try await stream.write(digest, range: 0..<length, to: &$0)
+            }
+            return reply.revalidated(tag, for: exchange)
+        }
+        headers.append(("Accept-Ranges", "bytes"))
+        let length = Int(entry.store.blobs.length(digest) ?? 0)
+        switch ByteRanges(exchange.header("Range"), length: length) {
+        case .all:
+            var reply = Reply(200, headers: headers)
+            reply.body = .stream(length: length) {
+                try await stream.write(digest, range: 0..<length, to: &$0)
+            }
+            return reply.revalidated(tag, for: exchange)
+        case .unsatisfiable:
+            var error = CouchDBError(
+                416,
+                "requested_range_not_satisfiable",
+                "Requested range not satisfiable"
+            )
+            error.headers = [["Content-Range", "bytes */\(length)"]]
+            return Reply(error)
+        case .one(let range):
+            headers.append(("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"))
+            var reply = Reply(206, headers: headers)
+            reply.body = .stream(length: range.count) {
+                try await stream.write(digest, range: range, to: &$0)
+            }
+            return reply.revalidated(tag, for: exchange)
+        }
+    }
+
+    private static func accepts(_ encoding: String, _ header: String?) -> Bool {
+        guard let header else { return false }
+        return header.lowercased().split(separator: ",").contains { item in
+            let parts = item.split(separator: ";").map { $0.filter { $0 != " " } }
+            guard let name = parts.first, name == encoding || name == "*" else { return false }
+            return !parts.dropFirst().contains { $0 == "q=0" || $0 == "q=0.0" }
+        }
+    }
+
+    private func putAttachment(_ id: String, _ name: String, _ entry: Databases.Entry, _ exchange: Exchange)
+        async throws
+        -> Reply
+    {
+        try IncomingAttachment.check(name)
+        if let encoding = exchange.header("Content-Encoding")?.lowercased(), encoding != "gzip",
+            encoding != "identity"
+        {
+            throw CouchDBError(
+                415,
+                "bad_content_type",
+                "Only gzip and identity content-encodings are supported"
+            )
+        }
+        let revision = try namedRevision(exchange, nil)
+        let pins = BlobPins(entry.store.blobs)
+        defer { withExtendedLifetime(pins) {} }
+        let (digest, length, plain) = try await receive(exchange, entry, pins)
+        var stored = StoredAttachment(
+            name: name,
+            contentType: exchange.headers[.contentType] ?? "application/octet-stream",
+            digest: digest,
+            length: plain,
+            position: 1
+        )
+        if let encoding = exchange.header("Content-Encoding"), encoding != "identity" {
+            stored.encoding = encoding
+            stored.encodedLength = length
+        }
+        let attachment = stored
+        let made = try await change(id, revision, entry, revives: true) { table, generation in
+            var attachment = attachment
+            attachment.position = generation
+            table[name] = attachment.stored
+        }
+        return .json(
+            201,
+            ["ok": true, "id": .string(id), "rev": .string(made.text)],
+            headers: [("Location", exchange.location([entry.name, id, name]))]
+        )
+    }
+
+    /// Stores a body. Returns its length as it is, and decoded.
+    private func receive(_ exchange: Exchange, _ entry: Databases.Entry, _ pins: BlobPins) async throws -> (
+        BlobDigest, Int, Int
+    ) {
+        let writer = try entry.store.blobs.writer()
+        let isCompressed = exchange.header("Content-Encoding")?.lowercased() == "gzip"
+        var inflater = isCompressed ? try GzipInflater() : nil
+        var plain = 0
+        for try await part in exchange.body {
+            try writer.write(part.readableBytesView)
+            // What is no gzip is stored as it is, as CouchDB does.
+            do { try part.withUnsafeReadableBytes { try inflater?.inflate($0) { plain += $0.count } } } catch
+            {
+                inflater = nil
+            }
+        }
+        let (digest, length) = try writer.finish()
+        try pins.addStored(digest)
+        return (digest, Int(length), inflater == nil ? Int(length) : plain)
+    }
+
+    private func deleteAttachment(
+        _ id: String,
+        _ name: String,
+        _ entry: Databases.Entry,
+        _ exchange: Exchange
+    )
+        async throws -> Reply
+    {
+        let revision = try namedRevision(exchange, nil)
+        guard let branches = try branches(of: id, in: entry)?.0 else {
+            guard revision == nil else { throw CouchDBError(409, "not_found", "missing_rev") }
+            throw CouchDBError.missing
+        }
+        guard let revision else { throw CouchDBError.conflict }
+        guard let body = branches.leaves.first(where: { $0.id == revision })?.body else {
+            throw CouchDBError.conflict
+        }
+        guard StoredAttachment.all(in: body).contains(where: { $0.name == name }) else {
+            throw CouchDBError.noAttachment
+        }
+        let made = try await change(id, revision, entry, revives: false) { table, _ in table[name] = nil }
+        return .json(200, ["ok": true, "id": .string(id), "rev": .string(made.text)])
+    }
+
+    /// Changes a leaf's attachments.
+    private func change(
+        _ id: String,
+        _ revision: RevisionID?,
+        _ entry: Databases.Entry,
+        revives: Bool,
+        _ change: @escaping @Sendable (inout JSONObject, Int) -> Void
+    ) async throws -> RevisionID {
+        try await entry.store.writeFromTask(within: nil) { transaction in
+            let record = try transaction.record(id, in: entry.handle)
+            let branches = try record.map { try DocumentBranches(of: $0) }
+            if let revision, branches?.contains(revision) != true {
+                throw CouchDBError(409, "not_found", "missing_rev")
+            }
+            let leaf = revision.flatMap { revision in branches?.leaves.first { $0.id == revision } }
+            let base = leaf ?? (branches?.winner.isDeleted == true ? branches?.winner : nil)
+            guard revision == nil || leaf != nil else { throw CouchDBError.conflict }
+            var body = JSONElement(leaf?.isDeleted == false ? leaf?.body ?? .emptyObject : .emptyObject).value
+            var table = body["_attachments"]?.object ?? [:]
+            change(&table, Int(base?.id.generation ?? 0) + 1)
+            body["_attachments"] = table.isEmpty ? nil : .object(table)
+            return try transaction.insertEdit(
+                over: leaf?.isDeleted == true ? nil : revision,
+                of: id,
+                in: entry.handle,
+                body: JSONText(canonical: body),
+                isDeleted: false
+            )
+        }
+    }
+}
+
+/// What a `Range` header asks for.
+enum ByteRanges {
+    case all
+    case one(Range<Int>)
+    case unsatisfiable
+
+    init(_ header: String?, length: Int) {
+        guard let header, header.hasPrefix("bytes=") else {
+            self = .all
+            return
+        }
+        // Several ranges are answered with everything.
+        let text = header.dropFirst(6).filter { $0 != " " }
+        guard !text.contains(",") else {
+            self = .all
+            return
+        }
+        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else {
+            self = .all
+            return
+        }
+        if parts[0].isEmpty {
+            guard let count = Int(parts[1]), count > 0, length > 0 else {
+                self = .unsatisfiable
+                return
+            }
+            self = .one(max(0, length - count)..<length)
+            return
+        }
+        guard let first = Int(parts[0]), first >= 0, first < length else {
+            self = .unsatisfiable
+            return
+        }
+        guard !parts[1].isEmpty else {
+            self = first == 0 ? .all : .one(first..<length)
+            return
+        }
+        guard let last = Int(parts[1]), last >= first else {
+            self = .unsatisfiable
+            return
+        }
+        self = .one(first..<min(last, length - 1) + 1)
+    }
+}
+
+/// Values of headers that clients chose.
+enum HeaderValue {
+    /// The value, or a general media type if it cannot be sent.
+    static func safe(_ text: String) -> String {
+        text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } ? text : "application/octet-stream"
+    }
+}

@@ -1,0 +1,176 @@
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// Requests about many documents (protocol/couchdb.md §4.4–§4.6).
+extension CouchDBServer {
+    // MARK: _bulk_docs
+
+    /// A batch that was read.
+    private struct Batch: Sendable {
+        var documents: [PreparedDocument] = []
+        var locals: [JSONElement] = []
+        var isNewEdit = true
+    }
+
+    func bulkDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        try exchange.allow("POST")
+        try Self.requireJSON(exchange)
+        return try await withBody(exchange) { bytes in
+            let pins = BlobPins(entry.store.blobs)
+            defer { withExtendedLifetime(pins) {} }
+            let batch = try self.batch(bytes, pins)
+            let rows = try await self.write(batch, entry)
+            let localRows = try await self.saveLocals(batch.locals, isNewEdit: batch.isNewEdit, entry)
+            return .json(201, .array(rows + (batch.isNewEdit ? localRows : [])))
+        }
+    }
+
+    private func batch(_ bytes: [UInt8], _ pins: BlobPins) throws -> Batch {
+        let body = try Self.parse(bytes)
+        guard body.kind == .object else {
+            throw CouchDBError.badRequest("Request body must be a JSON object")
+        }
+        guard let list = body["docs"] else {
+            throw CouchDBError.badRequest("POST body must include `docs` parameter.")
+        }
+        guard list.kind == .array else { throw CouchDBError.badRequest("`docs` parameter must be an array.") }
+        if body["all_or_nothing"]?.bool == true {
+            throw CouchDBError(417, "expectation_failed", "all_or_nothing is not supported")
+        }
+        var batch = Batch()
+        if let flag = body["new_edits"] {
+            guard let flag = flag.bool else {
+                throw CouchDBError.badRequest("`new_edits` parameter must be a boolean.")
+            }
+            batch.isNewEdit = flag
+        }
+        batch.documents.reserveCapacity(list.count)
+        for element in list.items {
+            if let id = element["_id"]?.string, id.hasPrefix("_local/") {
+                try IncomingDocument.check(id)
+                batch.locals.append(element)
+                continue
+            }
+            let document = try IncomingDocument(element)
+            let id = document.id ?? Self.newUUID()
+            try IncomingDocument.check(id)
+            try check(document, id)
+            if !batch.isNewEdit, document.history.isEmpty {
+                throw CouchDBError.badRequest(
+                    "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
+                )
+            }
+            batch.documents.append(try DocumentSaving.prepare(document, id: id, pins: pins))
+        }
+        return batch
+    }
+
+    private func write(_ batch: Batch, _ entry: Databases.Entry) async throws -> [JSONValue] {
+        guard !batch.documents.isEmpty else { return [] }
+        return try await entry.store.writeFromTask(within: nil) { transaction in
+            var rows: [JSONValue] = []
+            for document in batch.documents {
+                if let row = try Self.write(document, batch.isNewEdit, entry, transaction) {
+                    rows.append(row)
+                }
+            }
+            return rows
+        }
+    }
+
+    /// Writes one document of a batch.
+    ///
+    /// - Returns: its row; nil for a replicated document without an error.
+    private static func write(
+        _ document: PreparedDocument,
+        _ isNewEdit: Bool,
+        _ entry: Databases.Entry,
+        _ transaction: StoreWriteTransaction
+    ) throws -> JSONValue? {
+        do {
+            let revision = try DocumentSaving.save(
+                document,
+                isNewEdit: isNewEdit,
+                in: entry.handle,
+                transaction
+            )
+            return isNewEdit
+                ? ["ok": true, "id": .string(document.id), "rev": .string(revision.text)] : nil
+        } catch {
+            guard error is StoreWriteTransaction.EditRefusal || error is RevisionTree.InsertRefusal else {
+                throw error
+            }
+            // A refused revision that is replicated is never sent again: a conflict would be.
+            let answer = Self.error(error)
+            var row: JSONValue = [
+                "id": .string(document.id), "error": .string(isNewEdit ? answer.error : "forbidden"),
+                "reason": .string(answer.reason),
+            ]
+            if !isNewEdit, let revision = document.history.first { row["rev"] = .string(revision.text) }
+            return row
+        }
+    }
+
+    // MARK: _revs_diff
+
+    func revisionsDifference(_ name: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws
+        -> Reply
+    {
+        try exchange.allow("POST")
+        try Self.requireJSON(exchange)
+        let isOld = name == "_missing_revs"
+        return try await withBody(exchange) { bytes in
+            let body = try Self.parse(bytes)
+            guard body.kind == .object else {
+                throw CouchDBError.badRequest("Request body must be a JSON object")
+            }
+            let wanted = try Self.revisionLists(body)
+            let missing = try await entry.store.readFromTask(within: nil) { view in
+                try Self.missing(wanted, in: entry.handle, view, isOld: isOld)
+            }
+            return .json(200, isOld ? ["missing_revs": missing] : missing)
+        }
+    }
+
+    private static func revisionLists(_ body: JSONElement) throws -> [(String, [RevisionID])] {
+        var lists: [(String, [RevisionID])] = []
+        lists.reserveCapacity(body.count)
+        for (id, list) in body.members {
+            guard list.kind == .array else { throw CouchDBError.badRequest("Invalid list of revisions") }
+            var revisions: [RevisionID] = []
+            for item in list.items {
+                guard let text = item.string else { throw CouchDBError.invalidRevision }
+                revisions.append(try RevisionText.parse(text))
+            }
+            lists.append((id, revisions))
+        }
+        return lists
+    }
+
+    private static func missing(
+        _ lists: [(String, [RevisionID])],
+        in handle: CollectionHandle,
+        _ view: StoreReadTransaction,
+        isOld: Bool
+    ) throws -> JSONValue {
+        var result = JSONObject()
+        for (id, revisions) in lists {
+            let branches = try view.record(id, in: handle).map { try DocumentBranches(of: $0) }
+            let missing = revisions.filter { !(branches?.contains($0) ?? false) }
+            guard let highest = missing.map(\.generation).max() else { continue }
+            let list = JSONValue.array(missing.map { .string($0.text) })
+            guard !isOld else {
+                result[id] = list
+                continue
+            }
+            var entry: JSONValue = ["missing": list]
+            let ancestors = branches?.leaves.filter { $0.id.generation < highest } ?? []
+            if !ancestors.isEmpty {
+                entry["possible_ancestors"] = .array(ancestors.map { .string($0.id.text) })
+            }
+            result[id] = entry
+        }
+        return .object(result)
+    }
+}

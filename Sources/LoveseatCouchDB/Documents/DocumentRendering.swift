@@ -1,0 +1,194 @@
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// What a client wants to see of documents.
+struct DocumentOptions: Sendable {
+    var withRevisions = false
+    var withRevisionInfo = false
+    var withConflicts = false
+    var withDeletedConflicts = false
+    var withSequence = false
+    /// Whether attachments come with their content.
+    var withAttachments = false
+    var withEncoding = false
+    /// Revisions that the client has: only newer attachments come with their content.
+    var attachmentsSince: [RevisionID]?
+
+    init() {}
+
+    init(_ query: Query) throws(CouchDBError) {
+        let isMeta = query.isSet("meta")
+        withRevisions = query.isSet("revs")
+        withRevisionInfo = isMeta || query.isSet("revs_info")
+        withConflicts = isMeta || query.isSet("conflicts")
+        withDeletedConflicts = isMeta || query.isSet("deleted_conflicts")
+        withSequence = query.isSet("local_seq")
+        withAttachments = query.isSet("attachments")
+        withEncoding = query.isSet("att_encoding_info")
+        attachmentsSince = try query.revisions("atts_since")
+    }
+
+    /// Whether the answer depends on more than the revision.
+    var dependsOnMore: Bool { withRevisionInfo || withConflicts || withDeletedConflicts || withSequence }
+}
+
+/// A document as text with places for the content of its attachments.
+struct RenderedDocument: Sendable {
+    enum Piece: Sendable {
+        case bytes([UInt8])
+        /// The content of a blob in Base64. `inflates`: whether it is stored compressed and sent as it was.
+        case base64(BlobDigest, inflates: Bool)
+    }
+
+    var pieces: [Piece] = []
+    /// The attachments whose content follows in parts of its own, in this order.
+    var parts: [StoredAttachment] = []
+
+    /// The text, if it has no places.
+    var bytes: [UInt8] {
+        pieces.reduce(into: []) { if case .bytes(let bytes) = $1 { $0 += bytes } }
+    }
+
+    var isPlain: Bool { pieces.allSatisfy { if case .bytes = $0 { true } else { false } } }
+}
+
+/// Writes documents.
+struct DocumentRenderer: Sendable {
+    /// How the content of attachments comes.
+    enum Form: Sendable { case inline, parts }
+
+    let options: DocumentOptions
+    var form = Form.inline
+
+    func render(
+        _ branch: DocumentBranch,
+        of id: String,
+        in branches: DocumentBranches,
+        sequence: UInt64? = nil
+    ) -> RenderedDocument {
+        var writer = Writer()
+        writer.member("_id", .string(id))
+        writer.member("_rev", .string(branch.id.text))
+        if branch.isDeleted { writer.member("_deleted", true) }
+        let body = branch.body ?? .emptyObject
+        let attachments =
+            StoredAttachment.all(in: body) + BlobAttachments.all(in: body, generation: branch.id.generation)
+        if options.withRevisions {
+            writer.member("_revisions", RevisionText.revisions(branch.history))
+        }
+        if options.withRevisionInfo { writer.member("_revs_info", info(branch, branches)) }
+        if options.withSequence, let sequence { writer.member("_local_seq", JSONValue(sequence)) }
+        if options.withConflicts {
+            let conflicts = branches.conflicts.filter { $0.id != branch.id }
+            if !conflicts.isEmpty {
+                writer.member("_conflicts", .array(conflicts.map { .string($0.id.text) }))
+            }
+        }
+        if options.withDeletedConflicts {
+            let deleted = branches.leaves.dropFirst().filter { $0.isDeleted && $0.id != branch.id }
+            if !deleted.isEmpty {
+                writer.member("_deleted_conflicts", .array(deleted.map { .string($0.id.text) }))
+            }
+        }
+        let parts = write(attachments, branch, &writer)
+        writer.finish(body, hasAttachments: !StoredAttachment.all(in: body).isEmpty)
+        return RenderedDocument(pieces: writer.pieces, parts: parts)
+    }
+
+    private func info(_ branch: DocumentBranch, _ branches: DocumentBranches) -> JSONValue {
+        .array(
+            branch.history.map { id in
+                let known = branches.revision(id)
+                let status =
+                    known?.body == nil ? "missing" : known?.isDeleted == true ? "deleted" : "available"
+                return ["rev": .string(id.text), "status": .string(status)]
+            }
+        )
+    }
+
+    /// The generation from which on attachments come with their content; nil for none.
+    private func firstWanted(_ branch: DocumentBranch) -> Int? {
+        guard let since = options.attachmentsSince else { return options.withAttachments ? 0 : nil }
+        let known = since.filter { branch.history.contains($0) }.map { Int($0.generation) }
+        return (known.max() ?? 0) + 1
+    }
+
+    private func write(_ attachments: [StoredAttachment], _ branch: DocumentBranch, _ writer: inout Writer)
+        -> [StoredAttachment]
+    {
+        guard !attachments.isEmpty else { return [] }
+        let wanted = firstWanted(branch)
+        var parts: [StoredAttachment] = []
+        writer.begin("_attachments")
+        for (index, attachment) in attachments.enumerated() {
+            let hasContent = wanted.map { attachment.position >= $0 } ?? false
+            var entry = attachment.description(withEncoding: options.withEncoding || form == .parts)
+            writer.text(
+                (index == 0 ? "{" : ",") + JSONText(canonical: .string(attachment.name)).description + ":"
+            )
+            guard hasContent else {
+                if form == .parts, !options.withEncoding {
+                    entry = attachment.description(withEncoding: false)
+                }
+                entry["stub"] = true
+                entry["length"] = JSONValue(attachment.length)
+                writer.text(entry.description)
+                continue
+            }
+            switch form {
+            case .parts:
+                entry["follows"] = true
+                entry["length"] = JSONValue(attachment.length)
+                writer.text(entry.description)
+                parts.append(attachment)
+            case .inline:
+                writer.text(String(entry.description.dropLast()) + ",\"data\":\"")
+                let inflates = attachment.encoding != nil && !options.withEncoding
+                writer.content(attachment.digest, inflates: inflates)
+                writer.text("\"}")
+            }
+        }
+        writer.text("}")
+        return parts
+    }
+
+    /// Writes an object's members.
+    private struct Writer {
+        var pieces: [RenderedDocument.Piece] = []
+        private var bytes: [UInt8] = [UInt8(ascii: "{")]
+
+        mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+        mutating func begin(_ name: String) {
+            text((bytes.count > 1 || !pieces.isEmpty ? "," : "") + "\"\(name)\":")
+        }
+
+        mutating func member(_ name: String, _ value: JSONValue) {
+            begin(name)
+            bytes.append(contentsOf: JSONText(canonical: value).bytes)
+        }
+
+        mutating func content(_ digest: BlobDigest, inflates: Bool) {
+            pieces += [.bytes(bytes), .base64(digest, inflates: inflates)]
+            bytes = []
+        }
+
+        /// Adds the members of a stored body, and ends the object.
+        mutating func finish(_ body: JSONText, hasAttachments: Bool) {
+            if hasAttachments {
+                for (key, value) in JSONElement(body).members where key != "_attachments" {
+                    text("," + JSONText(canonical: .string(key)).description + ":")
+                    bytes.append(contentsOf: value.bytes)
+                }
+                bytes.append(UInt8(ascii: "}"))
+            } else if body.bytes.count > 2 {
+                bytes.append(UInt8(ascii: ","))
+                bytes.append(contentsOf: body.bytes.dropFirst())
+            } else {
+                bytes.append(UInt8(ascii: "}"))
+            }
+            pieces.append(.bytes(bytes))
+        }
+    }
+}

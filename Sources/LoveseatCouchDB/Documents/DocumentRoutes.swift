@@ -1,0 +1,193 @@
+import HummingbirdCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// Single documents (protocol/couchdb.md §4.1).
+extension CouchDBServer {
+    func documentRoute(_ id: String, _ rest: [String], _ entry: Databases.Entry, _ exchange: Exchange)
+        async throws
+        -> Reply
+    {
+        if id.hasPrefix("_local/") {
+            guard rest.isEmpty else { throw CouchDBError.badRequest("Invalid path.") }
+            return try await localDocument(id, entry, exchange)
+        }
+        if id.hasPrefix("_design/"), let function = rest.first, function.hasPrefix("_") {
+            return try designFunction(id, function, rest, entry)
+        }
+        try IncomingDocument.check(id)
+        guard rest.isEmpty else {
+            return try await attachmentRoute(id, rest.joined(separator: "/"), entry, exchange)
+        }
+        switch exchange.method {
+        case "GET", "HEAD": return try await document(id, entry, exchange)
+        case "PUT": return try await putDocument(id, entry, exchange)
+        case "DELETE": return try await deleteDocument(id, entry, exchange)
+        case "COPY": return try await copyDocument(id, entry, exchange)
+        default: throw CouchDBError.methodNotAllowed("DELETE,GET,HEAD,PUT,COPY")
+        }
+    }
+
+    /// Functions of design documents, which are stored and not run.
+    private func designFunction(_ id: String, _ function: String, _ rest: [String], _ entry: Databases.Entry)
+        throws
+        -> Reply
+    {
+        let known: Set = ["_view", "_show", "_list", "_update", "_rewrite", "_info", "_search"]
+        guard known.contains(function) else { throw CouchDBError.missing }
+        guard let (branches, _) = try branches(of: id, in: entry), !branches.winner.isDeleted else {
+            throw CouchDBError.missing
+        }
+        if function == "_view", rest.count > 1, let body = branches.winner.body,
+            JSONElement(body)["views"]?[rest[1]] == nil
+        {
+            throw CouchDBError.notFound("missing_named_view")
+        }
+        throw CouchDBError.notImplemented(
+            "this listener stores design documents, and does not run their functions"
+        )
+    }
+
+    /// A document's leaves, and its sequence.
+    func branches(of id: String, in entry: Databases.Entry) throws -> (DocumentBranches, UInt64)? {
+        guard let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }) else {
+            return nil
+        }
+        return (try DocumentBranches(of: record), record.sequence)
+    }
+
+    private func document(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply
+    {
+        let query = exchange.query
+        var options = try DocumentOptions(query)
+        if let text = query["open_revs"], text != "[]" {
+            return try openRevisions(id, text, options, entry, exchange)
+        }
+        guard let (branches, sequence) = try branches(of: id, in: entry) else { throw CouchDBError.missing }
+        let branch: DocumentBranch
+        if let text = query["rev"] {
+            let revision = try RevisionText.parse(text)
+            guard let found = try found(revision, branches, isLatest: query.isSet("latest")) else {
+                throw CouchDBError.missing
+            }
+            branch = found
+            (options.withRevisionInfo, options.withConflicts) = (false, false)
+            (options.withDeletedConflicts, options.withSequence) = (false, false)
+        } else {
+            branch = branches.winner
+            guard !branch.isDeleted else { throw CouchDBError.deleted }
+        }
+        let accept = AcceptHeader(exchange.header("Accept"))
+        let isMultipart =
+            (options.withAttachments || options.attachmentsSince != nil) && accept.documentFormat == .related
+        let renderer = DocumentRenderer(options: options, form: isMultipart ? .parts : .inline)
+        let rendered = renderer.render(branch, of: id, in: branches, sequence: sequence)
+        let reply: Reply
+        if isMultipart, !rendered.parts.isEmpty {
+            reply = try related(rendered, entry)
+        } else {
+            reply = answer(rendered, entry)
+        }
+        let hasMore =
+            options.dependsOnMore
+            && (options.withRevisionInfo || options.withSequence || branches.leaves.count > 1)
+        return hasMore ? reply : reply.revalidated(branch.id.text, for: exchange)
+    }
+
+    /// A revision with its content, or the leaf that came after it.
+    private func found(_ id: RevisionID, _ branches: DocumentBranches, isLatest: Bool) throws
+        -> DocumentBranch?
+    {
+        if isLatest, let leaf = branches.leaves(above: id).first { return leaf }
+        return branches.revision(id).flatMap { $0.body == nil ? nil : $0 }
+    }
+
+    func answer(_ document: RenderedDocument, _ entry: Databases.Entry) -> Reply {
+        if document.isPlain { return .json(200, bytes: document.bytes) }
+        let stream = ContentStream(blobs: entry.store.blobs)
+        return .stream { writer in
+            try await stream.write(document, to: &writer)
+            try await writer.write("\n")
+        }
+    }
+
+    /// A document with its attachments as parts (protocol/couchdb.md §6.3).
+    private func related(_ document: RenderedDocument, _ entry: Databases.Entry) throws -> Reply {
+        let layout = try MultipartReply.related(document)
+        return MultipartReply.reply(layout, blobs: entry.store.blobs)
+    }
+
+    // MARK: Open revisions
+
+    private func openRevisions(
+        _ id: String,
+        _ text: String,
+        _ options: DocumentOptions,
+        _ entry: Databases.Entry,
+        _ exchange: Exchange
+    ) throws -> Reply {
+        let branches = try branches(of: id, in: entry)?.0
+        var found: [Result<DocumentBranch, MissingRevision>] = []
+        if text == "all" {
+            guard let branches else { throw CouchDBError.missing }
+            found = branches.leaves.map { .success($0) }
+        } else {
+            var seen: Set<RevisionID> = []
+            for revision in try exchange.query.revisions("open_revs") ?? []
+            where seen.insert(revision).inserted {
+                found += self.found(revision, in: branches, isLatest: exchange.query.isSet("latest"))
+            }
+        }
+        let accept = AcceptHeader(exchange.header("Accept"))
+        let isMultipart = accept.openRevisionsFormat == .mixed
+        var options = options
+        (options.withRevisionInfo, options.withConflicts) = (false, false)
+        (options.withDeletedConflicts, options.withSequence) = (false, false)
+        // In parts the content always comes.
+        if isMultipart, options.attachmentsSince == nil { options.withAttachments = true }
+        let renderer = DocumentRenderer(options: options, form: isMultipart ? .parts : .inline)
+        let items: [Result<RenderedDocument, MissingRevision>] = found.map { result in
+            result.flatMap { branch in
+                guard let branches else { return .failure(MissingRevision(text: branch.id.text)) }
+                return .success(renderer.render(branch, of: id, in: branches))
+            }
+        }
+        if isMultipart {
+            return MultipartReply.reply(try MultipartReply.mixed(items), blobs: entry.store.blobs)
+        }
+        let stream = ContentStream(blobs: entry.store.blobs)
+        return .stream { writer in
+            try await writer.write("[")
+            for (index, item) in items.enumerated() {
+                if index > 0 { try await writer.write(",") }
+                switch item {
+                case .failure(let missing): try await writer.write(missing.json.bytes)
+                case .success(let document):
+                    try await writer.write("{\"ok\":")
+                    try await stream.write(document, to: &writer)
+                    try await writer.write("}")
+                }
+            }
+            try await writer.write("]\n")
+        }
+    }
+
+    /// The revisions to send for one that was asked for.
+    func found(_ revision: RevisionID, in branches: DocumentBranches?, isLatest: Bool) -> [Result<
+        DocumentBranch, MissingRevision
+    >] {
+        if let branches {
+            let latest = isLatest ? branches.leaves(above: revision).filter { $0.body != nil } : []
+            if !latest.isEmpty { return latest.map { .success($0) } }
+            if let known = branches.revision(revision), known.body != nil { return [.success(known)] }
+        }
+        return [.failure(MissingRevision(text: revision.text))]
+    }
+}
+
+/// A revision that is not here, or whose content is not.
+struct MissingRevision: Error, Sendable {
+    let text: String
+    var json: JSONText { JSONText(canonical: ["missing": .string(text)]) }
+}

@@ -1,0 +1,212 @@
+import Crypto
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// A document whose attachments' content is stored, ready for a transaction.
+struct PreparedDocument: Sendable {
+    enum Attachment: Sendable {
+        /// `position`: as the client gave it.
+        case ready(StoredAttachment, position: Int?)
+        case stub(IncomingAttachment)
+    }
+
+    let id: String
+    var history: [RevisionID]
+    let isDeleted: Bool
+    let body: JSONText
+    var attachments: [Attachment] = []
+
+    init(_ document: IncomingDocument, id: String) {
+        self.id = id
+        history = document.history
+        isDeleted = document.isDeleted
+        body = document.body
+    }
+}
+
+/// Keeps blobs until the documents that refer to them are stored.
+final class BlobPins {
+    private let blobs: BlobFiles
+    private var digests: [BlobDigest] = []
+
+    init(_ blobs: BlobFiles) { self.blobs = blobs }
+    deinit { for digest in digests { blobs.unpin(digest) } }
+
+    func add(_ digest: BlobDigest) {
+        blobs.pin(digest)
+        digests.append(digest)
+    }
+
+    /// Keeps content that was stored just now.
+    func addStored(_ digest: BlobDigest) throws(CouchDBError) {
+        add(digest)
+        guard blobs.length(digest) != nil else {
+            throw CouchDBError(
+                503,
+                "service_unavailable",
+                "a compaction removed the attachment: send it again"
+            )
+        }
+    }
+
+    /// Stores content that is in memory.
+    func store(_ content: [UInt8]) throws -> BlobDigest {
+        let writer = try blobs.writer()
+        try writer.write(content)
+        // Pinned before it is in its place, so that no compaction comes between.
+        let digest = BlobDigest(sha1: Insecure.SHA1.hash(data: content))
+        add(digest)
+        return try writer.finish().digest
+    }
+}
+
+/// Saves documents of clients.
+enum DocumentSaving {
+    /// Stores the inline content of a document.
+    ///
+    /// - Throws: ``CouchDBError``; an error of the disk.
+    static func prepare(_ document: IncomingDocument, id: String, pins: BlobPins) throws -> PreparedDocument {
+        var prepared = PreparedDocument(document, id: id)
+        for attachment in document.attachments {
+            guard !BlobAttachments.isBlob(attachment.name, attachment.digest, in: document.body) else {
+                continue
+            }
+            switch attachment.content {
+            case .stub: prepared.attachments.append(.stub(attachment))
+            case .inline(let text):
+                guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
+                    throw CouchDBError.badRequest("Invalid attachment data for \(attachment.name)")
+                }
+                let digest = try pins.store(content)
+                prepared.attachments.append(
+                    ready(attachment, digest: digest, storedLength: content.count)
+                )
+            case .follows:
+                throw CouchDBError.badRequest("attachment \(attachment.name) does not follow in a part")
+            }
+        }
+        return prepared
+    }
+
+    /// An attachment whose content was stored.
+    static func ready(_ attachment: IncomingAttachment, digest: BlobDigest, storedLength: Int)
+        -> PreparedDocument.Attachment
+    {
+        var stored = StoredAttachment(
+            name: attachment.name,
+            contentType: attachment.contentType ?? "application/octet-stream",
+            digest: digest,
+            length: attachment.encoding == nil ? storedLength : attachment.length ?? storedLength,
+            position: attachment.position ?? 1
+        )
+        if let encoding = attachment.encoding {
+            stored.encoding = encoding
+            stored.encodedLength = storedLength
+        }
+        return .ready(stored, position: attachment.position)
+    }
+
+    /// Saves a document.
+    ///
+    /// - Returns: its revision.
+    /// - Throws: ``CouchDBError``; `EditRefusal`; `InsertRefusal`.
+    static func save(
+        _ document: PreparedDocument,
+        isNewEdit: Bool,
+        in handle: CollectionHandle,
+        _ transaction: StoreWriteTransaction
+    ) throws -> RevisionID {
+        if isNewEdit { return try saveEdit(document, in: handle, transaction) }
+        guard let revision = document.history.first else {
+            throw CouchDBError.badRequest(
+                "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
+            )
+        }
+        let record =
+            document.attachments.isEmpty ? nil : try transaction.record(document.id, in: handle)
+        let branches = try record.map { try DocumentBranches(of: $0) }
+        let body = try body(
+            of: document,
+            generation: Int(revision.generation),
+            ancestors: document.history.compactMap { branches?.revision($0)?.body }
+        )
+        try transaction.insertBranch(
+            document.history,
+            of: document.id,
+            in: handle,
+            body: body,
+            isDeleted: document.isDeleted
+        )
+        return revision
+    }
+
+    private static func saveEdit(
+        _ document: PreparedDocument,
+        in handle: CollectionHandle,
+        _ transaction: StoreWriteTransaction
+    ) throws -> RevisionID {
+        let record = try transaction.record(document.id, in: handle)
+        let branches = try record.map { try DocumentBranches(of: $0) }
+        var parent = document.history.first
+        // CouchDB lets a new document begin with any parent.
+        if record == nil, parent != nil {
+            if document.isDeleted { throw StoreWriteTransaction.EditRefusal.conflict }
+            parent = nil
+        }
+        let base = parent ?? branches?.winner.id
+        let body = try body(
+            of: document,
+            generation: Int(base?.generation ?? 0) + 1,
+            ancestors: base.flatMap { branches?.revision($0)?.body }.map { [$0] } ?? []
+        )
+        return try transaction.insertEdit(
+            over: parent,
+            of: document.id,
+            in: handle,
+            body: body,
+            isDeleted: document.isDeleted
+        )
+    }
+
+    /// The body to store, with its attachments.
+    private static func body(of document: PreparedDocument, generation: Int, ancestors: [JSONText])
+        throws(CouchDBError)
+        -> JSONText
+    {
+        guard !document.attachments.isEmpty else { return document.body }
+        var table = JSONObject()
+        var known: [[StoredAttachment]]?
+        for attachment in document.attachments {
+            switch attachment {
+            case .ready(var stored, let position):
+                stored.position = position.flatMap { (1...generation).contains($0) ? $0 : nil } ?? generation
+                table[stored.name] = stored.stored
+            case .stub(let stub):
+                let kept = known ?? ancestors.map { StoredAttachment.all(in: $0) }
+                known = kept
+                guard var found = find(stub, in: kept) else { throw .missingStub(stub.name, in: document.id) }
+                found.name = stub.name
+                if let type = stub.contentType { found.contentType = type }
+                table[stub.name] = found.stored
+            }
+        }
+        guard case .object(var object) = JSONElement(document.body).value else { return document.body }
+        object["_attachments"] = .object(table)
+        return JSONText(canonical: .object(object))
+    }
+
+    /// The attachment that a stub means: by its name, or else by its digest.
+    private static func find(_ stub: IncomingAttachment, in ancestors: [[StoredAttachment]])
+        -> StoredAttachment?
+    {
+        for attachments in ancestors {
+            if let found = attachments.first(where: { $0.name == stub.name }) { return found }
+        }
+        guard let digest = stub.digest else { return nil }
+        for attachments in ancestors {
+            if let found = attachments.first(where: { $0.digest.text == digest }) { return found }
+        }
+        return nil
+    }
+}

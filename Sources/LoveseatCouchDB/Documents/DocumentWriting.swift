@@ -1,0 +1,162 @@
+import HTTPTypes
+import HummingbirdCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// Requests that write one document (protocol/couchdb.md §4.1).
+extension CouchDBServer {
+    /// - Throws: `document_too_large`.
+    func check(_ document: IncomingDocument, _ id: String) throws(CouchDBError) {
+        guard document.body.bytes.count <= settings.maximumDocumentSize else { throw .tooLarge(id) }
+        guard id.utf8.count <= 8_000 else {
+            throw CouchDBError(400, "illegal_docid", "Document id is too long")
+        }
+    }
+
+    func createDocument(in entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        try Self.requireJSON(exchange)
+        let reply = try await withBody(exchange) { bytes in
+            let element = try Self.parse(bytes)
+            if let id = element["_id"]?.string, id.hasPrefix("_local/") {
+                let local = try IncomingDocument(try Self.localRevision(in: element).1)
+                return try await self.saveLocal(id, local, entry, exchange, bytes: bytes)
+            }
+            let document = try IncomingDocument(element)
+            let id = document.id ?? Self.newUUID()
+            return try await self.save(document, id, entry, exchange)
+        }
+        return reply
+    }
+
+    func putDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        if let type = exchange.headers[.contentType].flatMap({ MediaType($0) }),
+            type.matches("multipart", "related")
+        {
+            guard let boundary = type.boundary else { throw CouchDBError.badRequest("no boundary") }
+            return try await putParts(id, boundary, entry, exchange)
+        }
+        return try await withBody(exchange) { bytes in
+            let document = try IncomingDocument(try Self.parse(bytes))
+            if let other = document.id { try IncomingDocument.check(other) }
+            return try await self.save(document, id, entry, exchange)
+        }
+    }
+
+    private func save(
+        _ document: IncomingDocument,
+        _ id: String,
+        _ entry: Databases.Entry,
+        _ exchange: Exchange
+    )
+        async throws -> Reply
+    {
+        try IncomingDocument.check(id)
+        try check(document, id)
+        let pins = BlobPins(entry.store.blobs)
+        let prepared = try DocumentSaving.prepare(document, id: id, pins: pins)
+        defer { withExtendedLifetime(pins) {} }
+        return try await finish(prepared, entry, exchange)
+    }
+
+    /// Saves a document whose content is stored, and answers.
+    func finish(_ document: PreparedDocument, _ entry: Databases.Entry, _ exchange: Exchange) async throws
+        -> Reply
+    {
+        var document = document
+        let isNewEdit = try exchange.query.flag("new_edits") ?? true
+        if let named = try namedRevision(exchange, document.history.first) {
+            if document.history.first != named { document.history = [named] }
+        }
+        let prepared = document
+        let revision = try await entry.store.writeFromTask(within: nil) {
+            try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0)
+        }
+        return saved(document.id, revision, isDeleted: document.isDeleted, entry, exchange)
+    }
+
+    private func saved(
+        _ id: String,
+        _ revision: RevisionID,
+        isDeleted: Bool,
+        _ entry: Databases.Entry,
+        _ exchange: Exchange
+    ) -> Reply {
+        let path = id.hasPrefix("_design/") ? ["_design", String(id.dropFirst(8))] : [id]
+        return .json(
+            isDeleted ? 200 : 201,
+            ["ok": true, "id": .string(id), "rev": .string(revision.text)],
+            headers: [("ETag", "\"\(revision.text)\""), ("Location", exchange.location([entry.name] + path))]
+        )
+    }
+
+    /// The revision that a request names in its URL, in `If-Match`, or in its body.
+    func namedRevision(_ exchange: Exchange, _ inBody: RevisionID?) throws(CouchDBError) -> RevisionID? {
+        var revision = inBody
+        if let text = exchange.query["rev"], !text.isEmpty {
+            let other = try RevisionText.parse(text)
+            guard revision == nil || revision == other else {
+                throw .badRequest("Document rev from request body and query string have different values")
+            }
+            revision = other
+        }
+        if let header = exchange.header("If-Match") {
+            let other = try RevisionText.parse(header.filter { $0 != "\"" })
+            guard revision == nil || revision == other else {
+                throw .badRequest("Document rev and etag have different values")
+            }
+            revision = other
+        }
+        return revision
+    }
+
+    func deleteDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        let revision = try namedRevision(exchange, nil)
+        let made = try await entry.store.writeFromTask(within: nil) { transaction in
+            guard let record = try transaction.record(id, in: entry.handle) else {
+                throw CouchDBError.missing
+            }
+            guard !record.isDeleted else { throw CouchDBError.deleted }
+            guard let revision else { throw CouchDBError.conflict }
+            return try transaction.insertEdit(
+                over: revision,
+                of: id,
+                in: entry.handle,
+                body: .emptyObject,
+                isDeleted: true
+            )
+        }
+        return saved(id, made, isDeleted: true, entry, exchange)
+    }
+
+    func copyDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        guard let header = exchange.header("Destination") else {
+            throw CouchDBError.badRequest("Destination header is mandatory for COPY.")
+        }
+        let parts = header.split(separator: "?", maxSplits: 1)
+        guard let target = parts.first.flatMap({ PercentCoding.decode($0) }) else {
+            throw CouchDBError.badRequest("Destination is not percent-encoded UTF-8")
+        }
+        try IncomingDocument.check(target)
+        let query = try Query(parts.count > 1 ? parts[1] : "")
+        let over = try query["rev"].map { text throws(CouchDBError) in try RevisionText.parse(text) }
+        let source = try exchange.query["rev"].map { text throws(CouchDBError) in try RevisionText.parse(text)
+        }
+        let made = try await entry.store.writeFromTask(within: nil) { transaction in
+            guard let record = try transaction.record(id, in: entry.handle) else {
+                throw CouchDBError.missing
+            }
+            let branches = try DocumentBranches(of: record)
+            let branch = source.map { branches.revision($0) } ?? branches.winner
+            guard let body = branch?.body, branch?.isDeleted == false else { throw CouchDBError.missing }
+            return try transaction.insertEdit(
+                over: over,
+                of: target,
+                in: entry.handle,
+                body: body,
+                isDeleted: false
+            )
+        }
+        return saved(target, made, isDeleted: false, entry, exchange)
+    }
+}

@@ -1,0 +1,153 @@
+import Crypto
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// `_local` documents, in which replicators keep their checkpoints (protocol/couchdb.md §4.2, corrections 21).
+extension CouchDBServer {
+    private func key(_ id: String, _ entry: Databases.Entry) -> String {
+        "couchdb:\(entry.handle.number)/\(id.dropFirst("_local/".count))"
+    }
+
+    func localDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        switch exchange.method {
+        case "GET", "HEAD": return try getLocal(id, entry, exchange)
+        case "PUT":
+            return try await withBody(exchange) { bytes in
+                let document = try IncomingDocument(try Self.localRevision(in: try Self.parse(bytes)).1)
+                return try await self.saveLocal(id, document, entry, exchange, bytes: bytes)
+            }
+        case "DELETE":
+            let key = key(id, entry)
+            let wasThere = try await entry.store.writeFromTask(within: nil) { transaction in
+                guard try transaction.peerCheckpoint(key) != nil else { return false }
+                try transaction.removeLocalDocument(key)
+                return true
+            }
+            guard wasThere else { throw CouchDBError.missing }
+            return .json(200, ["ok": true, "id": .string(id), "rev": "0-0"])
+        default: throw CouchDBError.methodNotAllowed("DELETE,GET,HEAD,PUT")
+        }
+    }
+
+    private func getLocal(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) throws -> Reply {
+        let key = key(id, entry)
+        guard exchange.query["rev"] == nil, exchange.query["open_revs"] == nil,
+            let (revision, body) = try entry.store.readRows({ try $0.peerCheckpoint(key) })
+        else { throw CouchDBError.missing }
+        var value = JSONElement(body).value
+        value["_id"] = .string(id)
+        value["_rev"] = .string("0-\(revision)")
+        if exchange.query.isSet("revs") {
+            value["_revisions"] = ["start": 0, "ids": [.string("\(revision)")]]
+        }
+        // Browsers keep answers by their ETags: it changes with every content.
+        let etag = Array(SHA256.hash(data: body.bytes + Array(":\(revision)".utf8))).prefix(16)
+        return Reply.json(200, value).revalidated(etag.map { String($0, radix: 16) }.joined(), for: exchange)
+    }
+
+    /// Takes `0-N` out of a local document, which other documents cannot have as a revision.
+    static func localRevision(in element: JSONElement) throws -> (Int?, JSONElement) {
+        guard case .object(var object) = element.value else {
+            throw CouchDBError.badRequest("Document must be a JSON object")
+        }
+        let revision = try object["_rev"].map { try number(of: $0.string) }
+        object["_rev"] = nil
+        return (revision, JSONElement(JSONText(canonical: .object(object))))
+    }
+
+    static func number(of text: String?) throws(CouchDBError) -> Int {
+        guard let text, text.hasPrefix("0-"), let number = Int(text.dropFirst(2)), number >= 0,
+            number < 1 << 53
+        else {
+            throw .invalidRevision
+        }
+        return number
+    }
+
+    /// Saves a local document as CouchDB does: the revision that it names, and one more; without one, the first.
+    func saveLocal(
+        _ id: String,
+        _ document: IncomingDocument,
+        _ entry: Databases.Entry,
+        _ exchange: Exchange,
+        bytes: [UInt8]? = nil
+    ) async throws -> Reply {
+        var base = try bytes.map { try Self.localRevision(in: try Self.parse($0)).0 } ?? nil
+        if let text = exchange.query["rev"] { base = try Self.number(of: text) }
+        if let text = exchange.header("If-Match") { base = try Self.number(of: text.filter { $0 != "\"" }) }
+        let keepsRevision = try exchange.query.flag("new_edits") == false
+        let revision = try await store(
+            id,
+            document,
+            base,
+            keepsRevision: keepsRevision,
+            entry
+        )
+        return .json(
+            document.isDeleted ? 200 : 201,
+            ["ok": true, "id": .string(id), "rev": .string("0-\(revision)")],
+            headers: [("Location", exchange.location([entry.name, "_local", String(id.dropFirst(7))]))]
+        )
+    }
+
+    private func store(
+        _ id: String,
+        _ document: IncomingDocument,
+        _ base: Int?,
+        keepsRevision: Bool,
+        _ entry: Databases.Entry
+    ) async throws -> Int {
+        try check(document, id)
+        let key = key(id, entry)
+        let revision = document.isDeleted ? 0 : keepsRevision ? base ?? 1 : (base ?? 0) + 1
+        try await entry.store.writeFromTask(within: nil) { transaction in
+            if document.isDeleted {
+                try transaction.removeLocalDocument(key)
+            } else {
+                try transaction.saveLocalDocument(key, revision: revision, document.body)
+            }
+        }
+        return revision
+    }
+
+    /// Saves the local documents of a batch, and returns its rows.
+    func saveLocals(_ elements: [JSONElement], isNewEdit: Bool, _ entry: Databases.Entry) async throws
+        -> [JSONValue]
+    {
+        var rows: [JSONValue] = []
+        for element in elements {
+            let (base, rest) = try Self.localRevision(in: element)
+            let document = try IncomingDocument(rest)
+            let id = document.id ?? ""
+            let revision = try await store(id, document, base, keepsRevision: !isNewEdit, entry)
+            rows.append(["ok": true, "id": .string(id), "rev": .string("0-\(revision)")])
+        }
+        return rows
+    }
+
+    /// `_local_docs`.
+    func localDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        try exchange.allow("GET,HEAD,POST")
+        let body = exchange.method == "POST" ? try await json(exchange, isNeeded: false) : nil
+        let query = exchange.query.adding(body)
+        let prefix = "couchdb:\(entry.handle.number)/"
+        let limit = min(try query.count("limit") ?? 10_000, 10_000)
+        let all = try entry.store.readRows { try $0.localDocuments(prefix: prefix, limit: limit) }
+        let withDocuments = query.isSet("include_docs")
+        let rows: [JSONValue] = all.map { id, revision, body in
+            let id = "_local/" + id
+            var row: JSONValue = [
+                "id": .string(id), "key": .string(id), "value": ["rev": .string("0-\(revision)")],
+            ]
+            if withDocuments {
+                var value = JSONElement(body).value
+                value["_id"] = .string(id)
+                value["_rev"] = .string("0-\(revision)")
+                row["doc"] = value
+            }
+            return row
+        }
+        return .json(200, ["total_rows": nil, "offset": nil, "rows": .array(rows)])
+    }
+}

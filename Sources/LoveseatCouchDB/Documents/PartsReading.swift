@@ -1,0 +1,162 @@
+import Crypto
+import HummingbirdCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+import NIOCore
+
+/// Receives a document and its attachments in parts, which go straight to the disk (protocol/couchdb.md §6.3).
+final class PartsReceiver {
+    private enum Place {
+        case before
+        case document([UInt8])
+        case attachment(IncomingAttachment, BlobWriter)
+        /// A part that nothing refers to.
+        case other
+    }
+
+    private var parser: MultipartParser
+    private let blobs: BlobFiles
+    private let limit: Int
+    private let pins: BlobPins
+    private var place = Place.before
+    private var waiting: [IncomingAttachment] = []
+    private(set) var document: IncomingDocument?
+    private var received: [String: PreparedDocument.Attachment] = [:]
+    private var isEnded = false
+    /// The MD5 of the attachment that is being received, if its sender names one.
+    private var md5: Insecure.MD5?
+
+    init(boundary: String, blobs: BlobFiles, pins: BlobPins, limit: Int) {
+        parser = MultipartParser(boundary: boundary)
+        self.blobs = blobs
+        self.pins = pins
+        self.limit = limit
+    }
+
+    func receive(_ bytes: [UInt8]) throws {
+        for event in try parser.receive(bytes[...]) { try handle(event) }
+    }
+
+    /// Ends the message, and returns the document.
+    func finish(id: String) throws -> PreparedDocument {
+        for event in try parser.finish().events { try handle(event) }
+        guard let document else { throw CouchDBError.badRequest("the message has no document") }
+        if let missing = waiting.first {
+            throw CouchDBError.badRequest("attachment \(missing.name) does not follow in a part")
+        }
+        var prepared = PreparedDocument(document, id: id)
+        for attachment in document.attachments {
+            if let ready = received[attachment.name] {
+                prepared.attachments.append(ready)
+                continue
+            }
+            guard !BlobAttachments.isBlob(attachment.name, attachment.digest, in: document.body) else {
+                continue
+            }
+            switch attachment.content {
+            case .stub, .follows: prepared.attachments.append(.stub(attachment))
+            case .inline(let text):
+                guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
+                    throw CouchDBError.badRequest("Invalid attachment data for \(attachment.name)")
+                }
+                let digest = try pins.store(content)
+                prepared.attachments.append(
+                    DocumentSaving.ready(attachment, digest: digest, storedLength: content.count)
+                )
+            }
+        }
+        return prepared
+    }
+
+    private func handle(_ event: MultipartParser.Event) throws {
+        switch event {
+        case .partBegan(let headers): try begin(headers)
+        case .data(let bytes):
+            switch place {
+            case .document(var text):
+                place = .other
+                text += bytes
+                guard text.count <= limit else { throw CouchDBError.tooLarge("the document is too large") }
+                place = .document(text)
+            case .attachment(let attachment, let writer):
+                let wanted = attachment.encodedLength ?? attachment.length ?? Int.max
+                guard Int(writer.length) + bytes.count <= wanted else {
+                    throw CouchDBError.badRequest("attachment \(attachment.name) is longer than expected")
+                }
+                try writer.write(bytes)
+                md5?.update(data: bytes)
+            case .before, .other: break
+            }
+        case .partEnded: try end()
+        case .ended: isEnded = true
+        }
+    }
+
+    private func begin(_ headers: PartHeaders) throws {
+        guard document != nil else {
+            guard headers.contentType?.matches("application", "json") ?? false else {
+                throw CouchDBError(415, "bad_content_type", "the first part must be application/json")
+            }
+            place = .document([])
+            return
+        }
+        // By the name, or else by the order.
+        var index = headers.filename.flatMap { name in waiting.firstIndex { $0.name == name } }
+        if index == nil { index = waiting.indices.first }
+        guard let index else {
+            place = .other
+            return
+        }
+        let attachment = waiting.remove(at: index)
+        md5 = attachment.digest?.hasPrefix("md5-") == true ? Insecure.MD5() : nil
+        place = .attachment(attachment, try blobs.writer())
+    }
+
+    private func end() throws {
+        switch place {
+        case .document(let text):
+            let document = try IncomingDocument(try CouchDBServer.parse(text))
+            self.document = document
+            waiting = document.attachments.filter { if case .follows = $0.content { true } else { false } }
+        case .attachment(let attachment, let writer):
+            let wanted = attachment.encodedLength ?? attachment.length
+            guard wanted == nil || Int(writer.length) == wanted else {
+                throw CouchDBError.badRequest("attachment \(attachment.name) is shorter than expected")
+            }
+            let sum = md5.map { "md5-" + Base64.encode(Array($0.finalize())) }
+            let (digest, length) = try writer.finish()
+            try pins.addStored(digest)
+            let named = attachment.digest
+            guard sum == nil || sum == named, named?.hasPrefix("sha1-") != true || named == digest.text else {
+                throw CouchDBError.badRequest("attachment \(attachment.name) has another digest")
+            }
+            received[attachment.name] = DocumentSaving.ready(
+                attachment,
+                digest: digest,
+                storedLength: Int(length)
+            )
+        case .before, .other: break
+        }
+        place = .other
+    }
+}
+
+extension CouchDBServer {
+    func putParts(_ id: String, _ boundary: String, _ entry: Databases.Entry, _ exchange: Exchange)
+        async throws
+        -> Reply
+    {
+        let pins = BlobPins(entry.store.blobs)
+        defer { withExtendedLifetime(pins) {} }
+        let receiver = PartsReceiver(
+            boundary: boundary,
+            blobs: entry.store.blobs,
+            pins: pins,
+            limit: settings.maximumDocumentSize
+        )
+        for try await part in exchange.body { try receiver.receive(Array(part.readableBytesView)) }
+        let prepared = try receiver.finish(id: id)
+        return try await finish(prepared, entry, exchange)
+    }
+}

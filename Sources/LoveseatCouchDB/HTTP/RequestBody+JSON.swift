@@ -1,0 +1,76 @@
+import HTTPTypes
+import HummingbirdCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import NIOCore
+import Synchronization
+
+/// The bytes of request bodies that a listener holds at the moment.
+final class BodyBudget: Sendable {
+    private let limit: Int
+    private let used = Mutex(0)
+
+    init(limit: Int) { self.limit = limit }
+
+    func take(_ count: Int) throws(CouchDBError) {
+        let isFull = used.withLock { used in
+            guard used + count <= limit else { return true }
+            used += count
+            return false
+        }
+        if isFull {
+            throw CouchDBError(503, "service_unavailable", "too many requests at once: try again in a second")
+        }
+    }
+
+    func give(_ count: Int) { used.withLock { $0 -= count } }
+}
+
+extension CouchDBServer {
+    /// Reads a body of limited size, inflated if it is compressed, and calls a closure with it.
+    func withBody<T: Sendable>(
+        _ exchange: Exchange,
+        _ use: ([UInt8]) async throws -> T
+    ) async throws -> T {
+        let limit = settings.maximumRequestSize
+        if let length = exchange.headers[.contentLength].flatMap({ Int($0) }), length > limit {
+            throw CouchDBError(413, "too_large", "the request is larger than \(limit) bytes")
+        }
+        var taken = 0
+        defer { budget.give(taken) }
+        var bytes: [UInt8] = []
+        var inflater = try BodyInflater(encoding: exchange.header("Content-Encoding"))
+        for try await part in exchange.body {
+            let before = bytes.count
+            try part.withUnsafeReadableBytes { try inflater.inflate($0, into: &bytes, limit: limit) }
+            try budget.take(bytes.count - before)
+            taken += bytes.count - before
+        }
+        try inflater.finish()
+        return try await use(bytes)
+    }
+
+    /// Reads a JSON body. `isNeeded`: whether an empty one is refused.
+    func json(_ exchange: Exchange, isNeeded: Bool = true) async throws -> JSONElement? {
+        try await withBody(exchange) { bytes in
+            if bytes.isEmpty, !isNeeded { return nil }
+            return try Self.parse(bytes)
+        }
+    }
+
+    static func parse(_ bytes: [UInt8]) throws(CouchDBError) -> JSONElement {
+        do { return try JSONElement(parsing: bytes) } catch {
+            switch error.reason {
+            default: throw .invalidJSON
+            }
+        }
+    }
+
+    /// - Throws: `bad_content_type` for a body that is not announced as JSON.
+    static func requireJSON(_ exchange: Exchange) throws(CouchDBError) {
+        let type = exchange.headers[.contentType].flatMap { MediaType($0) }
+        guard type?.matches("application", "json") ?? false else {
+            throw CouchDBError(415, "bad_content_type", "Content-Type must be application/json")
+        }
+    }
+}

@@ -1,0 +1,190 @@
+public import Foundation
+import HummingbirdCore
+import Logging
+import LoveseatCore
+import LoveseatCouchDBReplication
+public import LoveseatIdentity
+public import LoveseatModel
+import LoveseatNetwork
+import LoveseatStorage
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// Serves collections of a database over CouchDB's HTTP protocol, to CouchDB, PouchDB, TouchDB, Couchbase Lite 1.x and any HTTP client.
+///
+/// A started listener is kept alive by its database until it is stopped, and stops when the database closes. It can be started again. It
+/// is safe to use from any thread.
+public final class CouchDBListener: Sendable {
+    /// The configuration with which the listener was created.
+    public let config: CouchDBListenerConfiguration
+    private let running = NIOLockedValueBox<Running?>(nil)
+    /// Held while the listener starts or stops, so that calls take effect in order.
+    private let lifecycle = AsyncLock()
+
+    private struct Running: Sendable {
+        let channel: any Channel
+        let connections: OpenConnections
+        let port: UInt16
+        let urls: [URL]
+        let identity: TLSIdentity?
+    }
+
+    /// Creates a listener. It listens when it is started.
+    public init(_ config: CouchDBListenerConfiguration) { self.config = config }
+
+    /// The port on which the listener accepts connections; nil while it is not running.
+    public var port: UInt16? { running.withLockedValue { $0?.port } }
+
+    /// The URLs of the server, without a database's name, one for each address of this host, with those for this host alone last; nil
+    /// while it is not running.
+    public var urls: [URL]? { running.withLockedValue { $0?.urls } }
+
+    /// The identity that the listener shows to clients; nil while it is not running, and without TLS.
+    public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
+
+    /// The number of open connections.
+    public var connectionCount: Int { running.withLockedValue { $0?.connections.count } ?? 0 }
+
+    /// Starts to accept connections. Does nothing if the listener is running.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work; `crypto` for an identity that cannot be used or
+    ///   stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that does not exist; `notOpen`.
+    public func start() async throws(LoveseatError) {
+        await lifecycle.acquire()
+        defer { lifecycle.release() }
+        guard running.withLockedValue({ $0 == nil }) else { return }
+        guard config.maximumRequestSize > 0, config.maximumDocumentSize > 0, config.idleTimeout > 0 else {
+            throw LoveseatError(.invalidParameter, "sizes and times of a listener must be more than 0")
+        }
+        for name in config.databases?.keys.sorted() ?? [] {
+            do { try Databases.check(name) } catch { throw LoveseatError(.invalidParameter, error.reason) }
+        }
+        guard config.databases?.values.allSatisfy({ $0.database === config.database }) ?? true else {
+            throw LoveseatError(.invalidParameter, "a listener serves collections of one database")
+        }
+        guard !(config.authenticator is ListenerPairingAuthenticator) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "clients of CouchDB's wire cannot be paired: use a password or certificates"
+            )
+        }
+        let identity = try chooseIdentity()
+        try config.database.adopt(self)
+        do { try await listen(identity) } catch {
+            config.database.release(self)
+            throw LoveseatError(network: error)
+        }
+    }
+
+    private func chooseIdentity() throws(LoveseatError) -> TLSIdentity? {
+        guard !config.disableTLS else { return nil }
+        if let identity = config.tlsIdentity { return identity }
+        return try TLSIdentity.anonymousIdentity(in: config.identityStore ?? TLSIdentity.standardStore)
+    }
+
+    private func listen(_ identity: TLSIdentity?) async throws {
+        let door = try Door(config.authenticator, identity: identity, patience: 15)
+        var settings = CouchDBServer.Settings()
+        settings.isReadOnly = config.readOnly
+        settings.origins = config.origins
+        settings.maximumRequestSize = config.maximumRequestSize
+        settings.maximumDocumentSize = config.maximumDocumentSize
+        settings.isSecure = identity != nil
+        let store = try config.database.store
+        // Peers that were away long must find where their histories meet ours.
+        if store.revisionLimit < 1_000 {
+            try await store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
+        }
+        let server = try CouchDBServer(
+            databases: Databases(
+                database: config.database,
+                fixed: config.databases,
+                allowsCreation: config.allowsDatabaseCreation
+            ),
+            settings: settings,
+            authenticator: door.authenticator,
+            needsLogin: config.authenticator != nil
+        )
+        let connections = OpenConnections()
+        let idle = TimeAmount.milliseconds(Int64(config.idleTimeout * 1_000))
+        let channel = try await door.bind(interface: config.networkInterface, port: Int(config.port)) {
+            channel,
+            shown in
+            connections.add(channel)
+            let http = HTTP1Channel(
+                responder: { request, writer, channel in
+                    door.admitted(channel)
+                    try await server.respond(request, writer, channel, shown)
+                },
+                configuration: .init(idleTimeout: idle)
+            )
+            let logger = Logger(label: "loveseat.couchdb") { _ in SwiftLogNoOpLogHandler() }
+            http.setup(channel: channel, logger: logger).whenComplete { result in
+                switch result {
+                case .failure: channel.close(promise: nil)
+                case .success(let value): Task { await http.handle(value: value, logger: logger) }
+                }
+            }
+        }
+        let port = UInt16(channel.localAddress?.port ?? 0)
+        let urls = try ListenerAddresses.urls(
+            networkInterface: config.networkInterface,
+            port: port,
+            schemes: ("http", "https"),
+            isSecure: identity != nil,
+            databaseName: ""
+        )
+        LogDomain.listener.log(.info, "\(config.database.name): listening for CouchDB's wire on port \(port)")
+        running.withLockedValue {
+            $0 = Running(
+                channel: channel,
+                connections: connections,
+                port: port,
+                urls: urls,
+                identity: identity
+            )
+        }
+    }
+
+    /// Stops accepting connections, and closes those that are open.
+    ///
+    /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
+    public func stop() async {
+        await lifecycle.acquire()
+        defer { lifecycle.release() }
+        let stopped = running.withLockedValue { running in
+            defer { running = nil }
+            return running
+        }
+        guard let stopped else { return }
+        try? await stopped.channel.close().get()
+        await stopped.connections.closeAll()
+        LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
+        config.database.release(self)
+    }
+}
+
+extension CouchDBListener: DatabaseService {
+    package func endWithDatabase() async { await stop() }
+}
+
+/// The open connections of a listener.
+final class OpenConnections: Sendable {
+    private let channels = NIOLockedValueBox<[ObjectIdentifier: any Channel]>([:])
+
+    var count: Int { channels.withLockedValue { $0.count } }
+
+    func add(_ channel: any Channel) {
+        let id = ObjectIdentifier(channel)
+        channels.withLockedValue { $0[id] = channel }
+        channel.closeFuture.whenComplete { [weak self] _ in
+            self?.channels.withLockedValue { _ = $0.removeValue(forKey: id) }
+        }
+    }
+
+    func closeAll() async {
+        let open = channels.withLockedValue { Array($0.values) }
+        for channel in open { channel.close(promise: nil) }
+        for channel in open { try? await channel.closeFuture.get() }
+    }
+}

@@ -1,0 +1,54 @@
+public import LoveseatCore
+public import LoveseatIdentity
+public import LoveseatNetwork
+
+/// The settings of a ``CouchDBListener``.
+///
+/// A configuration is a value. A listener keeps the one it was created with; changing a copy has no effect on it.
+public struct CouchDBListenerConfiguration: Sendable {
+    /// The served collections by the names of their databases in URLs; nil for all collections of ``database``.
+    public let databases: [String: Collection]?
+    /// The database whose collections are served.
+    public let database: Database
+    /// Whether clients may create and delete databases, which are collections here. The default is false. Only with
+    /// ``init(database:)``.
+    public var allowsDatabaseCreation = false
+    /// The TCP port to listen on. 0, the default, means a free port, which ``CouchDBListener/port`` returns.
+    public var port: UInt16 = 0
+    /// The name or address of the network interface to listen on. Nil, the default, means all.
+    public var networkInterface: String?
+    /// Whether connections are not encrypted. The default is false. Use it for tests, and behind a proxy that terminates TLS.
+    public var disableTLS = false
+    /// The listener's key and certificate. Nil, the default, means ``TLSIdentity/anonymousIdentity(in:)``.
+    public var tlsIdentity: TLSIdentity?
+    /// The store that keeps the anonymous identity. Nil, the default, means ``TLSIdentity/standardStore``.
+    public var identityStore: (any IdentityStore)?
+    /// Decides which clients may connect. Nil, the default, lets everybody connect.
+    public var authenticator: (any ListenerAuthenticator)?
+    /// Whether clients may only read, and save their checkpoints. The default is false.
+    public var readOnly = false
+    /// The origins of web pages that may use the listener, such as `https://example.com`; `*` for all. The default is none.
+    public var origins: [String] = []
+    /// The longest request that is held in memory, in bytes. The default is 64 MiB. Attachments that are sent by
+    /// themselves or in parts are not held, and have no limit.
+    public var maximumRequestSize = 64 << 20
+    /// The largest document without its attachments, in bytes. The default is 8,000,000, as in CouchDB.
+    public var maximumDocumentSize = 8_000_000
+    /// How long a connection may be idle between two requests, in seconds. The default is 300.
+    public var idleTimeout = 300.0
+
+    /// Creates a configuration that serves all collections of a database to everybody who can reach the port, with TLS, on a free port.
+    ///
+    /// The default collection is served as `/name`, with the database's name, and every other one as `/name.scope.collection`; those of
+    /// the default scope as `/collection`, too.
+    public init(database: Database) {
+        self.database = database
+        databases = nil
+    }
+
+    /// Creates a configuration that serves some collections of one database under names of their own.
+    public init(databases: [String: Collection], of database: Database) {
+        self.database = database
+        self.databases = databases
+    }
+}

@@ -1,0 +1,54 @@
+import HTTPTypes
+import HummingbirdCore
+
+/// What web pages of other origins may do (protocol/couchdb.md §8).
+struct CORS {
+    private static let methods = ["GET", "PUT", "POST", "HEAD", "DELETE", "OPTIONS", "COPY"]
+    private static let headers: Set = [
+        "accept", "accept-language", "authorization", "content-length", "content-range", "content-type",
+        "destination",
+        "expires", "if-match", "if-none-match", "last-event-id", "last-modified", "origin", "pragma", "range",
+        "referer", "x-couch-full-commit", "x-couch-id", "x-couch-persist", "x-couchdb-www-authenticate",
+        "x-csrf-token", "x-http-method-override", "x-requested-with", "x-couchdb-vhost-path",
+    ]
+    private static let exposed =
+        "content-type, cache-control, accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, x-couchdb-body-time, content-range, location"
+
+    private let origins: [String]
+
+    init(_ origins: [String]) { self.origins = origins }
+
+    private func allows(_ origin: String) -> Bool { origins.contains("*") || origins.contains(origin) }
+
+    /// The answer to a preflight that is allowed; nil for anything else.
+    func preflight(_ exchange: Exchange) -> Reply? {
+        guard exchange.method == "OPTIONS", let origin = exchange.header("Origin"), allows(origin),
+            let method = exchange.header("Access-Control-Request-Method"), Self.methods.contains(method)
+        else { return nil }
+        let asked = exchange.header("Access-Control-Request-Headers") ?? ""
+        let names = asked.lowercased().split(separator: ",").map { $0.filter { $0 != " " } }
+        guard names.allSatisfy({ Self.headers.contains($0) }) else { return nil }
+        var reply = Reply(204)
+        reply.headers = [
+            (name: "Access-Control-Allow-Methods", value: Self.methods.joined(separator: ", ")),
+            (name: "Access-Control-Allow-Headers", value: asked),
+            (name: "Access-Control-Max-Age", value: "600"),
+        ]
+        if exchange.header("Access-Control-Request-Private-Network") == "true" {
+            reply.headers.append((name: "Access-Control-Allow-Private-Network", value: "true"))
+        }
+        return reply
+    }
+
+    /// Adds what every answer to an allowed origin carries. The origin is repeated, never `*`, since credentials are allowed.
+    func mark(_ reply: inout Reply, _ request: Request) {
+        guard !origins.isEmpty else { return }
+        reply.headers.append((name: "Vary", value: "Origin"))
+        guard let origin = request.headers[.origin], allows(origin) else { return }
+        reply.headers += [
+            (name: "Access-Control-Allow-Origin", value: origin),
+            (name: "Access-Control-Allow-Credentials", value: "true"),
+            (name: "Access-Control-Expose-Headers", value: Self.exposed),
+        ]
+    }
+}

@@ -1,0 +1,142 @@
+import HTTPTypes
+import HummingbirdCore
+import Logging
+import LoveseatCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatStorage
+import NIOCore
+import NIOHTTP1
+
+/// Answers the requests of CouchDB's wire (protocol/couchdb.md §4–§8).
+final class CouchDBServer: Sendable {
+    /// The limits and permissions.
+    struct Settings: Sendable {
+        var isReadOnly = false
+        var origins: [String] = []
+        var maximumRequestSize = 64 << 20
+        var maximumDocumentSize = 8_000_000
+        var isSecure = true
+    }
+
+    static let version = "3.3.3"
+    static let product = "Loveseat"
+
+    let databases: Databases
+    let settings: Settings
+    let authenticator: ConnectionAuthenticator
+    let needsLogin: Bool
+    let sessions = Sessions()
+    let budget: BodyBudget
+    /// The listener's identity, by which clients recognise it.
+    let uuid: String
+
+    init(
+        databases: Databases,
+        settings: Settings,
+        authenticator: ConnectionAuthenticator,
+        needsLogin: Bool
+    ) throws {
+        self.databases = databases
+        self.settings = settings
+        self.authenticator = authenticator
+        self.needsLogin = needsLogin
+        budget = BodyBudget(limit: max(512 << 20, settings.maximumRequestSize))
+        let stored = try databases.database.store.readRows { try $0.info("public_uuid") } ?? ""
+        let digits = stored.lowercased().filter(\.isHexDigit)
+        uuid = digits.count == 32 ? digits : String(repeating: "0", count: 32)
+    }
+
+    /// Answers a request, and writes the answer.
+    func respond(
+        _ request: Request,
+        _ writer: consuming ResponseWriter,
+        _ channel: any Channel,
+        _ shown: ShownCertificates?
+    ) async throws {
+        let isHead = request.method == .head
+        var reply = await reply(to: request, channel, shown)
+        finish(&reply, request)
+        let response = reply.response(isHead: isHead)
+        try await writer.write(response: response.head, body: response.body)
+        if reply.closes { throw ConnectionEnd() }
+    }
+
+    /// Ends a connection after its answer.
+    struct ConnectionEnd: Error {}
+
+    private func reply(to request: Request, _ channel: any Channel, _ shown: ShownCertificates?) async
+        -> Reply
+    {
+        do {
+            var exchange = try Exchange(request, channel, isSecure: settings.isSecure)
+            if let preflight = CORS(settings.origins).preflight(exchange) { return preflight }
+            if exchange.path != ["_up"] {
+                let cookie = try await authenticate(&exchange, channel, shown)
+                var reply = try await route(exchange)
+                if let cookie, reply.header("Set-Cookie") == nil {
+                    reply.headers.append((name: "Set-Cookie", value: cookie))
+                }
+                return reply
+            }
+            return try await route(exchange)
+        } catch {
+            var reply = Reply(Self.error(error))
+            // What is left of a large body is not read: the connection ends instead.
+            let length = request.headers[.contentLength].flatMap { Int($0) }
+            let hasBody = length.map { $0 > 64 << 10 } ?? (request.headers[.transferEncoding] != nil)
+            if hasBody {
+                reply.closes = true
+                reply.headers.append((name: "Connection", value: "close"))
+            }
+            return reply
+        }
+    }
+
+    private func finish(_ reply: inout Reply, _ request: Request) {
+        reply.headers.append((name: "Server", value: Self.product))
+        if reply.header("Cache-Control") == nil {
+            reply.headers.append((name: "Cache-Control", value: "must-revalidate"))
+        }
+        CORS(settings.origins).mark(&reply, request)
+        if reply.status == 401, request.headers[.origin] == nil, reply.header("WWW-Authenticate") == nil {
+            reply.headers.append(
+                (name: "WWW-Authenticate", value: "Basic realm=\"Loveseat\", charset=\"UTF-8\"")
+            )
+        }
+    }
+
+    /// What any error means to a client.
+    static func error(_ error: any Error) -> CouchDBError {
+        switch error {
+        case let error as CouchDBError: return error
+        case let error as StoreWriteTransaction.EditRefusal: return error == .missing ? .missing : .conflict
+        case let error as RevisionTree.InsertRefusal:
+            return error == .conflict
+                ? .forbidden("the document has \(RevisionTree.keptLeaves) conflicts: resolve some")
+                : .badRequest("the history contradicts what is known of the document")
+        case let error as MultipartError: return .badRequest("the multipart message is broken: \(error)")
+        case let error as HTTPRefusal:
+            var answer = CouchDBError(
+                Int(error.status.code),
+                error.status == .unauthorized ? "unauthorized" : "too_many_requests",
+                error.status == .unauthorized ? "Name or password is incorrect." : error.reason
+            )
+            answer.headers = error.headers.filter { $0.first != "WWW-Authenticate" }
+            return answer
+        case let error as LoveseatError:
+            switch error.code {
+            case .notOpen, .notFound: return .noDatabase
+            case .busy: return CouchDBError(503, "service_unavailable", error.message)
+            case .notWriteable: return .forbidden(error.message)
+            default: break
+            }
+            LogDomain.listener.log(.error, "\(error)")
+            return CouchDBError(500, "internal_server_error", error.message)
+        default:
+            LogDomain.listener.log(.error, "\(error)")
+            return CouchDBError(500, "internal_server_error", "\(error)")
+        }
+    }
+}

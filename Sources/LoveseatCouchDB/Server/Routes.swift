@@ -1,0 +1,144 @@
+import Foundation
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+extension CouchDBServer {
+    /// Finds what a path names, and answers.
+    func route(_ exchange: Exchange) async throws -> Reply {
+        guard let first = exchange.path.first else { return try root(exchange) }
+        if first.hasPrefix("_") { return try await serverRoute(first, exchange) }
+        try requireAccess(exchange)
+        if exchange.path.count == 1 { return try await databaseRoute(first, exchange) }
+        let entry = try databases.entry(first)
+        var rest = Array(exchange.path.dropFirst())
+        let name = rest.removeFirst()
+        switch name {
+        case "_design" where !rest.isEmpty, "_local" where !rest.isEmpty:
+            return try await documentRoute("\(name)/\(rest.removeFirst())", rest, entry, exchange)
+        case _ where name.hasPrefix("_") && !name.hasPrefix("_design/") && !name.hasPrefix("_local/"):
+            return try await databaseEndpoint(name, rest, entry, exchange)
+        default: return try await documentRoute(name, rest, entry, exchange)
+        }
+    }
+
+    private func serverRoute(_ name: String, _ exchange: Exchange) async throws -> Reply {
+        guard exchange.path.count == 1 || ["_scheduler"].contains(name) else { throw CouchDBError.missing }
+        switch name {
+        case "_up":
+            try exchange.allow("GET,HEAD")
+            return .json(200, ["status": "ok", "seeds": [:]])
+        case "_session": return try await session(exchange)
+        case "_all_dbs": return try allDatabases(exchange)
+        case "_dbs_info": return try await databaseInfos(exchange)
+        case "_uuids": return try uuids(exchange)
+        case "_active_tasks":
+            try exchange.allow("GET,HEAD")
+            return .json(200, [])
+        case "_membership":
+            try exchange.allow("GET,HEAD")
+            return .json(200, ["all_nodes": ["loveseat@127.0.0.1"], "cluster_nodes": ["loveseat@127.0.0.1"]])
+        case "_scheduler":
+            return .json(200, ["total_rows": 0, "offset": 0, "jobs": [], "docs": []])
+        case "_replicate":
+            try exchange.allow("POST")
+            throw CouchDBError.notImplemented(
+                "this listener starts no replications: start them at the other side"
+            )
+        default:
+            if exchange.isRead { throw CouchDBError.noDatabase }
+            throw CouchDBError(
+                400,
+                "illegal_database_name",
+                "Name: '\(name)'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, (, ), +, -, and / are allowed. Must begin with a letter."
+            )
+        }
+    }
+
+    /// What a read-only listener lets through.
+    private func requireAccess(_ exchange: Exchange) throws(CouchDBError) {
+        guard settings.isReadOnly, !exchange.isRead else { return }
+        let second = exchange.path.count > 1 ? exchange.path[1] : ""
+        if second == "_local" || second.hasPrefix("_local/"), exchange.method == "PUT" { return }
+        let reads: Set = [
+            "_all_docs", "_changes", "_revs_diff", "_bulk_get", "_find", "_explain", "_missing_revs",
+            "_ensure_full_commit", "_design_docs", "_local_docs",
+        ]
+        guard exchange.method == "POST", reads.contains(second) else {
+            throw .forbidden("this listener is read-only")
+        }
+    }
+
+    private func root(_ exchange: Exchange) throws -> Reply {
+        try exchange.allow("GET,HEAD")
+        return .json(
+            200,
+            [
+                "couchdb": "Welcome", "version": .string(Self.version), "uuid": .string(uuid), "features": [],
+                "vendor": ["name": .string(Self.product)],
+            ]
+        )
+    }
+
+    private func allDatabases(_ exchange: Exchange) throws -> Reply {
+        try exchange.allow("GET,HEAD")
+        var names = try databases.names()
+        let query = exchange.query
+        if try query.flag("descending") ?? false { names.reverse() }
+        let isDescending = try query.flag("descending") ?? false
+        if let start = try query.json("startkey", "start_key")?.string {
+            names = names.filter { isDescending ? $0 <= start : $0 >= start }
+        }
+        if let end = try query.json("endkey", "end_key")?.string {
+            names = names.filter { isDescending ? $0 >= end : $0 <= end }
+        }
+        names = Array(names.dropFirst(try query.count("skip") ?? 0))
+        if let limit = try query.count("limit") { names = Array(names.prefix(limit)) }
+        return .json(200, .array(names.map { .string($0) }))
+    }
+
+    private func databaseInfos(_ exchange: Exchange) async throws -> Reply {
+        try exchange.allow("GET,HEAD,POST")
+        var names = try databases.names()
+        if exchange.method == "POST" {
+            guard let keys = try await json(exchange)?["keys"], keys.kind == .array else {
+                throw CouchDBError.badRequest("`keys` member must exist.")
+            }
+            guard keys.count <= 100 else {
+                throw CouchDBError.badRequest("`keys` array length must not exceed 100")
+            }
+            names = keys.items.map { $0.string ?? "" }
+        }
+        return .json(
+            200,
+            .array(
+                names.map { name in
+                    guard let entry = try? databases.entry(name), let info = try? info(of: entry) else {
+                        return ["key": .string(name), "error": "not_found"]
+                    }
+                    return ["key": .string(name), "info": info]
+                }
+            )
+        )
+    }
+
+    private func uuids(_ exchange: Exchange) throws -> Reply {
+        try exchange.allow("GET,HEAD")
+        let text = exchange.query["count"] ?? "1"
+        guard let count = Int(text), count >= 0 else {
+            throw CouchDBError.badRequest("count must be a positive integer")
+        }
+        guard count <= 1_000 else { throw CouchDBError.badRequest("count parameter too large") }
+        let all = (0..<count).map { _ in JSONValue.string(Self.newUUID()) }
+        return .json(
+            200,
+            ["uuids": .array(all)],
+            headers: [
+                ("Pragma", "no-cache"), ("Cache-Control", "must-revalidate, no-cache"),
+                ("Expires", "Fri, 01 Jan 1990 00:00:00 GMT"), ("ETag", "\"\(Self.newUUID())\""),
+            ]
+        )
+    }
+
+    static func newUUID() -> String { UUID().uuidString.lowercased().replacing("-", with: "") }
+}

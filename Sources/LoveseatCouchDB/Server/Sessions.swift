@@ -1,0 +1,188 @@
+import Crypto
+import Foundation
+import HTTPTypes
+import LoveseatCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatNetwork
+import NIOCore
+import NIOHTTP1
+
+/// Cookie sessions (protocol/couchdb.md §7). A cookie holds the name and the time, signed with a key of this process.
+struct Sessions: Sendable {
+    static let cookieName = "AuthSession"
+    /// How long a cookie is valid, in seconds.
+    static let lifetime = 600
+    private let key = SymmetricKey(size: .bits256)
+
+    private func signature(_ text: String) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: key))
+    }
+
+    func cookie(for name: String, isSecure: Bool, now: Int) -> String {
+        let text = "\(String(now, radix: 16)):\(name)"
+        let value = Base64.encode(Array(text.utf8) + signature(text))
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        return "\(Self.cookieName)=\(value); Version=1; Max-Age=\(Self.lifetime); Path=/; HttpOnly"
+            + (isSecure ? "; Secure" : "")
+    }
+
+    static let cleared = "\(cookieName)=; Version=1; Max-Age=0; Path=/; HttpOnly"
+
+    /// The name and age of a cookie; nil for one that has expired or was not made here.
+    ///
+    /// - Throws: `bad_request` for a cookie that was not made by a listener.
+    func name(in cookie: String, now: Int) throws(CouchDBError) -> (name: String, age: Int)? {
+        var text = cookie.replacing("-", with: "+").replacing("_", with: "/")
+        while text.utf8.count % 4 != 0 { text += "=" }
+        guard let bytes = Base64.decode(Substring(text)), bytes.count > 32 else {
+            throw .badRequest("Malformed AuthSession cookie. Please clear your cookies.")
+        }
+        let content = String(decoding: bytes.dropLast(32), as: UTF8.self)
+        guard let colon = content.firstIndex(of: ":"), let time = Int(content[..<colon], radix: 16) else {
+            throw .badRequest("Malformed AuthSession cookie. Please clear your cookies.")
+        }
+        let isOurs = HMAC<SHA256>.isValidAuthenticationCode(
+            bytes.suffix(32),
+            authenticating: Array(content.utf8),
+            using: key
+        )
+        guard isOurs, now - time < Self.lifetime, now >= time - 5 else { return nil }
+        return (String(content[content.index(after: colon)...]), now - time)
+    }
+
+    static var now: Int { Int(ProcessInfo.processInfo.systemUptime) }
+}
+
+extension CouchDBServer {
+    private func sessionCookie(_ exchange: Exchange) -> String? {
+        guard let header = exchange.header("Cookie") else { return nil }
+        for pair in header.split(separator: ";") {
+            let parts = pair.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, parts[0].filter({ $0 != " " }) == Sessions.cookieName else { continue }
+            return String(parts[1]).filter { $0 != " " && $0 != "\"" }
+        }
+        return nil
+    }
+
+    /// Finds out who asks.
+    ///
+    /// - Returns: a cookie that replaces an old one.
+    /// - Throws: `unauthorized`.
+    func authenticate(_ exchange: inout Exchange, _ channel: any Channel, _ shown: ShownCertificates?)
+        async throws
+        -> String?
+    {
+        let address = PeerAddress(channel.remoteAddress).text
+        let isSession = exchange.path.first == "_session"
+        if needsLogin, let cookie = sessionCookie(exchange), !cookie.isEmpty {
+            if let (name, age) = try sessions.name(in: cookie, now: Sessions.now) {
+                exchange.peer = PeerIdentity(username: name, certificates: [], address: address)
+                exchange.login = .cookie
+                return age * 10 > Sessions.lifetime
+                    ? sessions.cookie(for: name, isSecure: settings.isSecure, now: Sessions.now) : nil
+            }
+        }
+        // Other schemes are no credentials here.
+        let basic = exchange.headers[.authorization].map { $0.lowercased().hasPrefix("basic ") } ?? false
+        let hasCredentials =
+            exchange.headers[.authorization] != nil && (basic || !(authenticator.isPasswords && isSession))
+        if needsLogin, isSession, !hasCredentials, shown?.outcome.peer == nil { return nil }
+        do {
+            exchange.peer = try await identify(exchange.headers[.authorization], address, shown)
+            exchange.login = hasCredentials ? .basic : .none
+        } catch {
+            guard !hasCredentials, error.status == .unauthorized else { throw error }
+            throw CouchDBError(401, "unauthorized", "You are not authorized to access this db.")
+        }
+        return nil
+    }
+
+    private func identify(_ authorization: String?, _ address: String, _ shown: ShownCertificates?)
+        async throws(HTTPRefusal) -> PeerIdentity
+    {
+        var headers = HTTPHeaders()
+        if let authorization { headers.add(name: "Authorization", value: authorization) }
+        let answer = try await authenticator.answer(
+            headers,
+            address: address,
+            shown: shown?.outcome,
+            run: nil
+        )
+        guard case .admitted(let peer) = answer else { throw .unauthorized }
+        return peer
+    }
+
+    /// `/_session`.
+    func session(_ exchange: Exchange) async throws -> Reply {
+        try exchange.allow("GET,HEAD,POST,DELETE")
+        switch exchange.method {
+        case "POST": return try await logIn(exchange)
+        case "DELETE": return .json(200, ["ok": true], headers: [("Set-Cookie", Sessions.cleared)])
+        default:
+            var info: JSONValue = ["authentication_handlers": ["cookie", "default"]]
+            if let login = exchange.login.name { info["authenticated"] = .string(login) }
+            let name = exchange.peer.username.map { JSONValue.string($0) } ?? .null
+            let isAdmin = !needsLogin || exchange.peer.username != nil
+            return .json(
+                200,
+                [
+                    "ok": true, "userCtx": ["name": name, "roles": isAdmin ? ["_admin"] : []], "info": info,
+                ]
+            )
+        }
+    }
+
+    private func logIn(_ exchange: Exchange) async throws -> Reply {
+        if let next = exchange.query["next"], !next.hasPrefix("/") || next.hasPrefix("//") {
+            throw CouchDBError.badRequest("path must begin with a /.")
+        }
+        let (name, password) = try await withBody(exchange) { bytes in
+            try Self.credentials(bytes, type: exchange.headers[.contentType])
+        }
+        var reply: Reply
+        do {
+            let basic = "Basic " + Base64.encode(Array("\(name):\(password)".utf8))
+            _ = try await identify(basic, exchange.peer.address, nil)
+            reply = .json(200, ["ok": true, "name": .string(name), "roles": ["_admin"]])
+            let cookie = sessions.cookie(for: name, isSecure: settings.isSecure, now: Sessions.now)
+            reply.headers.append((name: "Set-Cookie", value: cookie))
+            if let next = exchange.query["next"] {
+                reply.status = 302
+                reply.headers.append((name: "Location", value: next))
+            }
+        } catch {
+            reply = Reply(Self.error(error))
+            reply.headers.append((name: "Set-Cookie", value: Sessions.cleared))
+        }
+        return reply
+    }
+
+    private static func credentials(_ bytes: [UInt8], type: String?) throws -> (String, String) {
+        if let type = type.flatMap({ MediaType($0) }), type.matches("application", "json") {
+            let json = try parse(bytes)
+            guard let name = json["name"]?.string ?? json["username"]?.string else {
+                throw CouchDBError.badRequest("request body must contain a username")
+            }
+            guard let password = json["password"]?.string else {
+                throw CouchDBError.badRequest("request body must contain a password")
+            }
+            return (name, password)
+        }
+        let form = try Query(String(decoding: bytes, as: UTF8.self))
+        return (form["name"] ?? form["username"] ?? "", form["password"] ?? "")
+    }
+}
+
+/// How a client has proved who it is.
+enum Login: Sendable {
+    case none, basic, cookie
+
+    var name: String? {
+        switch self {
+        case .none: nil
+        case .basic: "default"
+        case .cookie: "cookie"
+        }
+    }
+}

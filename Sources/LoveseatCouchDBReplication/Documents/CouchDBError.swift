@@ -1,0 +1,39 @@
+/// An answer that reports an error, in CouchDB's words (protocol/couchdb.md §9).
+package struct CouchDBError: Error, Hashable, Sendable {
+    /// The HTTP status.
+    package let status: Int
+    /// CouchDB's word for the kind of error, such as `not_found`.
+    package let error: String
+    /// A sentence for people.
+    package let reason: String
+    /// Headers to send with it.
+    package var headers: [[String]] = []
+
+    package init(_ status: Int, _ error: String, _ reason: String) {
+        self.status = status
+        self.error = error
+        self.reason = reason
+    }
+
+    package static func badRequest(_ reason: String) -> Self { Self(400, "bad_request", reason) }
+    package static func queryParse(_ reason: String) -> Self { Self(400, "query_parse_error", reason) }
+    package static func notFound(_ reason: String) -> Self { Self(404, "not_found", reason) }
+    package static func forbidden(_ reason: String) -> Self { Self(403, "forbidden", reason) }
+    package static func notImplemented(_ reason: String) -> Self { Self(501, "not_implemented", reason) }
+    package static func tooLarge(_ reason: String) -> Self { Self(413, "document_too_large", reason) }
+    package static func methodNotAllowed(_ allowed: String) -> Self {
+        var error = Self(405, "method_not_allowed", "Only \(allowed) allowed")
+        error.headers = [["Allow", allowed]]
+        return error
+    }
+    package static func missingStub(_ name: String, in id: String) -> Self {
+        Self(412, "missing_stub", "Invalid attachment stub in \(id) for \(name)")
+    }
+    package static let invalidJSON = badRequest("invalid UTF-8 JSON")
+    package static let conflict = Self(409, "conflict", "Document update conflict.")
+    package static let missing = notFound("missing")
+    package static let deleted = notFound("deleted")
+    package static let noDatabase = notFound("Database does not exist.")
+    package static let noAttachment = notFound("Document is missing attachment")
+    package static let invalidRevision = badRequest("Invalid rev format")
+}

@@ -1,0 +1,110 @@
+package import LoveseatModel
+
+/// A document as a peer of CouchDB's wire sends it (protocol/couchdb.md §2.1).
+package struct IncomingDocument: Sendable {
+    /// The `_id`; nil if there is none.
+    package var id: String?
+    /// The revision that it is, or that it edits, with its ancestors, newest first; empty if it names none.
+    package var history: [RevisionID]
+    package let isDeleted: Bool
+    /// Its attachments, in the order of the text.
+    package let attachments: [IncomingAttachment]
+    /// The members without reserved names, canonical.
+    package let body: JSONText
+
+    /// Members that carry no content, or that other peers add.
+    private static let ignored: Set = [
+        "_revs_info", "_local_seq", "_conflicts", "_deleted_conflicts", "_access", "_exp", "_removed",
+    ]
+    private static let kept: Set = [
+        "_replication_state", "_replication_state_time", "_replication_state_reason", "_replication_id",
+        "_replication_stats",
+    ]
+
+    /// - Throws: ``CouchDBError`` for what is no document.
+    package init(_ element: JSONElement) throws(CouchDBError) {
+        guard element.kind == .object else { throw .badRequest("Document must be a JSON object") }
+        var (id, revision): (String?, RevisionID?)
+        var history: [RevisionID] = []
+        var isDeleted = false
+        var attachments: [IncomingAttachment] = []
+        var members: [(key: [UInt8], value: JSONElement)] = []
+        for (rawKey, value) in element.rawMembers {
+            guard let rawKey else { continue }
+            let text = rawKey.bytes.dropFirst().dropLast()
+            if text.first != UInt8(ascii: "_"), text.first != UInt8(ascii: "\\") {
+                members.append((Array(rawKey.bytes), value))
+                continue
+            }
+            let key = rawKey.string ?? ""
+            switch key {
+            case "_id": id = try Self.identifier(value)
+            case "_rev":
+                guard let text = value.string else { throw .invalidRevision }
+                if !text.isEmpty { revision = try RevisionText.parse(text) }
+            case "_deleted":
+                guard let flag = value.bool else {
+                    throw CouchDBError(400, "doc_validation", "_deleted is not a boolean")
+                }
+                isDeleted = flag
+            case "_revisions": history = try RevisionText.history(value)
+            case "_attachments": attachments = try IncomingAttachment.all(value)
+            case _ where Self.ignored.contains(key): continue
+            case _ where Self.kept.contains(key) || !key.hasPrefix("_"):
+                members.append((Array(rawKey.bytes), value))
+            default:
+                throw CouchDBError(400, "doc_validation", "Bad special document member: \(key)")
+            }
+        }
+        self.id = id
+        self.isDeleted = isDeleted
+        self.attachments = attachments
+        self.history = history.isEmpty ? revision.map { [$0] } ?? [] : history
+        body = Self.body(members, element)
+    }
+
+    private static func identifier(_ value: JSONElement) throws(CouchDBError) -> String {
+        guard let id = value.string else {
+            throw CouchDBError(400, "illegal_docid", "Document id must be a string")
+        }
+        return id
+    }
+
+    /// - Throws: ``CouchDBError`` for an ID that no document can have.
+    package static func check(_ id: String) throws(CouchDBError) {
+        guard !id.isEmpty else { throw CouchDBError(400, "illegal_docid", "Document id must not be empty") }
+        guard id.utf8.first == UInt8(ascii: "_") else { return }
+        guard id.hasPrefix("_design/") || id.hasPrefix("_local/"), id != "_design/", id != "_local/" else {
+            throw CouchDBError(400, "illegal_docid", "Only reserved document ids may start with underscore.")
+        }
+    }
+
+    /// The canonical text of the members. Most documents' keys have no escapes, and then the values are copied.
+    private static func body(_ members: [(key: [UInt8], value: JSONElement)], _ whole: JSONElement)
+        -> JSONText
+    {
+        guard !members.contains(where: { $0.key.contains(UInt8(ascii: "\\")) }) else {
+            var object = JSONObject()
+            for (key, value) in whole.members where !key.hasPrefix("_") || kept.contains(key) {
+                object[key] = value.value
+            }
+            return JSONText(canonical: .object(object))
+        }
+        // Of a key that occurs twice the last one counts.
+        let sorted = members.enumerated().sorted { one, other in
+            if one.element.key == other.element.key { return one.offset < other.offset }
+            return one.element.key.lexicographicallyPrecedes(other.element.key)
+        }.map(\.element)
+        var bytes: [UInt8] = [UInt8(ascii: "{")]
+        bytes.reserveCapacity(whole.bytes.count)
+        for (index, member) in sorted.enumerated() {
+            if index + 1 < sorted.count, sorted[index + 1].key == member.key { continue }
+            if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
+            bytes.append(contentsOf: member.key)
+            bytes.append(UInt8(ascii: ":"))
+            bytes.append(contentsOf: JSONText(canonical: member.value).bytes)
+        }
+        bytes.append(UInt8(ascii: "}"))
+        return JSONText(trusted: bytes)
+    }
+}

@@ -1,0 +1,57 @@
+package import LoveseatModel
+
+/// Revisions as CouchDB's peers write them (protocol/couchdb.md §2.2).
+package enum RevisionText {
+    /// The highest generation that is taken: the next edit needs room, and peers of the other wire take no higher one either.
+    private static let highestGeneration: UInt32 = 1 << 31
+
+    /// Reads a revision. 32 hexadecimal digits are written in lower case; 32 other characters are refused, as CouchDB does.
+    ///
+    /// - Throws: ``CouchDBError/invalidRevision``.
+    package static func parse(_ text: String) throws(CouchDBError) -> RevisionID {
+        guard let dash = text.utf8.firstIndex(of: UInt8(ascii: "-")) else { throw .invalidRevision }
+        let digest = text.utf8[text.utf8.index(after: dash)...]
+        var text = text
+        if digest.count == 32 {
+            let isHexadecimal = digest.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x46).contains($0 & 0xDF)
+            }
+            guard isHexadecimal else { throw .invalidRevision }
+            text = text.lowercased()
+        }
+        guard let id = RevisionID(text), id.generation < highestGeneration else { throw .invalidRevision }
+        return id
+    }
+
+    /// Reads `_revisions`, newest first; empty for none.
+    package static func history(_ element: JSONElement) throws(CouchDBError) -> [RevisionID] {
+        guard element.kind == .object, let start = element["start"]?.int, let ids = element["ids"],
+            ids.kind == .array
+        else { throw CouchDBError(400, "doc_validation", "_revisions isn't a array of revision IDs.") }
+        guard start >= 0, start < Int(highestGeneration) else {
+            throw CouchDBError(400, "doc_validation", "_revisions.start isn't an integer.")
+        }
+        var history: [RevisionID] = []
+        // CouchDB accepts more IDs than generations. There is nothing below the first one.
+        for (index, id) in ids.items.prefix(start).enumerated() {
+            guard let digest = id.string else {
+                throw CouchDBError(400, "doc_validation", "RevId isn't a string")
+            }
+            history.append(try parse("\(start - index)-\(digest)"))
+        }
+        return history
+    }
+
+    /// Writes `_revisions`.
+    package static func revisions(_ history: [RevisionID]) -> JSONValue {
+        // What is not known between two revisions cannot be named, and ends the list.
+        var ids: [JSONValue] = []
+        var next = history.first?.generation ?? 0
+        for id in history {
+            guard id.generation == next else { break }
+            ids.append(.string(String(id.digest)))
+            next = next == 0 ? 0 : next - 1
+        }
+        return ["start": JSONValue(Int(history.first?.generation ?? 0)), "ids": .array(ids)]
+    }
+}

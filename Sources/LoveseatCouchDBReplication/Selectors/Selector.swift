@@ -1,0 +1,293 @@
+package import LoveseatModel
+
+/// A condition of CouchDB's query language Mango (protocol/couchdb.md §4.9).
+package indirect enum Selector: Sendable {
+    case all([Selector])
+    case any([Selector])
+    case none([Selector])
+    case not(Selector)
+    /// A condition on the value at a path.
+    case field([String], Condition)
+
+    /// A condition on one value.
+    package indirect enum Condition: Sendable {
+        case compare(Set<Comparison>, JSONValue)
+        case exists(Bool)
+        case type(String)
+        case isIn([JSONValue], Bool)
+        case size(Int)
+        case mod(Int, Int)
+        case regex(Pattern)
+        case begins(String)
+        case containsAll([JSONValue])
+        case elementMatch(Selector, all: Bool)
+        case keyMatch(Selector)
+        case not(Condition)
+        case both([Condition])
+        case sub(Selector)
+    }
+
+    package enum Comparison: Sendable { case before, same, after }
+
+    /// A regular expression.
+    package struct Pattern: Sendable { let text: String }
+
+    /// A selector that is none.
+    package struct ParseError: Error, Hashable, Sendable {
+        package let error: String
+        package let reason: String
+    }
+
+    private static let maximumDepth = 100
+
+    package init(parsing value: JSONValue) throws(ParseError) {
+        self = try Self.parse(value, path: [], depth: 0)
+    }
+
+    private static func parse(_ value: JSONValue, path: [String], depth: Int) throws(ParseError) -> Selector {
+        guard depth < maximumDepth else {
+            throw ParseError(error: "invalid_selector", reason: "the selector is nested too deeply")
+        }
+        guard case .object(let members) = value else {
+            throw ParseError(error: "invalid_selector", reason: "Selector must be a JSON object")
+        }
+        var parts: [Selector] = []
+        for (key, value) in members.sorted(by: { $0.key < $1.key }) {
+            switch key {
+            case "$and": parts.append(.all(try list(value, key, path, depth)))
+            case "$or": parts.append(.any(try list(value, key, path, depth)))
+            case "$nor": parts.append(.none(try list(value, key, path, depth)))
+            case "$not" where path.isEmpty || value.object != nil:
+                parts.append(.not(try parse(value, path: path, depth: depth + 1)))
+            case _ where key.hasPrefix("$"):
+                parts.append(.field(path, try condition(key, value, depth)))
+            default:
+                let inner = path + names(in: key)
+                if case .object(let object) = value, !object.isEmpty {
+                    parts.append(try parse(value, path: inner, depth: depth + 1))
+                } else {
+                    parts.append(.field(inner, .compare([.same], value)))
+                }
+            }
+        }
+        return parts.count == 1 ? parts[0] : .all(parts)
+    }
+
+    private static func list(_ value: JSONValue, _ key: String, _ path: [String], _ depth: Int)
+        throws(ParseError)
+        -> [Selector]
+    {
+        guard case .array(let items) = value else { throw bad(key, value) }
+        var all: [Selector] = []
+        for item in items { all.append(try parse(item, path: path, depth: depth + 1)) }
+        return all
+    }
+
+    private static func bad(_ key: String, _ value: JSONValue) -> ParseError {
+        ParseError(error: "bad_arg", reason: "Bad argument for operator \(key): \(value)")
+    }
+
+    /// The fields of a path with dots; a backslash before a dot makes it part of a name.
+    package static func names(in path: String) -> [String] {
+        var names = [""]
+        var isEscaped = false
+        for character in path {
+            if isEscaped {
+                names[names.count - 1] += character == "." ? "." : "\\\(character)"
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == "." {
+                names.append("")
+            } else {
+                names[names.count - 1].append(character)
+            }
+        }
+        if isEscaped { names[names.count - 1] += "\\" }
+        return names
+    }
+
+    private static func condition(_ key: String, _ value: JSONValue, _ depth: Int) throws(ParseError)
+        -> Condition
+    {
+        switch key {
+        case "$eq": return .compare([.same], value)
+        case "$ne": return .not(.compare([.same], value))
+        case "$lt": return .compare([.before], value)
+        case "$lte": return .compare([.before, .same], value)
+        case "$gt": return .compare([.after], value)
+        case "$gte": return .compare([.after, .same], value)
+        case "$exists":
+            guard let flag = value.bool else { throw bad(key, value) }
+            return .exists(flag)
+        case "$type":
+            guard let type = value.string,
+                ["null", "boolean", "number", "string", "array", "object"].contains(type)
+            else { throw bad(key, value) }
+            return .type(type)
+        case "$in", "$nin":
+            guard let values = value.array else { throw bad(key, value) }
+            return .isIn(values, key == "$in")
+        case "$size":
+            guard let size = value.int, size >= 0 else { throw bad(key, value) }
+            return .size(size)
+        case "$mod":
+            guard let pair = value.array, pair.count == 2, let divisor = pair[0].int, divisor > 0,
+                let rest = pair[1].int
+            else { throw bad(key, value) }
+            return .mod(divisor, rest)
+        case "$regex":
+            guard let text = value.string, let pattern = Pattern(text) else { throw bad(key, value) }
+            return .regex(pattern)
+        case "$beginsWith":
+            guard let text = value.string else { throw bad(key, value) }
+            return .begins(text)
+        case "$all":
+            guard let values = value.array else { throw bad(key, value) }
+            return .containsAll(values)
+        case "$elemMatch", "$allMatch":
+            guard value.object != nil else { throw bad(key, value) }
+            return .elementMatch(try parse(value, path: [], depth: depth + 1), all: key == "$allMatch")
+        case "$keyMapMatch":
+            guard value.object != nil else { throw bad(key, value) }
+            return .keyMatch(try parse(value, path: [], depth: depth + 1))
+        case "$not":
+            return .not(.compare([.same], value))
+        default: throw ParseError(error: "invalid_operator", reason: "Invalid operator: \(key)")
+        }
+    }
+}
+
+extension Selector {
+    /// Whether a value meets the condition.
+    package func matches(_ value: JSONValue) -> Bool {
+        switch self {
+        case .all(let parts): parts.allSatisfy { $0.matches(value) }
+        case .any(let parts): parts.contains { $0.matches(value) }
+        case .none(let parts): !parts.contains { $0.matches(value) }
+        case .not(let part): !part.matches(value)
+        case .field(let path, let condition): condition.holds(Self.value(at: path, in: value))
+        }
+    }
+
+    /// The value at a path; nil if there is none.
+    package static func value(at path: [String], in value: JSONValue) -> JSONValue? {
+        var value = value
+        for name in path {
+            if case .array(let items) = value, let index = Int(name), items.indices.contains(index) {
+                value = items[index]
+                continue
+            }
+            guard let next = value[name] else { return nil }
+            value = next
+        }
+        return value
+    }
+}
+
+extension Selector.Condition {
+    fileprivate func holds(_ value: JSONValue?) -> Bool {
+        if case .exists(let flag) = self { return (value != nil) == flag }
+        guard let value else { return false }
+        switch self {
+        case .compare(let wanted, let other):
+            switch Collation.compare(value, other) {
+            case .before: return wanted.contains(.before)
+            case .same: return wanted.contains(.same)
+            case .after: return wanted.contains(.after)
+            }
+        case .exists: return true
+        case .type(let type): return Self.type(of: value) == type
+        case .isIn(let values, let flag):
+            let items = value.array ?? []
+            let isIn = values.contains { wanted in
+                Collation.compare(wanted, value) == .same
+                    || items.contains { Collation.compare(wanted, $0) == .same }
+            }
+            return isIn == flag
+        case .size(let size): return value.array?.count == size
+        case .mod(let divisor, let rest): return value.int.map { $0 % divisor == rest } ?? false
+        case .regex(let pattern): return value.string.map(pattern.matches) ?? false
+        case .begins(let text): return value.string?.hasPrefix(text) ?? false
+        case .containsAll(let values):
+            guard let items = value.array else { return false }
+            return values.allSatisfy { wanted in items.contains { Collation.compare(wanted, $0) == .same } }
+        case .elementMatch(let selector, let all):
+            guard let items = value.array, !items.isEmpty else { return false }
+            return all ? items.allSatisfy(selector.matches) : items.contains(where: selector.matches)
+        case .keyMatch(let selector):
+            return value.object?.keys.contains { selector.matches(.string($0)) } ?? false
+        case .not(let condition): return !condition.holds(value)
+        case .both(let conditions): return conditions.allSatisfy { $0.holds(value) }
+        case .sub(let selector): return selector.matches(value)
+        }
+    }
+
+    private static func type(of value: JSONValue) -> String {
+        switch value {
+        case .null: "null"
+        case .bool: "boolean"
+        case .number: "number"
+        case .string: "string"
+        case .array: "array"
+        case .object: "object"
+        }
+    }
+}
+
+extension Selector.Pattern {
+    /// The longest text and pattern that are looked at.
+    private static let maximumPattern = 256
+    private static let maximumText = 1_024
+    /// A search takes time in proportion to a power of the text's length: the number of repetitions in the pattern.
+    private static let maximumRepetitions = 2
+
+    fileprivate init?(_ text: String) {
+        guard text.utf8.count <= Self.maximumPattern, Self.isCheap(Array(text.utf8)),
+            (try? Regex(text)) != nil
+        else { return nil }
+        self.text = text
+    }
+
+    /// Whether there are few repetitions, and none within another.
+    private static func isCheap(_ pattern: [UInt8]) -> Bool {
+        var repetitions = 0
+        var groups: [Bool] = []
+        var (lastGroupRepeats, isClass, index) = (false, false, 0)
+        while index < pattern.count {
+            let byte = pattern[index]
+            index += 1
+            switch byte {
+            case UInt8(ascii: "\\"):
+                // References to groups search again.
+                if index < pattern.count, (0x31...0x39).contains(pattern[index]) { return false }
+                index += 1
+                lastGroupRepeats = false
+            case UInt8(ascii: "["): isClass = true
+            case UInt8(ascii: "]"): isClass = false
+            case _ where isClass: break
+            case UInt8(ascii: "("):
+                groups.append(false)
+                lastGroupRepeats = false
+            case UInt8(ascii: ")"):
+                lastGroupRepeats = groups.popLast() ?? false
+                if lastGroupRepeats, !groups.isEmpty { groups[groups.count - 1] = true }
+                continue
+            case UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "{"):
+                repetitions += 1
+                if lastGroupRepeats { return false }
+                if !groups.isEmpty { groups[groups.count - 1] = true }
+            case UInt8(ascii: "|"):
+                if !groups.isEmpty { groups[groups.count - 1] = true }
+            default: break
+            }
+            lastGroupRepeats = false
+        }
+        return repetitions <= maximumRepetitions
+    }
+
+    fileprivate func matches(_ string: String) -> Bool {
+        guard string.utf8.count <= Self.maximumText, let regex = try? Regex(text) else { return false }
+        return (try? regex.firstMatch(in: string)) != nil
+    }
+}

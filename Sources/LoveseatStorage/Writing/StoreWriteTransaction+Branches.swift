@@ -1,0 +1,136 @@
+package import LoveseatModel
+
+/// What peers of CouchDB's wire write.
+extension StoreWriteTransaction {
+    /// The refusals of an edit by a peer of CouchDB's wire.
+    package enum EditRefusal: Error, Hashable, Sendable {
+        /// The revision that was edited is not a leaf, or is deleted; or the document exists, and no revision was named.
+        case conflict
+        /// The document does not exist, or is deleted.
+        case missing
+    }
+
+    /// Keeps at least this many revisions of each line from now on (docs/decisions/0009).
+    package func setRevisionLimit(_ limit: Int) throws {
+        guard catalog.revisionLimit != limit else { return }
+        try setInfo(CollectionTable.revisionLimitKey, String(limit))
+        replaceCatalog { $0.revisionLimit = limit }
+    }
+
+    private func branchTree(of record: DocumentRecord?) throws -> RevisionTree {
+        try record.map { try self.tree(of: $0) } ?? newTree
+    }
+
+    /// Stores a revision with its history as its author made it, beside whatever is here.
+    ///
+    /// `history`: newest first.
+    /// - Returns: whether something changed.
+    /// - Throws: ``RevisionTree/InsertRefusal``.
+    @discardableResult
+    package func insertBranch(
+        _ history: [RevisionID],
+        of id: String,
+        in collection: CollectionHandle,
+        body: JSONText,
+        isDeleted: Bool
+    ) throws -> Bool {
+        try requireOpen(collection)
+        guard let revision = history.first else { throw RevisionTree.InsertRefusal.badHistory }
+        let flags = rowFlags(of: body, isDeleted: isDeleted)
+        if history.count == 1 {
+            // Most often it is new.
+            if catalog.remembersPurges, try record(id, in: collection) == nil {
+                _ = try takePurge(of: id, in: collection)
+            }
+            let sequence = try insertRow(
+                id,
+                in: collection,
+                revision: revision,
+                flags: flags.union(
+                    BodyDigest.flags(of: revision, parent: nil, isDeleted: isDeleted, body: body)
+                ),
+                synced: 0,
+                tree: nil,
+                body: body
+            )
+            if sequence != nil { return true }
+        }
+        let record = try record(id, in: collection)
+        if record == nil, catalog.remembersPurges { _ = try takePurge(of: id, in: collection) }
+        if let record, record.revision == revision, history.count == 1 { return false }
+        var tree = try branchTree(of: record)
+        guard try tree.insertBranch(history, flags: flags.treeFlags, body: body) else { return false }
+        try store(tree, over: record, id: id, in: collection)
+        return true
+    }
+
+    /// Stores an edit of a leaf.
+    ///
+    /// `parent`: the revision that was edited; nil for a new document, or one that is deleted. `body`: canonical.
+    /// - Throws: ``EditRefusal``.
+    package func insertEdit(
+        over parent: RevisionID?,
+        of id: String,
+        in collection: CollectionHandle,
+        body: JSONText,
+        isDeleted: Bool
+    ) throws -> RevisionID {
+        try requireOpen(collection)
+        let record = try record(id, in: collection)
+        guard let record else {
+            guard parent == nil else { throw EditRefusal.conflict }
+            let flags = rowFlags(of: body, isDeleted: isDeleted)
+            let purged = catalog.remembersPurges ? try takePurge(of: id, in: collection) : []
+            var tree = newTree
+            if !purged.isEmpty, !isDeleted {
+                let revision = try tree.makeAnew(over: purged, flags: flags.treeFlags, body: body) {
+                    try Self.revisionID(parent: $0, isDeleted: false, body: body)
+                }
+                try store(tree, over: nil, id: id, in: collection)
+                return revision
+            }
+            let revision = try Self.revisionID(parent: nil, isDeleted: isDeleted, body: body)
+            tree.insertLocal(revision, parent: nil, flags: flags.treeFlags, body: body)
+            try store(tree, over: nil, id: id, in: collection)
+            return revision
+        }
+        let branches = try DocumentBranches(of: record)
+        if let parent {
+            guard let leaf = branches.leaves.first(where: { $0.id == parent }), !leaf.isDeleted else {
+                throw EditRefusal.conflict
+            }
+        } else if !record.isDeleted {
+            throw EditRefusal.conflict
+        }
+        let base = parent ?? record.revision
+        let revision = try Self.revisionID(parent: base, isDeleted: isDeleted, body: body)
+        var tree = try branchTree(of: record)
+        tree.insertEdit(
+            revision,
+            parent: base,
+            flags: rowFlags(of: body, isDeleted: isDeleted).treeFlags,
+            body: body
+        )
+        try store(tree, over: record, in: collection)
+        return revision
+    }
+
+    /// Removes leaves, as CouchDB's `_purge` does; a document without leaves is gone.
+    ///
+    /// - Returns: the leaves that were here.
+    package func purgeBranches(_ revisions: [RevisionID], of id: String, in collection: CollectionHandle)
+        throws
+        -> [RevisionID]
+    {
+        guard let record = try record(id, in: collection) else { return [] }
+        var tree = try tree(of: record)
+        let removed = tree.removeLeaves(Set(revisions))
+        guard !removed.isEmpty else { return [] }
+        if tree.isEmpty || tree.current?.body == nil {
+            _ = try purge(id, in: collection)
+        } else {
+            try store(tree, over: record, in: collection)
+        }
+        return revisions.filter(removed.contains)
+    }
+}

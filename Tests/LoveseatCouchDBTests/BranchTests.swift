@@ -1,0 +1,137 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// Documents whose branches peers of CouchDB's wire keep (docs/decisions/0009).
+struct BranchTests {
+    private let scratch: Scratch
+    private let databases: [Database]
+
+    init() throws {
+        let scratch = try Scratch()
+        self.scratch = scratch
+        databases = try ["a", "b", "c"].map { try scratch.database($0) }
+    }
+
+    private func revision(_ text: String) throws -> RevisionID { try #require(RevisionID(text)) }
+
+    private func insert(_ index: Int, _ history: [String], deleted: Bool = false, id: String = "x") throws {
+        let collection = try databases[index].defaultCollection()
+        let history = try history.map(revision)
+        let body = deleted ? JSONText.emptyObject : JSONText(canonical: ["rev": .string(history[0].text)])
+        try collection.openStore().write {
+            _ = try $0.insertBranch(history, of: id, in: collection.handle, body: body, isDeleted: deleted)
+        }
+    }
+
+    private func branches(_ index: Int, id: String = "x") throws -> DocumentBranches {
+        let collection = try databases[index].defaultCollection()
+        let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
+        return try DocumentBranches(of: try #require(record))
+    }
+
+    private func leaves(_ index: Int, id: String = "x") throws -> [String] {
+        try branches(index, id: id).leaves.map { $0.id.text + ($0.isDeleted ? " deleted" : "") }
+    }
+
+    private func sync(_ active: Int, _ passive: Int) async throws {
+        var configuration = ReplicatorConfiguration(
+            collections: [CollectionConfiguration(collection: try databases[active].defaultCollection())],
+            target: DatabaseEndpoint(database: databases[passive])
+        )
+        configuration.replicatorType = .pushAndPull
+        let replicator = Replicator(configuration)
+        replicator.start()
+        #expect(await replicator.waitUntilStopped().error == nil)
+    }
+
+    @Test func `all leaves are kept, and the live one with the highest revision wins`() throws {
+        try insert(0, ["2-b", "1-a"])
+        try insert(0, ["3-d", "2-c", "1-a"], deleted: true)
+        try insert(0, ["2-e", "1-a"])
+        #expect(try leaves(0) == ["2-e", "2-b", "3-d deleted"])
+        try insert(0, ["3-f", "2-e", "1-a"], deleted: true)
+        #expect(try leaves(0) == ["2-b", "3-f deleted", "3-d deleted"])
+        #expect(try databases[0].defaultCollection().document(id: "x")?["rev"]?.string == "2-b")
+    }
+
+    @Test func `digests of 32 hexadecimal digits rank by their bytes`() throws {
+        let high = String(repeating: "f", count: 32)
+        let low = String(repeating: "a", count: 32)
+        for digest in [low, "zzz", high] { try insert(0, ["1-\(digest)"]) }
+        #expect(try leaves(0) == ["1-\(high)", "1-\(low)", "1-zzz"])
+    }
+
+    @Test func `leaves in any order are the same leaves`() throws {
+        let lines: [([String], Bool)] = [
+            (["2-b", "1-a"], false), (["3-d", "2-c", "1-a"], true), (["2-e", "1-a"], false), (["1-q"], false),
+            (["4-g", "3-f", "2-b", "1-a"], true),
+        ]
+        var found: Set<[String]> = []
+        for order in 0..<24 {
+            var generator = SeededGenerator(seed: UInt64(order))
+            for (history, isDeleted) in lines.shuffled(using: &generator) {
+                try insert(0, history, deleted: isDeleted, id: "doc\(order)")
+            }
+            found.insert(try leaves(0, id: "doc\(order)"))
+        }
+        #expect(found.count == 1)
+    }
+
+    @Test func `databases with different leaves have all of them after a session of the other wire`()
+        async throws
+    {
+        try insert(0, ["2-bb", "1-aa"])
+        try insert(0, ["2-cc", "1-aa"])
+        try insert(1, ["3-dd", "2-ab", "1-aa"], deleted: true)
+        try insert(1, ["2-ee", "1-aa"])
+        for _ in 0..<2 {
+            try await sync(0, 1)
+            try await sync(2, 1)
+        }
+        let expected = ["2-ee", "2-cc", "2-bb", "3-dd deleted"]
+        for index in 0..<3 { #expect(try leaves(index) == expected, "database \(index)") }
+        try insert(2, ["3-ef", "2-ee", "1-aa"], deleted: true)
+        try await sync(2, 1)
+        try await sync(0, 1)
+        for index in 0..<3 { #expect(try branches(index).winner.id.text == "2-cc", "database \(index)") }
+    }
+
+    @Test func `what lost between Loveseats is shown with a tombstone on top`() async throws {
+        for index in 0..<2 {
+            var document = Document(id: "x")
+            document["by"] = .string("\(index)")
+            try databases[index].defaultCollection().save(&document)
+        }
+        try await sync(0, 1)
+        for index in 0..<2 {
+            let shown = try branches(index)
+            #expect(shown.leaves.count == 2 && shown.conflicts.isEmpty)
+            #expect(shown.winner.id == (try databases[0].defaultCollection().document(id: "x")?.revisionID))
+            #expect(shown.leaves.allSatisfy { shown.contains($0.id) })
+        }
+        #expect(try leaves(0) == leaves(1))
+    }
+
+    @Test func `a local edit resolves no conflict that peers keep, and the app can see it`() throws {
+        try insert(0, ["2-b", "1-a"])
+        try insert(0, ["2-e", "1-a"])
+        let collection = try databases[0].defaultCollection()
+        var document = try #require(try collection.document(id: "x"))
+        document["more"] = true
+        try collection.save(&document)
+        let all = try branches(0)
+        #expect(all.winner.history.dropFirst().map(\.text) == ["2-e", "1-a"])
+        #expect(all.conflicts.map(\.id.text) == ["2-b"])
+    }
+
+    @Test func `a document takes a thousand branches and refuses more`() throws {
+        try insert(0, ["1-a"])
+        for number in 0..<1_000 { try insert(0, ["2-\(number)", "1-a"]) }
+        #expect(throws: RevisionTree.InsertRefusal.conflict) { try insert(0, ["2-x", "1-a"]) }
+        #expect(try branches(0).leaves.count == 1_000)
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import LoveseatPlatform
+
+/// A client that sends requests byte for byte, one connection each.
+struct RawClient: Sendable {
+    let port: UInt16
+
+    struct Answer: Sendable {
+        var status = 0
+        var headers: [String: String] = [:]
+        var body: [UInt8] = []
+        var text: String { String(decoding: body, as: UTF8.self) }
+    }
+
+    struct Failure: Error {}
+
+    func send(
+        _ method: String,
+        _ path: String,
+        _ headers: [(String, String)] = [],
+        body: [UInt8]? = nil,
+        chunks: [[UInt8]]? = nil
+    ) throws -> Answer {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nConnection: close\r\n"
+        for (name, value) in headers where chunks == nil || name.lowercased() != "transfer-encoding" {
+            head += "\(name): \(value)\r\n"
+        }
+        var bytes: [UInt8] = []
+        if let chunks {
+            head += "Transfer-Encoding: chunked\r\n\r\n"
+            for chunk in chunks {
+                bytes += Array("\(String(chunk.count, radix: 16))\r\n".utf8) + chunk + [13, 10]
+            }
+            bytes += Array("0\r\n\r\n".utf8)
+        } else {
+            let isBodiless = body == nil && ["GET", "HEAD", "DELETE", "OPTIONS", "COPY"].contains(method)
+            head += (isBodiless ? "" : "Content-Length: \(body?.count ?? 0)\r\n") + "\r\n"
+            bytes = body ?? []
+        }
+        return try Self.parse(exchange(Array(head.utf8) + bytes), isHead: method == "HEAD")
+    }
+
+    /// Sends bytes, and returns what comes until the other side closes.
+    func exchange(_ bytes: [UInt8]) throws -> [UInt8] {
+        let descriptor = try connect()
+        defer { close(descriptor) }
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                LoveseatPlatform.send(
+                    descriptor,
+                    $0.baseAddress.map { $0 + sent },
+                    bytes.count - sent,
+                    Int32(MSG_NOSIGNAL)
+                )
+            }
+            // The server may refuse what is too large before it has read it.
+            guard count > 0 else { break }
+            sent += count
+        }
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            guard count > 0 else { return all }
+            all += buffer[..<count]
+        }
+    }
+
+    private func connect() throws -> Int32 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw Failure() }
+        var wait = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                LoveseatPlatform.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw Failure() }
+        return descriptor
+    }
+
+    private static func parse(_ bytes: [UInt8], isHead: Bool) throws -> Answer {
+        var rest = bytes[...]
+        var answer = Answer()
+        repeat {
+            guard let end = rest.firstRange(of: Array("\r\n\r\n".utf8)) else { throw Failure() }
+            let lines = String(decoding: rest[..<end.lowerBound], as: UTF8.self).components(
+                separatedBy: "\r\n"
+            )
+            answer.status = Int(lines[0].split(separator: " ").dropFirst().first ?? "") ?? 0
+            for line in lines.dropFirst() {
+                let parts = line.split(separator: ":", maxSplits: 1)
+                guard parts.count == 2 else { continue }
+                answer.headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
+            }
+            rest = rest[end.upperBound...]
+        } while answer.status == 100
+        guard !isHead else { return answer }
+        guard answer.headers["transfer-encoding"] == "chunked" else {
+            answer.body = Array(rest)
+            return answer
+        }
+        while let end = rest.firstRange(of: [13, 10]) {
+            let size = Int(String(decoding: rest[..<end.lowerBound], as: UTF8.self), radix: 16) ?? 0
+            rest = rest[end.upperBound...]
+            guard size > 0, rest.count >= size else { break }
+            answer.body += rest.prefix(size)
+            rest = rest.dropFirst(size + 2)
+        }
+        return answer
+    }
+}
+
+/// Runs what blocks on a thread of its own.
+func offPool<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+    }
+}
