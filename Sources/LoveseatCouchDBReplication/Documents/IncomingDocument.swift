@@ -60,7 +60,7 @@ package struct IncomingDocument: Sendable {
         self.isDeleted = isDeleted
         self.attachments = attachments
         self.history = history.isEmpty ? revision.map { [$0] } ?? [] : history
-        body = Self.body(members, element)
+        body = try Self.body(members, element)
     }
 
     private static func identifier(_ value: JSONElement) throws(CouchDBError) -> String {
@@ -81,14 +81,14 @@ package struct IncomingDocument: Sendable {
 
     /// The canonical text of the members. Most documents' keys have no escapes, and then the values are copied.
     private static func body(_ members: [(key: [UInt8], value: JSONElement)], _ whole: JSONElement)
-        -> JSONText
+        throws(CouchDBError) -> JSONText
     {
         guard !members.contains(where: { $0.key.contains(UInt8(ascii: "\\")) }) else {
             var object = JSONObject()
             for (key, value) in whole.members where !key.hasPrefix("_") || kept.contains(key) {
                 object[key] = value.value
             }
-            return JSONText(canonical: .object(object))
+            return try valid(JSONElement(JSONText(canonical: .object(object))))
         }
         // Of a key that occurs twice the last one counts.
         let sorted = members.enumerated().sorted { one, other in
@@ -102,9 +102,18 @@ package struct IncomingDocument: Sendable {
             if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
             bytes.append(contentsOf: member.key)
             bytes.append(UInt8(ascii: ":"))
-            bytes.append(contentsOf: JSONText(canonical: member.value).bytes)
+            bytes.append(contentsOf: try valid(member.value).bytes)
         }
         bytes.append(UInt8(ascii: "}"))
         return JSONText(trusted: bytes)
+    }
+
+    /// The canonical text of a value.
+    ///
+    /// - Throws: `bad_request` for a number that no peer can hold.
+    private static func valid(_ value: JSONElement) throws(CouchDBError) -> JSONText {
+        do { return try JSONText(validating: value) } catch {
+            throw .badRequest("invalid UTF-8 JSON: \(error)")
+        }
     }
 }
