@@ -149,4 +149,5 @@ def main():
             print(direction, f"both {several:6.1f} ({several / plain:.2f})", name)
 
 
-main()
+if __name__ == "__main__":
+    main()

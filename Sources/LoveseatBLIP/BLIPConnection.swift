@@ -158,14 +158,14 @@ package final class BLIPConnection {
         isWhole: Bool,
         window: UInt64 = window
     ) throws(BLIPError) {
-        let properties = message.properties.encoded
-        guard properties.count <= MessageProperties.maximumEncodedSize else {
-            throw .tooLarge("\(properties.count) bytes of properties")
+        let size = message.properties.encodedSize
+        guard size <= MessageProperties.maximumEncodedSize else {
+            throw .tooLarge("\(size) bytes of properties")
         }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(properties.count + message.body.count + 3)
-        bytes.appendVarInt(UInt64(properties.count))
-        bytes.append(contentsOf: properties)
+        bytes.reserveCapacity(size + message.body.count + 3)
+        bytes.appendVarInt(UInt64(size))
+        message.properties.encode(to: &bytes)
         bytes.append(contentsOf: message.body)
         var flags: FrameFlags = []
         if message.isUrgent || number.map({ urgentRequests.remove($0) != nil }) == true {
@@ -254,9 +254,7 @@ package final class BLIPConnection {
     }
 
     private func account(for frame: [UInt8], of message: inout OutgoingMessage, number: UInt64) {
-        var header: [UInt8] = []
-        header.appendVarInt(number)
-        let bytes = UInt64(frame.count - header.count - 1)
+        let bytes = UInt64(frame.count - number.varIntSize - 1)
         message.sentBytes += bytes
         message.unacknowledged += bytes
     }
@@ -265,8 +263,15 @@ package final class BLIPConnection {
 
     /// What happened since the last call, in order.
     package func takeEvents() -> [Event] {
-        defer { events.removeAll(keepingCapacity: true) }
-        return events
+        var taken: [Event] = []
+        takeEvents(&taken)
+        return taken
+    }
+
+    /// Exchanges what has happened for an empty array, whose memory is used for what happens next.
+    package func takeEvents(_ taken: inout [Event]) {
+        taken.removeAll(keepingCapacity: true)
+        swap(&taken, &events)
     }
 
     /// Takes one frame from the transport.

@@ -29,6 +29,8 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
     package init() {}
     package init(dictionaryLiteral elements: (String, String)...) { pairs = elements.map { ($0.0, $0.1) } }
 
+    package mutating func reserveCapacity(_ count: Int) { pairs.reserveCapacity(count) }
+
     /// The first value of a name; setting replaces it, or adds it at the end.
     package subscript(name: String) -> String? {
         get { pairs.first { $0.name == name }?.value }
@@ -66,12 +68,21 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
     /// Names and values, each followed by a NUL.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(pairs.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 2 })
+        bytes.reserveCapacity(encodedSize)
+        encode(to: &bytes)
+        return bytes
+    }
+
+    /// The length of ``encoded``.
+    var encodedSize: Int {
+        pairs.reduce(0) { $0 + Self.size(of: $1.name) + Self.size(of: $1.value) }
+    }
+
+    func encode(to bytes: inout [UInt8]) {
         for pair in pairs {
             Self.append(pair.name, to: &bytes)
             Self.append(pair.value, to: &bytes)
         }
-        return bytes
     }
 
     /// A NUL inside a name or value would shift every pair after it, and there is no escape for it: it is left out.
@@ -87,18 +98,24 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
         bytes.append(0)
     }
 
+    private static func size(of text: String) -> Int { text.utf8.count { $0 != 0 } + 1 }
+
     package init(encoded bytes: ArraySlice<UInt8>) throws(BLIPError) {
         guard bytes.last ?? 0 == 0 else { throw .message("the properties do not end with a NUL") }
-        var parts: [String] = []
+        if !bytes.isEmpty { pairs.reserveCapacity(8) }
         var start = bytes.startIndex
+        var name: String?
         for index in bytes.indices where bytes[index] == 0 {
-            parts.append(String(decoding: bytes[start..<index], as: UTF8.self))
+            let part = String(decoding: bytes[start..<index], as: UTF8.self)
+            if let known = name {
+                pairs.append((known, part))
+                name = nil
+            } else {
+                name = part
+            }
             start = index + 1
         }
-        guard parts.count % 2 == 0 else { throw .message("a property has a name and no value") }
-        for index in stride(from: 0, to: parts.count, by: 2) {
-            pairs.append((parts[index], parts[index + 1]))
-        }
+        guard name == nil else { throw .message("a property has a name and no value") }
     }
 }
 

@@ -23,6 +23,11 @@ extension [UInt8] {
     }
 }
 
+extension UInt64 {
+    /// The number of bytes of this value as a varint.
+    var varIntSize: Int { Swift.max(1, (bitWidth - leadingZeroBitCount + 6) / 7) }
+}
+
 extension UnsafeMutableBufferPointer<UInt8> {
     /// Writes a varint, of at most ten bytes, and returns where it ends.
     func writeVarInt(_ value: UInt64, at start: Int) -> Int {

@@ -21,6 +21,8 @@ package final class ReplicationConnection {
     private var continuations: [BLIPConnection.Tag: ReplyContinuation] = [:]
     private var nextTag: BLIPConnection.Tag = 0
     private var actions: [Action] = []
+    /// What the connection reported last. Kept for its memory.
+    private var events: [BLIPConnection.Event] = []
     /// Revisions handed to the transport.
     package private(set) var revisionsSent = 0
     private let largestMessage: Int
@@ -118,7 +120,7 @@ package final class ReplicationConnection {
         var effects = event(&session)[...]
         while true {
             while let effect = effects.popFirst() { perform(effect) }
-            let events = connection.takeEvents()
+            connection.takeEvents(&events)
             for event in events { effects.append(contentsOf: self.effects(of: event)) }
             if !events.isEmpty { continue }
             guard let held = releaseNext() else { break }

@@ -122,7 +122,8 @@ extension ReplicationSession {
                 request.collection = wireIndex
                 request.since = checkpoint.start.remote
                 request.isContinuous = plan.isContinuous
-                request.batch = tuning.changesAskedFor
+                request.batch =
+                    peerKind == .loveseat ? tuning.changesAskedOfLoveseat : tuning.changesAskedFor
                 // Other peers leave out deletions that were made while the pull went on.
                 request.activeOnly =
                     binding.isEmpty && request.since == nil && peer.announcesLateDeletions

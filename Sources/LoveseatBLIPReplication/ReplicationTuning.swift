@@ -5,6 +5,8 @@ package struct ReplicationTuning: Hashable, Sendable {
     /// Changes in a list that an active side asks for: half of what may be asked for, so that the next list is answered while
     /// revisions of the one before still come.
     package var changesAskedFor = 100
+    /// The same of another Loveseat, which sends revisions as it is asked for them and needs no such care.
+    package var changesAskedOfLoveseat = 200
     /// Lists sent and not answered. One is enough once the backlog is done.
     package var listsInFlight = 5
     /// Revisions waiting to be sent before the feed of changes pauses.
@@ -17,6 +19,8 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var unansweredBytes = 2 << 20
     /// Announced revisions asked for and not received: the next list is answered when all that it may ask for fit too,
     package var revisionsRequested = 200
+    /// the same of another Loveseat,
+    package var revisionsRequestedOfLoveseat = 500
     /// and so do their bytes, as announced or else as bodies have been so far. A single list is always answered.
     package var requestedBytes = 16 << 20
     /// Proposed revisions agreed to and not received; beyond it no more lists are answered. Pushers hold back by themselves.

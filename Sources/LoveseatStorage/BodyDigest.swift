@@ -37,9 +37,7 @@ enum BodyDigest {
 
     private static func digest(parent: RevisionID?, isDeleted: Bool, body: JSONText) -> Insecure.SHA1Digest {
         var hash = Insecure.SHA1()
-        RevisionID.digestPrefix(parent: parent, isDeleted: isDeleted).withUnsafeBytes {
-            hash.update(bufferPointer: $0)
-        }
+        RevisionID.withDigestPrefix(parent: parent, isDeleted: isDeleted) { hash.update(bufferPointer: $0) }
         body.bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
         return hash.finalize()
     }

@@ -12,6 +12,8 @@ extension SimulationRun {
         tuning.insertBatch = generator.pick([1, 5, 100])
         tuning.revisionsTransmitting = generator.pick([1, 3, 10])
         tuning.revisionsRequested = generator.pick([5, 50, 200])
+        tuning.revisionsRequestedOfLoveseat = tuning.revisionsRequested
+        tuning.changesAskedOfLoveseat = tuning.changesAskedFor
         tuning.listsInFlight = generator.pick([1, 5])
         tuning.revisionsQueued = generator.pick([5, 600])
         tuning.checkpointDelay = generator.pick([50, 500, 5_000])

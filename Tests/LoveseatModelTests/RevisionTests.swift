@@ -16,7 +16,8 @@ private func rev(_ text: String) -> RevisionID {
             (false, #"{"age":8,"name":"Hobbes"}"#, "2-ef1504fdd47b89096281325a9194e9dcee2b04f7"),
             (true, "{}", "3-63840bbc074b80ae44e0f2ac7f6cd734d3ad395d"),
         ] {
-            let input = RevisionID.digestPrefix(parent: parent, isDeleted: deleted) + body.utf8
+            let input =
+                RevisionID.withDigestPrefix(parent: parent, isDeleted: deleted) { Array($0) } + body.utf8
             let digest = Insecure.SHA1.hash(data: input)
             let made = RevisionID(generation: (parent?.generation ?? 0) + 1, digest: digest)
             #expect(made.text == expected)

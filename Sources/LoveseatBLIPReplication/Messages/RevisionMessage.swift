@@ -98,6 +98,7 @@ package struct RevisionMessage: Sendable {
         addsAttachments: Bool
     ) {
         var properties = Message(.revision, collection: collection).properties
+        properties.reserveCapacity(10)
         properties["id"] = change.documentID
         properties["rev"] = content.revision.text
         isReplacement = content.revision != change.revision && !isProposal

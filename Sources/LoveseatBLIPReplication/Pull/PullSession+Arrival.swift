@@ -158,7 +158,8 @@ extension PullSession {
 
     /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
     private mutating func hold(_ key: Int, _ effects: inout SessionEffects) {
-        guard let entry = incoming[key], !entry.held.isEmpty else { return enqueue(key, &effects) }
+        guard let entry = incoming[key] else { return }
+        guard !entry.held.isEmpty else { return enqueue(key, entry, &effects) }
         let id = entry.revision.documentID
         let missing = effects.ask { try $0.holdBlobs(entry.held, of: id, in: collection) }
         guard let missing else { return }

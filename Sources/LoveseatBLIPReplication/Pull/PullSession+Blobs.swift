@@ -7,7 +7,7 @@ extension PullSession {
     /// Fetches the next blob that a document lacks; stores the document when it lacks none.
     mutating func fetchNext(_ key: Int, _ effects: inout SessionEffects) {
         while let entry = incoming[key], effects.failure == nil {
-            guard let blob = entry.missing.first else { return enqueue(key, &effects) }
+            guard let blob = entry.missing.first else { return enqueue(key, entry, &effects) }
             guard fetches.count < tuning.blobsFetching else { return waitingForTurn.append(key) }
             nextKey += 1
             let handle = BlobHandle(collection) << 40 | BlobHandle(nextKey)

@@ -94,7 +94,8 @@ extension PullSession {
         // Who proposes sends a few at a time (replication.md §9.1).
         guard case .changes = list.entries else { return expectations.count < tuning.proposalsAgreed }
         let bytes = list.announcedBytes + list.unsized * expectations.usualSize
-        return expectations.count + list.count <= tuning.revisionsRequested
+        let most = peer == .loveseat ? tuning.revisionsRequestedOfLoveseat : tuning.revisionsRequested
+        return expectations.count + list.count <= most
             && expectations.bytes + bytes <= tuning.requestedBytes
     }
 

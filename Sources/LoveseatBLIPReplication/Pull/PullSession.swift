@@ -138,13 +138,15 @@ struct PullSession: Sendable {
     // MARK: Storing
 
     /// Nothing that a revision needs is missing.
-    mutating func enqueue(_ key: Int, _ effects: inout SessionEffects) {
-        incoming[key]?.stage = .ready
-        if let id = incoming[key]?.revision.documentID, revoked.contains(id) {
+    mutating func enqueue(_ key: Int, _ entry: Incoming, _ effects: inout SessionEffects) {
+        var entry = entry
+        entry.stage = .ready
+        incoming[key] = entry
+        guard !revoked.contains(entry.revision.documentID) else {
             return end(key, nil, reports: false, &effects)
         }
         insertQueue.append(key)
-        insertBytes += incoming[key]?.revision.body.bytes.count ?? 0
+        insertBytes += entry.revision.body.bytes.count
     }
 
     /// Goes on as far as it gets without the peer.

@@ -8,9 +8,8 @@ struct JSONScanner {
     private let limits: JSONLimits
     private var position = 0
     private(set) var tape: [UInt64] = []
-    /// Tape positions of the open containers; the top bit says "object".
-    private var open: [Int] = []
-    private var counts: [Int] = []
+    /// Tape positions of the open containers, whose top bit says "object", and the numbers of their members.
+    private var open: [(position: Int, count: Int)] = []
 
     private static let objectMark = 1 << 62
 
@@ -34,7 +33,7 @@ struct JSONScanner {
     private mutating func scanDocument() throws(JSONError) {
         skipSpace()
         try scanValue()
-        while let container = open.last {
+        while let container = open.last?.position {
             skipSpace()
             guard position < end else { throw JSONError(.truncated, at: end) }
             let isObject = container & Self.objectMark != 0
@@ -43,7 +42,7 @@ struct JSONScanner {
                 position += 1
                 skipSpace()
                 if isObject { try scanKey() }
-                counts[counts.count - 1] += 1
+                open[open.count - 1].count += 1
                 try scanValue()
             case UInt8(ascii: "]") where !isObject, UInt8(ascii: "}") where isObject:
                 position += 1
@@ -104,15 +103,13 @@ struct JSONScanner {
             tape[index + 1] = UInt64(position)
             return false
         }
-        open.append(kind == .object ? index | Self.objectMark : index)
-        counts.append(1)
+        open.append((kind == .object ? index | Self.objectMark : index, 1))
         return true
     }
 
     @inline(__always)
     private mutating func closeContainer(at index: Int) {
-        open.removeLast()
-        let count = counts.removeLast()
+        let count = open.removeLast().count
         let first = tape[index]
         tape[index] = JSONTape.word(
             JSONTape.kind(first),

@@ -114,15 +114,23 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
 
     /// The bytes in front of the canonical body in the SHA-1 that is the digest of a local revision. The same edit on
     /// two peers gets the same ID.
-    package static func digestPrefix(parent: RevisionID?, isDeleted: Bool) -> [UInt8] {
-        let parentText = (parent?.text ?? "").utf8
-        let count = min(255, parentText.count)
-        var prefix: [UInt8] = []
-        prefix.reserveCapacity(count + 2)
-        prefix.append(UInt8(count))
-        prefix.append(contentsOf: parentText.prefix(count))
-        prefix.append(isDeleted ? 1 : 0)
-        return prefix
+    package static func withDigestPrefix<Result>(
+        parent: RevisionID?,
+        isDeleted: Bool,
+        _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 257) { prefix in
+            let parentText = (parent?.text ?? "").utf8
+            let count = min(255, parentText.count)
+            prefix[0] = UInt8(count)
+            var end = 1
+            for byte in parentText.prefix(count) {
+                prefix[end] = byte
+                end += 1
+            }
+            prefix[end] = isDeleted ? 1 : 0
+            return body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(prefix)[...end]))
+        }
     }
 }
 

@@ -7,6 +7,13 @@ package struct RemoteSequence: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a sequence from JSON text; nil if the text is not JSON.
     package init?(json text: String) {
+        // Most are integers, which are their own text.
+        if text.utf8.count < 16, text.utf8.first != UInt8(ascii: "0"),
+            !text.isEmpty, text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 })
+        {
+            self.text = text
+            return
+        }
         guard let checked = try? JSONText(text) else { return nil }
         self.text = checked.description
     }

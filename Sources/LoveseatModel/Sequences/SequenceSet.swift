@@ -44,10 +44,14 @@ package struct SequenceSet: Hashable, Sendable {
         let index = firstRange(endingAtOrAfter: sequence)
         guard index < ranges.count, ranges[index].contains(sequence) else { return }
         let range = ranges[index]
-        var parts: [ClosedRange<UInt64>] = []
-        if range.lowerBound < sequence { parts.append(range.lowerBound...sequence - 1) }
-        if sequence < range.upperBound { parts.append(sequence + 1...range.upperBound) }
-        ranges.replaceSubrange(index...index, with: parts)
+        switch (range.lowerBound < sequence, sequence < range.upperBound) {
+        case (false, false): ranges.remove(at: index)
+        case (true, false): ranges[index] = range.lowerBound...sequence - 1
+        case (false, true): ranges[index] = sequence + 1...range.upperBound
+        case (true, true):
+            ranges[index] = range.lowerBound...sequence - 1
+            ranges.insert(sequence + 1...range.upperBound, at: index + 1)
+        }
     }
 
     package func intersection(_ other: SequenceSet) -> SequenceSet {

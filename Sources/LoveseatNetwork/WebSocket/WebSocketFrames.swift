@@ -42,7 +42,7 @@ enum WebSocketFrames {
             let start = message.count
             message.append(contentsOf: source)
             guard let bytes = frame.maskKey else { return }
-            let key = bytes.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            let key = bytes.reduce(UInt32(0)) { $0 >> 8 | UInt32($1) << 24 }
             message.withUnsafeMutableBytes {
                 mask(source, with: key, into: UnsafeMutableRawBufferPointer(rebasing: $0[start...]))
             }

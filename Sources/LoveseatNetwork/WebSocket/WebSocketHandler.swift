@@ -1,5 +1,6 @@
 package import LoveseatCore
 import LoveseatModel
+import LoveseatPlatform
 package import NIOCore
 package import NIOWebSocket
 
@@ -33,6 +34,8 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private var timer: Scheduled<Void>?
     private var closing: Scheduled<Void>?
     private var context: ChannelHandlerContext?
+    /// The connection is TCP, and acknowledges at once what it receives.
+    private var isTCP = false
 
     package init(mailbox: Mailbox, texts: Mailbox, settings: WebSocketSettings) {
         self.mailbox = mailbox
@@ -44,6 +47,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        isTCP = context.channel.remoteAddress?.protocol.isInternet == true
         watch(for: heartbeat)
     }
 
@@ -74,8 +78,23 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
+        acknowledgeAtOnce(context)
         deliverBatch()
         context.fireChannelReadComplete()
+    }
+
+    /// Couchbase Lite leaves Nagle's algorithm on: when it sends two small messages in a row, the second one waits until the first
+    /// one is acknowledged, which Linux delays by 40 ms. The kernel forgets the option, so it is set after every read.
+    private func acknowledgeAtOnce(_ context: ChannelHandlerContext) {
+        #if os(Linux)
+        guard isTCP else { return }
+        let option = ChannelOptions.Types.SocketOption(
+            level: .tcp,
+            name: NIOBSDSocket.Option(rawValue: TCP_QUICKACK)
+        )
+        // A connection that is gone, or a kernel without the option, needs none.
+        try? context.channel.syncOptions?.setOption(option, value: 1)
+        #endif
     }
 
     package func read(context: ChannelHandlerContext) {
@@ -255,4 +274,8 @@ package final class WebSocketHandler: ChannelDuplexHandler {
             self.context?.close(promise: nil)
         }
     }
+}
+
+extension NIOBSDSocket.ProtocolFamily {
+    fileprivate var isInternet: Bool { self == .inet || self == .inet6 }
 }
