@@ -27,6 +27,7 @@ let package = Package(
         .library(name: "Loveseat", targets: ["Loveseat"]),
         .library(name: "LoveseatCouchDB", targets: ["LoveseatCouchDB"]),
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
+        .library(name: "LoveseatCouchDBTesting", targets: ["LoveseatCouchDBTesting"]),
         .executable(name: "loveseat", targets: ["LoveseatCLI"]),
         .executable(name: "simulate", targets: ["Simulate"]),
     ],
@@ -178,6 +179,15 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Apart, so that who tests without CouchDB's wire needs no Hummingbird.
+        .target(
+            name: "LoveseatCouchDBTesting",
+            dependencies: [
+                "LoveseatModel", "LoveseatPlatform", "LoveseatCore", "LoveseatNetwork", "LoveseatCouchDB",
+                "LoveseatTesting",
+            ],
+            swiftSettings: strict
+        ),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
         .executableTarget(
             name: "LoveseatCLI",
@@ -212,9 +222,13 @@ let package = Package(
         .testTarget(
             name: "LoveseatCouchDBTests",
             dependencies: [
-                "CZlib", "LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatNetwork",
-                "LoveseatCouchDBReplication", "LoveseatCouchDB", "LoveseatTesting",
+                "CZlib", "LoveseatModel", "LoveseatPlatform", "LoveseatStorage", "LoveseatCore",
+                "LoveseatIdentity", "LoveseatNetwork",
+                "LoveseatCouchDBReplication", "LoveseatCouchDB", "LoveseatTesting", "LoveseatCouchDBTesting",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: strict
         ),

@@ -9,7 +9,10 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "Fuzz",
-            dependencies: [.product(name: "LoveseatTesting", package: "loveseat")]
+            dependencies: [
+                .product(name: "LoveseatTesting", package: "loveseat"),
+                .product(name: "LoveseatCouchDBTesting", package: "loveseat"),
+            ]
         )
     ]
 )

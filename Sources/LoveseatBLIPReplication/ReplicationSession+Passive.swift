@@ -13,11 +13,13 @@ extension ReplicationSession {
         case .getCollections: getCollections(message, number: number)
         case .getCheckpoint: getCheckpoint(message, number: number)
         case .setCheckpoint: setCheckpoint(message, number: number)
-        case .getAttachment: getAttachment(message, number: number)
-        case .proveAttachment: proveAttachment(message, number: number)
+        case .getAttachment: sending(message, number) { $0.getAttachment(message, number: number) }
+        case .proveAttachment: sending(message, number) { $0.proveAttachment(message, number: number) }
         case .subChanges:
             noteExtensions(message)
-            withCollection(message, number) { $0.subscribe($1, message, number: number) }
+            sending(message, number) { session in
+                session.withCollection(message, number) { $0.subscribe($1, message, number: number) }
+            }
         case .unsubChanges:
             withCollection(message, number) { session, index in
                 session.unsubscribe(index)
@@ -185,6 +187,22 @@ extension ReplicationSession {
             refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a push-only replicator"))
         default: withCollection(message, number, body)
         }
+    }
+
+    /// For messages by which the peer pulls.
+    private mutating func sending(
+        _ message: Message,
+        _ number: UInt64,
+        _ body: (inout ReplicationSession) -> Void
+    ) {
+        if case .passive(let plan) = role, plan.isWriteOnly {
+            return refuse(
+                message,
+                number,
+                ReplyError("HTTP", 403, "Attempting to pull from a push-only replicator")
+            )
+        }
+        body(&self)
     }
 
     // MARK: Subscriptions

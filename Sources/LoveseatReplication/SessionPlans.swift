@@ -54,6 +54,8 @@ package struct PassivePlan: Hashable, Sendable {
     package var collections: [CollectionName]
     /// Peers may pull and keep checkpoints, and push nothing.
     package var isReadOnly = false
+    /// Peers may push and keep checkpoints, and pull nothing.
+    package var isWriteOnly = false
     package var usesDeltas = false
     /// Whether documents may be taken away from the peer.
     package var restrictsAccess = false

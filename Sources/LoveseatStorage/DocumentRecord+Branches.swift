@@ -19,9 +19,11 @@ package struct DocumentBranches: Sendable {
     private let tree: RevisionTree?
     private let record: DocumentRecord
     /// The leaves, the winner first, the others as CouchDB ranks them.
-    package let leaves: [DocumentBranch]
+    package private(set) var leaves: [DocumentBranch]
     /// The tombstones that are shown on top of leaves, by their IDs.
     private let tombstones: [RevisionID: RevisionID]
+    /// The revisions that a client may know of, and those of them whose content it may not have; nil without restrictions.
+    private var visible: (known: Set<RevisionID>, withheld: Set<RevisionID>)?
 
     package init(of record: DocumentRecord) throws(LoveseatError) {
         self.record = record
@@ -87,8 +89,37 @@ package struct DocumentBranches: Sendable {
     /// The leaves other than the winner that are alive.
     package var conflicts: [DocumentBranch] { leaves.dropFirst().filter { !$0.isDeleted } }
 
+    /// The same for a client that may read the winner, but perhaps not everything else. A tombstone is judged by what it deletes.
+    package func restricted(to isAllowed: (DocumentBranch) -> Bool) -> DocumentBranches {
+        guard let tree else { return self }
+        var restricted = self
+        restricted.leaves =
+            [winner]
+            + leaves.dropFirst().filter { leaf in
+                let deleted =
+                    leaf.isDeleted
+                    ? leaf.history.dropFirst().first { tree.node($0)?.isDeleted == false } : nil
+                return isAllowed(deleted.flatMap { content($0, in: tree) } ?? leaf)
+            }
+        let known = Set(restricted.leaves.flatMap(\.history))
+        let shown = Set(restricted.leaves.map(\.id))
+        let withheld = known.subtracting(shown).filter { id in
+            guard let branch = content(id, in: tree), branch.body != nil else { return false }
+            return !isAllowed(branch)
+        }
+        restricted.visible = (known, Set(withheld))
+        return restricted
+    }
+
+    private func content(_ id: RevisionID, in tree: RevisionTree) -> DocumentBranch? {
+        tree.node(id).map {
+            DocumentBranch(id: id, isDeleted: $0.isDeleted, body: $0.body, history: tree.line(id))
+        }
+    }
+
     /// Whether a peer need not send a revision.
     package func contains(_ id: RevisionID) -> Bool {
+        if let visible { return visible.known.contains(id) }
         guard let tree else { return id == record.revision }
         return tree.contains(id) || tombstones[id] != nil || tree.hasForgotten(id)
     }
@@ -96,8 +127,10 @@ package struct DocumentBranches: Sendable {
     /// Any revision whose content is here.
     package func revision(_ id: RevisionID) -> DocumentBranch? {
         if let leaf = leaves.first(where: { $0.id == id }) { return leaf }
-        guard let tree, let node = tree.node(id) else { return nil }
-        return DocumentBranch(id: id, isDeleted: node.isDeleted, body: node.body, history: tree.line(id))
+        guard let tree, visible?.known.contains(id) ?? true, visible?.withheld.contains(id) != true else {
+            return nil
+        }
+        return content(id, in: tree)
     }
 
     /// The leaves that descend from a revision, or are it.

@@ -31,6 +31,35 @@ struct ServeOptionsTests {
         #expect(clear.contains("are sent without encryption"))
     }
 
+    @Test(arguments: [
+        ["--read-only", "--write-only"], ["--couchdb", "--couchdb-min-tls", "9"], ["--couchdb-digest"],
+        ["--couchdb-min-tls", "1.0"],
+    ]) func `options that contradict each other are refused`(_ options: [String]) throws {
+        #expect(try folder.run(["serve", "db", "--interface", "127.0.0.1"] + options).status == 64)
+    }
+
+    @Test func `both wires are served with the rights of one file`() throws {
+        try folder.write("{\"ana\": \"write\", \"*\": \"none\"}", to: "access.json")
+        let (server, _) = try folder.serve(
+            "db",
+            ["--no-tls", "--user", "ana", "--access", "access.json", "--couchdb", "--couchdb-digest"],
+            environment: ["LOVESEAT_PASSWORD": "s3cret"]
+        )
+        let urls = server.url.split(separator: "\n")
+        #expect(urls.contains { $0.hasPrefix("ws://") } && urls.contains { $0.hasPrefix("http://") })
+        #expect(server.interrupt() == 0)
+    }
+
+    @Test func `a write-only database is pushed to and not pulled from`() throws {
+        try folder.run("create", "drop")
+        let server = try folder.serve("drop", "--write-only")
+        #expect(try folder.run("push", "db", server.url).status == 0)
+        let pull = try folder.run("pull", "db", server.url)
+        #expect(pull.status != 0 && pull.errors.contains("push-only"))
+        #expect(server.interrupt() == 0)
+        #expect(try folder.run("ls", "drop").lines == ["d"])
+    }
+
     @Test func `a name that Couchbase Lite refuses has a proposal, and another name may be served`() throws {
         try folder.run("create", "My Trips é")
         #expect(try remarks("My Trips é", "--interface", "127.0.0.1").contains("--name 'my-trips--'"))

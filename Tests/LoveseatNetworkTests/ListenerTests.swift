@@ -112,6 +112,29 @@ struct ListenerTests {
         #expect(try far.defaultCollection().count == 1)
     }
 
+    @Test func `a write-only listener is pushed to and refuses a pull`() async throws {
+        let listener = try await listener { $0.writeOnly = true }
+        try far.defaultCollection().save(Document(id: "theirs"))
+        try near.defaultCollection().save(Document(id: "mine"))
+        var configuration = try configuration(listener)
+        configuration.replicatorType = .push
+        #expect(await sync(configuration).error == nil)
+        #expect(try far.defaultCollection().count == 2)
+        #expect(await sync(configuration).progress.documents == 0)
+        for type in [ReplicatorType.pull, .pushAndPull] {
+            configuration.replicatorType = type
+            #expect(await sync(configuration).error?.code == .httpForbidden)
+        }
+        #expect(try near.defaultCollection().count == 1)
+        await listener.stop()
+        await #expect(throws: LoveseatError.self) {
+            _ = try await self.listener {
+                $0.readOnly = true
+                $0.writeOnly = true
+            }
+        }
+    }
+
     private static let upgrade = """
         GET /far/_blipsync HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\

@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatCouchDBTesting
 import LoveseatTesting
 
 /// libFuzzer's own main, for programs that have one already.
@@ -9,9 +10,10 @@ private func runFuzzer(
     _ target: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-private let target = FuzzTargets.named[ProcessInfo.processInfo.environment["FUZZ"] ?? ""]
+private let targets = FuzzTargets.named.merging(CouchDBFuzzTargets.named) { first, _ in first }
+private let target = targets[ProcessInfo.processInfo.environment["FUZZ"] ?? ""]
 guard target != nil else {
-    print("say what to fuzz: FUZZ=\(FuzzTargets.named.keys.sorted().joined(separator: ", "))")
+    print("say what to fuzz: FUZZ=\(targets.keys.sorted().joined(separator: ", "))")
     exit(64)
 }
 // Unsafe only in name: libFuzzer takes the arguments by address and may rewrite them, before anything else runs.

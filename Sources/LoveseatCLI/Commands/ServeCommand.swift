@@ -31,6 +31,8 @@ struct Serve: AsyncParsableCommand {
     var collections = ""
     @Flag(help: "Let peers only pull.")
     var readOnly = false
+    @Flag(help: "Let peers only push.")
+    var writeOnly = false
     @Flag(help: "Send and accept only the difference if a peer has an earlier revision.")
     var delta = false
     @Option(
@@ -66,6 +68,9 @@ struct Serve: AsyncParsableCommand {
         guard [clientCA != nil, credentials.user != nil, paired].count(where: { $0 }) <= 1 else {
             throw ValidationError("Use one of --client-ca, --user and --paired.")
         }
+        guard !readOnly || !writeOnly else {
+            throw ValidationError("Use one of --read-only and --write-only.")
+        }
         guard clientCA == nil && !paired || !noTls else {
             throw ValidationError("Certificates need TLS: leave out --no-tls.")
         }
@@ -81,6 +86,7 @@ struct Serve: AsyncParsableCommand {
         configuration.port = port
         configuration.networkInterface = interface
         configuration.readOnly = readOnly
+        configuration.writeOnly = writeOnly
         configuration.accessPolicy = policy
         configuration.enableDeltaSync = delta
         configuration.disableTLS = noTls
@@ -93,10 +99,9 @@ struct Serve: AsyncParsableCommand {
         }
         if let user = credentials.user {
             let password = try credentials.password()
-            configuration.authenticator = ListenerPasswordAuthenticator {
-                ListenerPasswordAuthenticator.isEqual($0, user)
-                    && ListenerPasswordAuthenticator.isEqual($1, password)
-            }
+            configuration.authenticator = ListenerPasswordAuthenticator(secret: { name in
+                ListenerPasswordAuthenticator.isEqual(name, user) ? .password(password) : nil
+            })
         }
         return configuration
     }
@@ -116,7 +121,9 @@ struct Serve: AsyncParsableCommand {
             of: database,
             chosen: collections.collectionNames
         )
-        let reloading = Task { for await _ in hangups { await Self.reload(accessFile, for: listener) } }
+        let reloading = Task {
+            for await _ in hangups { await Self.reload(accessFile, for: listener, couchListener) }
+        }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
         try await listener.start()
@@ -160,7 +167,7 @@ extension Serve {
         let isLoopback = interface.map { ["lo", "lo0", "::1"].contains($0) || $0.hasPrefix("127.") } ?? false
         if credentials.user == nil, clientCA == nil, !paired, !open, !isLoopback {
             Output.remark(
-                "loveseat: WARNING: everybody on the network can \(readOnly ? "read" : "read and change") this database. Use --user, --client-ca or --paired, or --open if that is intended"
+                "loveseat: WARNING: everybody on the network can \(readOnly ? "read" : writeOnly ? "change" : "read and change") this database. Use --user, --client-ca or --paired, or --open if that is intended"
             )
         }
         if noTls, credentials.user != nil {
@@ -175,13 +182,18 @@ extension Serve {
         }
     }
 
-    private static func reload(_ file: AccessFile?, for listener: URLEndpointListener) async {
+    private static func reload(
+        _ file: AccessFile?,
+        for listener: URLEndpointListener,
+        _ couchListener: CouchDBListener?
+    ) async {
         guard let file else {
             return Output.remark("loveseat: there is no --access file to read again")
         }
         do {
             try file.reload()
             await listener.accessChanged()
+            couchListener?.accessChanged()
             Output.remark("loveseat: the --access file was read again")
         } catch { Output.remark("loveseat: \(error)") }
     }

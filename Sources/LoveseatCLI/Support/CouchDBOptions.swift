@@ -22,10 +22,31 @@ struct CouchDBOptions: ParsableArguments {
             "A web origin whose pages may use CouchDB's wire, such as https://example.com; * for all. Repeatable."
     )
     var origins: [String] = []
+    @Option(
+        name: .customLong("couchdb-min-tls"),
+        help:
+            "The oldest version of TLS for CouchDB's wire: 1.0, 1.1, 1.2 or 1.3. Couchbase Lite 1.x needs 1.0."
+    )
+    var minimumTLS = "1.2"
+    @Flag(
+        name: .customLong("couchdb-digest"),
+        help: "With --no-tls: refuse passwords that are not hashed (Digest instead of Basic)."
+    )
+    var digestOnly = false
+
+    private static let versions: [String: ListenerTLSVersion] = [
+        "1.0": .tlsv10, "1.1": .tlsv11, "1.2": .tlsv12, "1.3": .tlsv13,
+    ]
 
     func validate() throws {
-        guard isOn || (port == 0 && !creates && origins.isEmpty) else {
-            throw ValidationError("--couchdb-port, --couchdb-create and --origin need --couchdb.")
+        let isPlain = port == 0 && !creates && origins.isEmpty && minimumTLS == "1.2" && !digestOnly
+        guard isOn || isPlain else {
+            throw ValidationError(
+                "--couchdb-port, --couchdb-create, --couchdb-min-tls, --couchdb-digest and --origin need --couchdb."
+            )
+        }
+        guard Self.versions[minimumTLS] != nil else {
+            throw ValidationError("--couchdb-min-tls must be 1.0, 1.1, 1.2 or 1.3.")
         }
     }
 
@@ -49,12 +70,13 @@ struct CouchDBOptions: ParsableArguments {
                 of: database
             )
         }
-        guard other.accessPolicy == nil else {
-            throw ValidationError("--access does not work with --couchdb yet.")
-        }
         configuration.port = port
         configuration.networkInterface = other.networkInterface
+        configuration.accessPolicy = other.accessPolicy
         configuration.readOnly = other.readOnly
+        configuration.writeOnly = other.writeOnly
+        if let version = Self.versions[minimumTLS] { configuration.minimumTLSVersion = version }
+        configuration.allowsBasicWithoutTLS = !digestOnly
         configuration.disableTLS = other.disableTLS
         configuration.tlsIdentity = other.tlsIdentity
         configuration.authenticator = other.authenticator

@@ -310,6 +310,9 @@ public final class Database: Sendable {
         state.withLock { $0.services[ObjectIdentifier(service)] = nil }
     }
 
+    /// The replicators and listeners that run.
+    var services: [any DatabaseService] { state.withLock { Array($0.services.values) } }
+
     private func takeServices() -> [any DatabaseService] {
         state.withLock { state in
             let services = Array(state.services.values)
@@ -367,4 +370,11 @@ public enum MaintenanceType: UInt8, Hashable, Sendable, CaseIterable {
 package protocol DatabaseService: AnyObject, Sendable {
     /// Stops, and returns when it no longer uses the database.
     func endWithDatabase() async
+
+    /// The replications that it is a side of.
+    var replicationTasks: [ReplicationTask] { get }
+}
+
+extension DatabaseService {
+    package var replicationTasks: [ReplicationTask] { [] }
 }

@@ -8,6 +8,7 @@ package final class PassiveReplicator: Sendable {
     private let database: Database
     private let collections: [Collection]
     private let isReadOnly: Bool
+    private let isWriteOnly: Bool
     private let usesDeltas: Bool
     private let compressionLevel: Int
     private let policy: AccessPolicy?
@@ -19,6 +20,7 @@ package final class PassiveReplicator: Sendable {
         database: Database,
         collections: [Collection],
         isReadOnly: Bool,
+        isWriteOnly: Bool = false,
         usesDeltas: Bool,
         compressionLevel: Int,
         policy: AccessPolicy? = nil,
@@ -30,6 +32,7 @@ package final class PassiveReplicator: Sendable {
         self.database = database
         self.collections = collections
         self.isReadOnly = isReadOnly
+        self.isWriteOnly = isWriteOnly
         self.usesDeltas = usesDeltas
         // A database that cannot be written loses no bodies, and one that is closed serves no peers.
         if policy != nil { try? database.store.keepDeletedBodies() }
@@ -53,6 +56,7 @@ package final class PassiveReplicator: Sendable {
         }
         var plan = PassivePlan(collections: collections.map(\.handle.name))
         plan.isReadOnly = isReadOnly
+        plan.isWriteOnly = isWriteOnly
         plan.usesDeltas = usesDeltas
         plan.restrictsAccess = policy != nil
         return await server.serve(connection) { note in

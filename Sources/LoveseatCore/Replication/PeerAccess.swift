@@ -3,7 +3,7 @@ import LoveseatReplication
 import LoveseatStorage
 
 /// What one connected peer may do, by a listener's policy.
-package final class PeerAccess {
+package final class PeerAccess: Sendable {
     private let peer: PeerIdentity
     private let policy: AccessPolicy
     /// Under which name it is remembered what the peer was sent.
@@ -25,6 +25,34 @@ package final class PeerAccess {
             body: candidate.body
         )
         return min(access(to: collection), policy.decide(peer, collection, document))
+    }
+
+    /// Whether the peer may read a document as it is now. Called outside transactions, since the app's policy may use the
+    /// database.
+    func mayRead(_ record: DocumentRecord, in collection: CollectionHandle, _ store: DocumentStore) throws
+        -> Bool
+    {
+        if try access(to: FilterCandidate(judging: record), in: collection.name) >= .read { return true }
+        // A peer that was sent a document is told of its deletion, and of nothing else.
+        guard record.isDeleted, record.body == .emptyObject, access(to: collection.name) >= .read
+        else {
+            return false
+        }
+        return try store.readRows { try $0.isGranted(record.id, in: collection, to: name) }
+    }
+}
+
+extension FilterCandidate {
+    /// What a policy is asked about: a tombstone is judged by the revision that it deletes.
+    init(judging record: DocumentRecord) throws {
+        guard record.isDeleted, record.encodedTree != nil,
+            let deleted = try record.tree().deleted(by: record.revision),
+            let candidate = FilterCandidate(deleted, of: record.id)
+        else {
+            self.init(record)
+            return
+        }
+        self = candidate
     }
 }
 
@@ -74,26 +102,9 @@ extension PeerIdentity {
 }
 
 extension ConnectionStore {
-    /// Whether the peer may read a document as it is now. Called outside transactions, since the app's policy may use the
-    /// database.
+    /// Whether the peer may read a document as it is now.
     func mayRead(_ record: DocumentRecord, in collection: CollectionHandle) throws -> Bool {
-        guard let access else { return true }
-        if try access.access(to: judged(record), in: collection.name) >= .read { return true }
-        // A peer that was sent a document is told of its deletion, and of nothing else.
-        guard record.isDeleted, record.body == .emptyObject, access.access(to: collection.name) >= .read
-        else {
-            return false
-        }
-        return try store.readRows { try $0.isGranted(record.id, in: collection, to: access.name) }
-    }
-
-    /// What a policy is asked about: a tombstone is judged by the revision that it deletes.
-    private func judged(_ record: DocumentRecord) throws -> FilterCandidate {
-        guard record.isDeleted, record.encodedTree != nil,
-            let deleted = try record.tree().deleted(by: record.revision),
-            let candidate = FilterCandidate(deleted, of: record.id)
-        else { return FilterCandidate(record) }
-        return candidate
+        try access?.mayRead(record, in: collection, store) ?? true
     }
 
     /// What may go out of what was read; it is remembered that the peer has it.
@@ -150,7 +161,9 @@ extension ConnectionStore {
             )
             // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by. A peer that may
             // write what was deleted may make it anew.
-            let current = try record.map { access.access(to: try judged($0), in: collection.name) }
+            let current = try record.map {
+                access.access(to: try FilterCandidate(judging: $0), in: collection.name)
+            }
             let next =
                 revision.isDeleted && current != nil
                 ? .write : access.access(to: candidate, in: collection.name)

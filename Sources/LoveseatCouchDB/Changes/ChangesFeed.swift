@@ -24,13 +24,14 @@ struct ChangesFeed: Sendable {
     // MARK: Reading
 
     private func page(after position: UInt64, limit: Int) throws -> Page {
+        var page = Page(through: position)
+        var records: [DocumentRecord] = []
         try entry.store.readRows { view in
             guard view.contains(entry.handle) else { throw CouchDBError.noDatabase }
-            var page = Page(through: position)
             var bytes = 0
             var seen = 0
             func take(_ record: DocumentRecord) throws -> Bool {
-                guard page.rows.count < min(limit, Self.pageRows), bytes < Self.pageBytes, seen < 20_000
+                guard records.count < min(limit, Self.pageRows), bytes < Self.pageBytes, seen < 20_000
                 else {
                     page.isLast = false
                     return false
@@ -38,10 +39,8 @@ struct ChangesFeed: Sendable {
                 seen += 1
                 page.through = record.sequence
                 guard request.filter.passes(record) else { return true }
-                let row = try row(of: record)
-                bytes +=
-                    row.text.count + (row.document?.pieces.isEmpty == false ? record.body.bytes.count : 0)
-                page.rows.append(row)
+                bytes += record.body.bytes.count + 100
+                records.append(record)
                 return true
             }
             if request.isDescending {
@@ -50,8 +49,12 @@ struct ChangesFeed: Sendable {
                 try view.changes(in: entry.handle, since: position, visit: take)
                 if page.isLast { page.through = max(page.through, try view.lastSequence(entry.handle)) }
             }
-            return page
         }
+        // The policy and the rendering come after the transaction.
+        let visible = try entry.visible(records)
+        page.rows = try visible.map { try row(of: $0) }
+        if request.withDocuments { try entry.grant(visible.map(\.id)) }
+        return page
     }
 
     private func row(of record: DocumentRecord) throws -> (text: [UInt8], document: RenderedDocument?) {
@@ -59,7 +62,7 @@ struct ChangesFeed: Sendable {
         text += JSONText(canonical: .string(record.id)).bytes
         text += Array(",\"changes\":[{\"rev\":\"\(record.revision.text)\"}".utf8)
         let needsTree = (request.allLeaves && record.encodedTree != nil) || request.withDocuments
-        let branches = needsTree ? try DocumentBranches(of: record) : nil
+        let branches = needsTree ? try entry.branches(of: record) : nil
         if request.allLeaves, let branches {
             for leaf in branches.leaves.dropFirst() { text += Array(",{\"rev\":\"\(leaf.id.text)\"}".utf8) }
         }
@@ -76,7 +79,7 @@ struct ChangesFeed: Sendable {
     }
 
     private func pending(after sequence: UInt64) throws -> Int {
-        guard request.filter.countsRest, !request.isDescending else { return 0 }
+        guard request.filter.countsRest, !request.isDescending, entry.access == nil else { return 0 }
         return try entry.store.readRows { try $0.changeCount(in: entry.handle, after: sequence) }
     }
 

@@ -25,10 +25,23 @@ extension CouchDBServer {
             return branches.winner.body.map { JSONElement($0) }
         }
         let feed = ChangesFeed(request: request, entry: entry)
+        // Other readers of a feed want the winners alone.
+        let replicates = request.allLeaves && exchange.method != "HEAD"
+        if replicates { clients.note(.pull, entry, exchange, isContinuous: request.feed != .normal) }
+        let clients = clients
+        func noted(_ write: @escaping Reply.Stream) -> Reply {
+            guard replicates else { return .stream { try await write(&$0) } }
+            return .stream { writer in
+                clients.noteFeed(entry, exchange, isOpen: true)
+                defer { clients.noteFeed(entry, exchange, isOpen: false) }
+                try await write(&writer)
+            }
+        }
         switch request.feed {
         case .normal: return .stream { try await feed.writeAll(to: &$0) }
-        case .longpoll: return .stream { try await feed.writeLongpoll(to: &$0, exchange.channel) }
-        case .continuous: return .stream { try await feed.writeContinuous(to: &$0, exchange.channel) }
+        case .longpoll: return noted { try await feed.writeLongpoll(to: &$0, exchange.channel) }
+        case .continuous:
+            return noted { try await feed.writeContinuous(to: &$0, exchange.channel) }
         case .eventsource:
             return .stream(type: "text/event-stream", headers: [("Cache-Control", "no-cache")]) {
                 try await feed.writeContinuous(to: &$0, exchange.channel)

@@ -130,12 +130,17 @@ extension CouchDBServer {
         } else if !request.isEmpty {
             var listing = request.listing
             var left = listing.limit
+            // Rows that the client may not see are not skipped by the database.
+            var toSkip = entry.access == nil ? 0 : listing.skip
+            if entry.access != nil { listing.skip = 0 }
             while left > 0 {
-                listing.limit = min(left, 200)
-                let (rows, last) = try page(listing, request, entry)
+                listing.limit = entry.access == nil ? min(left, 200) : 200
+                let (found, seen, last) = try page(listing, request, entry)
+                let rows = Array(found.dropFirst(toSkip).prefix(left))
+                toSkip -= min(toSkip, found.count)
                 try await write(rows, &isFirst, entry, &writer)
                 left -= rows.count
-                guard let last, rows.count == listing.limit else { break }
+                guard let last, seen == listing.limit else { break }
                 listing.first = last
                 listing.includesFirst = false
                 listing.skip = 0
@@ -145,6 +150,9 @@ extension CouchDBServer {
     }
 
     private func head(_ request: ListRequest, _ entry: Databases.Entry) throws -> String {
+        guard entry.access == nil else {
+            return head(total: try counts(of: entry).live, offset: nil, request, entry)
+        }
         let (total, offset) = try entry.store.readRows { view in
             var total = try view.count(entry.handle)
             if request.range == .design {
@@ -163,6 +171,10 @@ extension CouchDBServer {
             }
             return (total, min(total, before + request.listing.skip))
         }
+        return head(total: total, offset: offset, request, entry)
+    }
+
+    private func head(total: Int, offset: Int?, _ request: ListRequest, _ entry: Databases.Entry) -> String {
         let sequence = request.withSequence ? ",\"update_seq\":\(entry.store.lastSequence(entry.handle))" : ""
         return
             "{\"total_rows\":\(total),\"offset\":\(offset.map { "\($0)" } ?? "null")\(sequence),\"rows\":[\n"
@@ -174,43 +186,54 @@ extension CouchDBServer {
         _ listing: StoreReadTransaction.Listing,
         _ request: ListRequest,
         _ entry: Databases.Entry
-    ) throws -> ([Row], last: String?) {
-        var rows: [Row] = []
-        var last: String?
+    ) throws -> (rows: [Row], seen: Int, last: String?) {
+        var records: [DocumentRecord] = []
         try entry.store.readRows { view in
             try view.list(listing, in: entry.handle) { record in
-                rows.append(
-                    try self.row(JSONText(canonical: .string(record.id)).description, record, request)
-                )
-                last = record.id
+                records.append(record)
                 return true
             }
         }
-        return (rows, last)
+        let visible = try entry.visible(records)
+        if request.withDocuments { try entry.grant(visible.map(\.id)) }
+        let rows = try visible.map {
+            try row(JSONText(canonical: .string($0.id)).description, $0, request, entry)
+        }
+        return (rows, records.count, records.last?.id)
     }
 
     private func rows(_ keys: [JSONElement], _ request: ListRequest, _ entry: Databases.Entry) throws -> [Row]
     {
-        try entry.store.readRows { view in
-            try keys.map { key in
-                let text = JSONText(canonical: key).description
-                guard let id = key.string, let record = try view.record(id, in: entry.handle) else {
-                    return ("{\"key\":\(text),\"error\":\"not_found\"}", nil, "")
-                }
-                guard record.isDeleted else { return try self.row(text, record, request) }
-                let value = "{\"rev\":\"\(record.revision.text)\",\"deleted\":true}"
-                return (
-                    "{\"id\":\(text),\"key\":\(text),\"value\":\(value)", nil,
-                    request.withDocuments ? ",\"doc\":null}" : "}"
-                )
+        let records = try entry.store.readRows { view in
+            try keys.map { key in try key.string.flatMap { try view.record($0, in: entry.handle) } }
+        }
+        return try zip(keys, records).map { key, record in
+            let text = JSONText(canonical: key).description
+            guard let record, try entry.visible([record]).count == 1 else {
+                return ("{\"key\":\(text),\"error\":\"not_found\"}", nil, "")
             }
+            guard record.isDeleted else {
+                if request.withDocuments { try entry.grant([record.id]) }
+                return try self.row(text, record, request, entry)
+            }
+            let value = "{\"rev\":\"\(record.revision.text)\",\"deleted\":true}"
+            return (
+                "{\"id\":\(text),\"key\":\(text),\"value\":\(value)", nil,
+                request.withDocuments ? ",\"doc\":null}" : "}"
+            )
         }
     }
 
-    private func row(_ id: String, _ record: DocumentRecord, _ request: ListRequest) throws -> Row {
+    private func row(
+        _ id: String,
+        _ record: DocumentRecord,
+        _ request: ListRequest,
+        _ entry: Databases.Entry
+    ) throws -> Row {
         let start = "{\"id\":\(id),\"key\":\(id),\"value\":{\"rev\":\"\(record.revision.text)\"}"
-        guard request.withDocuments else { return (start, nil, "}") }
-        let branches = try DocumentBranches(of: record)
+        guard request.withDocuments, let branches = try entry.branches(of: record) else {
+            return (start, nil, "}")
+        }
         let document = DocumentRenderer(options: request.options).render(
             branches.winner,
             of: record.id,

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HummingbirdCore
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -194,7 +195,15 @@ extension CouchDBServer {
         revives: Bool,
         _ change: @escaping @Sendable (inout JSONObject, Int) -> Void
     ) async throws -> RevisionID {
-        try await entry.store.writeFromTask(within: nil) { transaction in
+        let known = try branches(of: id, in: entry)?.0
+        var proposed = CollectionAccess.Change(
+            id: id,
+            history: revision.map { [$0] } ?? [],
+            isDeleted: false,
+            body: revision.flatMap { known?.revision($0)?.body } ?? .emptyObject
+        )
+        proposed.received = Set(BlobReference.all(in: proposed.body).map(\.digest))
+        return try await entry.write(proposed) { transaction in
             let record = try transaction.record(id, in: entry.handle)
             let branches = try record.map { try DocumentBranches(of: $0) }
             if let revision, branches?.contains(revision) != true {

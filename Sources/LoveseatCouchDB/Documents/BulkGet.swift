@@ -31,6 +31,9 @@ extension CouchDBServer {
         try exchange.allow("POST")
         try Self.requireJSON(exchange)
         let wanted = try await withBody(exchange) { try Self.wanted($0) }
+        if exchange.query.isSet("revs") {
+            clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: wanted.count))
+        }
         let accept = AcceptHeader(exchange.header("Accept"))
         let format = exchange.headers[.accept] == nil ? .json : accept.bulkGetFormat
         var options = DocumentOptions()
@@ -101,14 +104,20 @@ extension CouchDBServer {
         _ isLatest: Bool,
         _ entry: Databases.Entry
     ) throws -> [Found] {
-        try entry.store.readRows { view in
+        let records = try entry.store.readRows { view in
             try page.map { wanted in
-                guard let id = wanted.id, wanted.error == nil else { return Self.refused(wanted) }
-                let record = try view.record(id, in: entry.handle)
-                let branches = try record.map { try DocumentBranches(of: $0) }
-                return self.answer(wanted, id, branches, renderer, isLatest)
+                try wanted.error == nil ? wanted.id.flatMap { try view.record($0, in: entry.handle) } : nil
             }
         }
+        var sent: [String] = []
+        let found = try zip(page, records).map { wanted, record in
+            guard let id = wanted.id, wanted.error == nil else { return Self.refused(wanted) }
+            let branches = try record.flatMap { try entry.branches(of: $0) }
+            if branches != nil { sent.append(id) }
+            return self.answer(wanted, id, branches, renderer, isLatest)
+        }
+        try entry.grant(sent)
+        return found
     }
 
     private static func refused(_ wanted: Wanted) -> Found {

@@ -21,6 +21,13 @@ extension CouchDBServer {
             defer { withExtendedLifetime(pins) {} }
             let batch = try self.batch(bytes, pins)
             let rows = try await self.write(batch, entry)
+            if !batch.isNewEdit, !batch.documents.isEmpty {
+                let amount = ReplicatingClients.Amount(
+                    written: batch.documents.count - rows.count,
+                    failures: rows.count
+                )
+                self.clients.note(.push, entry, exchange, amount)
+            }
             let localRows = try await self.saveLocals(batch.locals, isNewEdit: batch.isNewEdit, entry)
             return .json(201, .array(rows + (batch.isNewEdit ? localRows : [])))
         }
@@ -68,15 +75,28 @@ extension CouchDBServer {
 
     private func write(_ batch: Batch, _ entry: Databases.Entry) async throws -> [JSONValue] {
         guard !batch.documents.isEmpty else { return [] }
-        return try await entry.store.writeFromTask(within: nil) { transaction in
+        return try await entry.write(batch.documents.map(\.change)) { transaction, verdicts in
             var rows: [JSONValue] = []
-            for document in batch.documents {
+            for (document, isAllowed) in zip(batch.documents, verdicts) {
+                guard isAllowed else {
+                    rows.append(Self.forbidden(document, batch.isNewEdit))
+                    continue
+                }
                 if let row = try Self.write(document, batch.isNewEdit, entry, transaction) {
                     rows.append(row)
                 }
             }
             return rows
         }
+    }
+
+    private static func forbidden(_ document: PreparedDocument, _ isNewEdit: Bool) -> JSONValue {
+        var row: JSONValue = [
+            "id": .string(document.id), "error": "forbidden",
+            "reason": .string("you may not write \"\(document.id)\""),
+        ]
+        if !isNewEdit, let revision = document.history.first { row["rev"] = .string(revision.text) }
+        return row
     }
 
     /// Writes one document of a batch.
@@ -126,10 +146,23 @@ extension CouchDBServer {
                 throw CouchDBError.badRequest("Request body must be a JSON object")
             }
             let wanted = try Self.revisionLists(body)
-            let missing = try await entry.store.readFromTask(within: nil) { view in
-                try Self.missing(wanted, in: entry.handle, view, isOld: isOld)
+            var missing = JSONObject()
+            for start in stride(from: 0, to: wanted.count, by: Self.differencePage) {
+                let page = Array(wanted[start..<min(start + Self.differencePage, wanted.count)])
+                let records = try await entry.store.readFromTask(within: nil) { view in
+                    try page.map { try view.record($0.0, in: entry.handle) }
+                }
+                for ((id, revisions), record) in zip(page, records) {
+                    let branches = try record.flatMap { try entry.branches(of: $0) }
+                    if let answer = Self.missing(revisions, in: branches, isOld: isOld) {
+                        missing[id] = answer
+                    }
+                }
             }
-            return .json(200, isOld ? ["missing_revs": missing] : missing)
+            let amount = ReplicatingClients.Amount(checked: wanted.count, missing: missing.count)
+            self.clients.note(.push, entry, exchange, amount)
+            let result = JSONValue.object(missing)
+            return .json(200, isOld ? ["missing_revs": result] : result)
         }
     }
 
@@ -148,29 +181,22 @@ extension CouchDBServer {
         return lists
     }
 
-    private static func missing(
-        _ lists: [(String, [RevisionID])],
-        in handle: CollectionHandle,
-        _ view: StoreReadTransaction,
-        isOld: Bool
-    ) throws -> JSONValue {
-        var result = JSONObject()
-        for (id, revisions) in lists {
-            let branches = try view.record(id, in: handle).map { try DocumentBranches(of: $0) }
-            let missing = revisions.filter { !(branches?.contains($0) ?? false) }
-            guard let highest = missing.map(\.generation).max() else { continue }
-            let list = JSONValue.array(missing.map { .string($0.text) })
-            guard !isOld else {
-                result[id] = list
-                continue
-            }
-            var entry: JSONValue = ["missing": list]
-            let ancestors = branches?.leaves.filter { $0.id.generation < highest } ?? []
-            if !ancestors.isEmpty {
-                entry["possible_ancestors"] = .array(ancestors.map { .string($0.id.text) })
-            }
-            result[id] = entry
+    /// How many documents are read at a time.
+    private static let differencePage = 200
+
+    /// The answer about a document; nil if nothing is missing.
+    private static func missing(_ revisions: [RevisionID], in branches: DocumentBranches?, isOld: Bool)
+        -> JSONValue?
+    {
+        let missing = revisions.filter { !(branches?.contains($0) ?? false) }
+        guard let highest = missing.map(\.generation).max() else { return nil }
+        let list = JSONValue.array(missing.map { .string($0.text) })
+        guard !isOld else { return list }
+        var entry: JSONValue = ["missing": list]
+        let ancestors = branches?.leaves.filter { $0.id.generation < highest } ?? []
+        if !ancestors.isEmpty {
+            entry["possible_ancestors"] = .array(ancestors.map { .string($0.id.text) })
         }
-        return .object(result)
+        return entry
     }
 }

@@ -51,10 +51,10 @@ extension CouchDBServer {
 
     /// A document's leaves, and its sequence.
     func branches(of id: String, in entry: Databases.Entry) throws -> (DocumentBranches, UInt64)? {
-        guard let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }) else {
-            return nil
-        }
-        return (try DocumentBranches(of: record), record.sequence)
+        guard let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
+            let branches = try entry.branches(of: record)
+        else { return nil }
+        return (branches, record.sequence)
     }
 
     private func document(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply
@@ -83,6 +83,7 @@ extension CouchDBServer {
             (options.withAttachments || options.attachmentsSince != nil) && accept.documentFormat == .related
         let renderer = DocumentRenderer(options: options, form: isMultipart ? .parts : .inline)
         let rendered = renderer.render(branch, of: id, in: branches, sequence: sequence)
+        try entry.grant([id])
         let reply: Reply
         if isMultipart, !rendered.parts.isEmpty {
             reply = try related(rendered, entry)
@@ -139,6 +140,8 @@ extension CouchDBServer {
                 found += self.found(revision, in: branches, isLatest: exchange.query.isSet("latest"))
             }
         }
+        if branches != nil { try entry.grant([id]) }
+        if options.withRevisions { clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: 1)) }
         let accept = AcceptHeader(exchange.header("Accept"))
         let isMultipart = accept.openRevisionsFormat == .mixed
         var options = options

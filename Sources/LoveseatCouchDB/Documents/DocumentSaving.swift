@@ -16,12 +16,31 @@ struct PreparedDocument: Sendable {
     let isDeleted: Bool
     let body: JSONText
     var attachments: [Attachment] = []
+    /// The content that came with the document.
+    var received: Set<BlobDigest> = []
 
     init(_ document: IncomingDocument, id: String) {
         self.id = id
         history = document.history
         isDeleted = document.isDeleted
         body = document.body
+    }
+}
+
+extension PreparedDocument {
+    /// Adds an attachment whose content is in an earlier revision, unless it only repeats a blob of the body.
+    mutating func addStub(_ attachment: IncomingAttachment) {
+        guard !BlobAttachments.isBlob(attachment.name, attachment.digest, in: body) else { return }
+        attachments.append(.stub(attachment))
+    }
+
+    /// Adds an attachment that came, unless it is the content of a blob of the body, which has its place there.
+    mutating func add(_ attachment: Attachment, _ digest: BlobDigest) {
+        received.insert(digest)
+        guard case .ready(let stored, _) = attachment,
+            !BlobAttachments.isBlob(stored.name, digest.text, in: body)
+        else { return }
+        attachments.append(attachment)
     }
 }
 
@@ -69,24 +88,24 @@ enum DocumentSaving {
     static func prepare(_ document: IncomingDocument, id: String, pins: BlobPins) throws -> PreparedDocument {
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
-            guard !BlobAttachments.isBlob(attachment.name, attachment.digest, in: document.body) else {
-                continue
-            }
             switch attachment.content {
-            case .stub: prepared.attachments.append(.stub(attachment))
+            case .stub: prepared.addStub(attachment)
             case .inline(let text):
-                guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
-                    throw CouchDBError.badRequest("Invalid attachment data for \(attachment.name)")
-                }
-                let digest = try pins.store(content)
-                prepared.attachments.append(
-                    ready(attachment, digest: digest, storedLength: content.count)
-                )
+                let (digest, length) = try store(text, attachment.name, pins)
+                prepared.add(ready(attachment, digest: digest, storedLength: length), digest)
             case .follows:
                 throw CouchDBError.badRequest("attachment \(attachment.name) does not follow in a part")
             }
         }
         return prepared
+    }
+
+    /// Stores the content of an inline attachment.
+    static func store(_ text: JSONElement, _ name: String, _ pins: BlobPins) throws -> (BlobDigest, Int) {
+        guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
+            throw CouchDBError.badRequest("Invalid attachment data for \(name)")
+        }
+        return (try pins.store(content), content.count)
     }
 
     /// An attachment whose content was stored.

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HummingbirdCore
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -69,9 +70,10 @@ extension CouchDBServer {
             if document.history.first != named { document.history = [named] }
         }
         let prepared = document
-        let revision = try await entry.store.writeFromTask(within: nil) {
+        let revision = try await entry.write(prepared.change) {
             try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0)
         }
+        if !isNewEdit { clients.note(.push, entry, exchange, ReplicatingClients.Amount(written: 1)) }
         return saved(document.id, revision, isDeleted: document.isDeleted, entry, exchange)
     }
 
@@ -112,7 +114,14 @@ extension CouchDBServer {
 
     func deleteDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         let revision = try namedRevision(exchange, nil)
-        let made = try await entry.store.writeFromTask(within: nil) { transaction in
+        if entry.access != nil, try branches(of: id, in: entry) == nil { throw CouchDBError.missing }
+        let change = CollectionAccess.Change(
+            id: id,
+            history: revision.map { [$0] } ?? [],
+            isDeleted: true,
+            body: .emptyObject
+        )
+        let made = try await entry.write(change) { transaction in
             guard let record = try transaction.record(id, in: entry.handle) else {
                 throw CouchDBError.missing
             }
@@ -142,20 +151,19 @@ extension CouchDBServer {
         let over = try query["rev"].map { text throws(CouchDBError) in try RevisionText.parse(text) }
         let source = try exchange.query["rev"].map { text throws(CouchDBError) in try RevisionText.parse(text)
         }
-        let made = try await entry.store.writeFromTask(within: nil) { transaction in
-            guard let record = try transaction.record(id, in: entry.handle) else {
-                throw CouchDBError.missing
-            }
-            let branches = try DocumentBranches(of: record)
-            let branch = source.map { branches.revision($0) } ?? branches.winner
-            guard let body = branch?.body, branch?.isDeleted == false else { throw CouchDBError.missing }
-            return try transaction.insertEdit(
-                over: over,
-                of: target,
-                in: entry.handle,
-                body: body,
-                isDeleted: false
-            )
+        guard let (branches, _) = try branches(of: id, in: entry) else { throw CouchDBError.missing }
+        let branch = source.map { branches.revision($0) } ?? branches.winner
+        guard let body = branch?.body, branch?.isDeleted == false else { throw CouchDBError.missing }
+        var change = CollectionAccess.Change(
+            id: target,
+            history: over.map { [$0] } ?? [],
+            isDeleted: false,
+            body: body
+        )
+        // The client may read them.
+        change.received = Set(BlobReference.all(in: body).map(\.digest))
+        let made = try await entry.write(change) {
+            try $0.insertEdit(over: over, of: target, in: entry.handle, body: body, isDeleted: false)
         }
         return saved(target, made, isDeleted: false, entry, exchange)
     }

@@ -1,4 +1,5 @@
 import Crypto
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -6,7 +7,13 @@ import LoveseatStorage
 /// `_local` documents, in which replicators keep their checkpoints (protocol/couchdb.md §4.2, corrections 21).
 extension CouchDBServer {
     private func key(_ id: String, _ entry: Databases.Entry) -> String {
-        "couchdb:\(entry.handle.number)/\(id.dropFirst("_local/".count))"
+        prefix(entry) + id.dropFirst("_local/".count)
+    }
+
+    /// Where clients have rights of their own, they have local documents of their own.
+    private func prefix(_ entry: Databases.Entry) -> String {
+        guard let access = entry.access else { return "couchdb:\(entry.handle.number)/" }
+        return "couchdb-of:\(entry.handle.number)/\(PercentCoding.encode(access.peerName))/"
     }
 
     func localDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
@@ -131,7 +138,7 @@ extension CouchDBServer {
         try exchange.allow("GET,HEAD,POST")
         let body = exchange.method == "POST" ? try await json(exchange, isNeeded: false) : nil
         let query = exchange.query.adding(body)
-        let prefix = "couchdb:\(entry.handle.number)/"
+        let prefix = prefix(entry)
         let limit = min(try query.count("limit") ?? 10_000, 10_000)
         let all = try entry.store.readRows { try $0.localDocuments(prefix: prefix, limit: limit) }
         let withDocuments = query.isSet("include_docs")

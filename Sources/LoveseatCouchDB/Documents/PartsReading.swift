@@ -48,22 +48,15 @@ final class PartsReceiver {
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
             if let ready = received[attachment.name] {
-                prepared.attachments.append(ready)
-                continue
-            }
-            guard !BlobAttachments.isBlob(attachment.name, attachment.digest, in: document.body) else {
+                if case .ready(let stored, _) = ready { prepared.add(ready, stored.digest) }
                 continue
             }
             switch attachment.content {
-            case .stub, .follows: prepared.attachments.append(.stub(attachment))
+            case .stub, .follows: prepared.addStub(attachment)
             case .inline(let text):
-                guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
-                    throw CouchDBError.badRequest("Invalid attachment data for \(attachment.name)")
-                }
-                let digest = try pins.store(content)
-                prepared.attachments.append(
-                    DocumentSaving.ready(attachment, digest: digest, storedLength: content.count)
-                )
+                let (digest, length) = try DocumentSaving.store(text, attachment.name, pins)
+                let ready = DocumentSaving.ready(attachment, digest: digest, storedLength: length)
+                prepared.add(ready, digest)
             }
         }
         return prepared

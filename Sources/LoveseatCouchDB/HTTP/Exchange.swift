@@ -8,6 +8,10 @@ import NIOCore
 /// A request to a listener.
 struct Exchange: Sendable {
     let method: String
+    /// The method in the first line, which `X-HTTP-Method-Override` does not change.
+    let sentMethod: String
+    /// The target as it was sent.
+    private let target: String
     /// The decoded segments of the path, without empty ones.
     let path: [String]
     let query: Query
@@ -24,6 +28,8 @@ struct Exchange: Sendable {
     init(_ request: Request, _ channel: any Channel, isSecure: Bool) throws(CouchDBError) {
         self.channel = channel
         let target = request.head.path ?? "/"
+        self.target = target
+        sentMethod = request.method.rawValue
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var raw = parts[0]
         // Clients behind proxies may send the whole URL.
@@ -54,6 +60,13 @@ struct Exchange: Sendable {
 
     /// A header's value.
     func header(_ name: String) -> String? { HTTPField.Name(name).flatMap { headers[$0] } }
+
+    /// Whether text names the request's target, alone or as a whole URL.
+    func isTarget(_ text: String) -> Bool {
+        if text == target { return true }
+        guard let scheme = text.firstRange(of: "://") else { return false }
+        return text[scheme.upperBound...].drop { $0 != "/" } == target
+    }
 
     var isRead: Bool { method == "GET" || method == "HEAD" }
 

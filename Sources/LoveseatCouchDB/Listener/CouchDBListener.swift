@@ -1,7 +1,7 @@
 public import Foundation
 import HummingbirdCore
 import Logging
-import LoveseatCore
+package import LoveseatCore
 import LoveseatCouchDBReplication
 public import LoveseatIdentity
 public import LoveseatModel
@@ -23,6 +23,7 @@ public final class CouchDBListener: Sendable {
 
     private struct Running: Sendable {
         let channel: any Channel
+        let server: CouchDBServer
         let connections: OpenConnections
         let port: UInt16
         let urls: [URL]
@@ -56,6 +57,9 @@ public final class CouchDBListener: Sendable {
         guard config.maximumRequestSize > 0, config.maximumDocumentSize > 0, config.idleTimeout > 0 else {
             throw LoveseatError(.invalidParameter, "sizes and times of a listener must be more than 0")
         }
+        guard !config.readOnly || !config.writeOnly else {
+            throw LoveseatError(.invalidParameter, "a listener cannot be both read-only and write-only")
+        }
         for name in config.databases?.keys.sorted() ?? [] {
             do { try Databases.check(name) } catch { throw LoveseatError(.invalidParameter, error.reason) }
         }
@@ -66,6 +70,16 @@ public final class CouchDBListener: Sendable {
             throw LoveseatError(
                 .invalidParameter,
                 "clients of CouchDB's wire cannot be paired: use a password or certificates"
+            )
+        }
+        let offersDigest = (config.authenticator as? ListenerPasswordAuthenticator)?.secret != nil
+        guard
+            !config.disableTLS || config.allowsBasicWithoutTLS || offersDigest
+                || !(config.authenticator is ListenerPasswordAuthenticator)
+        else {
+            throw LoveseatError(
+                .invalidParameter,
+                "Digest needs an authenticator that knows the passwords: create it with init(realm:secret:)"
             )
         }
         let identity = try chooseIdentity()
@@ -83,18 +97,28 @@ public final class CouchDBListener: Sendable {
     }
 
     private func listen(_ identity: TLSIdentity?) async throws {
-        let door = try Door(config.authenticator, identity: identity, patience: 15)
+        let door = try Door(
+            config.authenticator,
+            identity: identity,
+            patience: 15,
+            minimumTLSVersion: config.minimumTLSVersion
+        )
         var settings = CouchDBServer.Settings()
+        settings.policy = config.accessPolicy
         settings.isReadOnly = config.readOnly
+        settings.isWriteOnly = config.writeOnly
         settings.origins = config.origins
         settings.maximumRequestSize = config.maximumRequestSize
         settings.maximumDocumentSize = config.maximumDocumentSize
         settings.isSecure = identity != nil
+        settings.allowsBasic = identity != nil || config.allowsBasicWithoutTLS
         let store = try config.database.store
         // Peers that were away long must find where their histories meet ours.
         if store.revisionLimit < 1_000 {
             try await store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
         }
+        // Tombstones are judged by what they delete.
+        if config.accessPolicy != nil { try store.keepDeletedBodies() }
         let server = try CouchDBServer(
             databases: Databases(
                 database: config.database,
@@ -103,7 +127,8 @@ public final class CouchDBListener: Sendable {
             ),
             settings: settings,
             authenticator: door.authenticator,
-            needsLogin: config.authenticator != nil
+            needsLogin: config.authenticator != nil,
+            admit: { door.admitted($0) }
         )
         let connections = OpenConnections()
         let idle = TimeAmount.milliseconds(Int64(config.idleTimeout * 1_000))
@@ -113,7 +138,6 @@ public final class CouchDBListener: Sendable {
             connections.add(channel)
             let http = HTTP1Channel(
                 responder: { request, writer, channel in
-                    door.admitted(channel)
                     try await server.respond(request, writer, channel, shown)
                 },
                 configuration: .init(idleTimeout: idle)
@@ -138,6 +162,7 @@ public final class CouchDBListener: Sendable {
         running.withLockedValue {
             $0 = Running(
                 channel: channel,
+                server: server,
                 connections: connections,
                 port: port,
                 urls: urls,
@@ -145,6 +170,10 @@ public final class CouchDBListener: Sendable {
             )
         }
     }
+
+    /// Call this after the access policy's answers change. Feeds that are open follow the new answers; documents that a client gains
+    /// arrive when those change next. Does nothing without an access policy.
+    public func accessChanged() { running.withLockedValue { $0?.server }?.visibleCounts.forget() }
 
     /// Stops accepting connections, and closes those that are open.
     ///
@@ -166,6 +195,10 @@ public final class CouchDBListener: Sendable {
 
 extension CouchDBListener: DatabaseService {
     package func endWithDatabase() async { await stop() }
+
+    package var replicationTasks: [ReplicationTask] {
+        running.withLockedValue { $0?.server }?.clients.tasks ?? []
+    }
 }
 
 /// The open connections of a listener.

@@ -23,10 +23,23 @@ public struct CouchDBListenerConfiguration: Sendable {
     public var tlsIdentity: TLSIdentity?
     /// The store that keeps the anonymous identity. Nil, the default, means ``TLSIdentity/standardStore``.
     public var identityStore: (any IdentityStore)?
+    /// The oldest version of TLS that clients may use. The default is TLS 1.2. Couchbase Lite 1.x reads `_changes` with TLS 1.0 only.
+    public var minimumTLSVersion = ListenerTLSVersion.tlsv12
     /// Decides which clients may connect. Nil, the default, lets everybody connect.
+    ///
+    /// With TLS, clients send passwords with Basic or log in to a session. Without TLS, an authenticator that was created with
+    /// ``ListenerPasswordAuthenticator/init(realm:secret:)`` offers Digest, too.
     public var authenticator: (any ListenerAuthenticator)?
+    /// Whether clients may send passwords without encryption, with Basic and to log in to a session. The default is true. If it is false,
+    /// a listener without TLS accepts Digest only. It has no effect with TLS.
+    public var allowsBasicWithoutTLS = true
+    /// Decides what each client may read and write. Nil, the default, gives every client that may connect full access. With a policy,
+    /// clients cannot create, delete, purge or configure databases.
+    public var accessPolicy: AccessPolicy?
     /// Whether clients may only read, and save their checkpoints. The default is false.
     public var readOnly = false
+    /// Whether clients may only write, and save their checkpoints. The default is false. It cannot be combined with ``readOnly``.
+    public var writeOnly = false
     /// The origins of web pages that may use the listener, such as `https://example.com`; `*` for all. The default is none.
     public var origins: [String] = []
     /// The longest request that is held in memory, in bytes. The default is 64 MiB. Attachments that are sent by

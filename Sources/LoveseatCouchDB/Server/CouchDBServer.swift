@@ -13,11 +13,15 @@ import NIOHTTP1
 final class CouchDBServer: Sendable {
     /// The limits and permissions.
     struct Settings: Sendable {
+        var policy: AccessPolicy?
         var isReadOnly = false
+        var isWriteOnly = false
         var origins: [String] = []
         var maximumRequestSize = 64 << 20
         var maximumDocumentSize = 8_000_000
         var isSecure = true
+        /// Whether passwords may come unencrypted, or come encrypted.
+        var allowsBasic = true
     }
 
     static let version = "3.3.3"
@@ -27,7 +31,13 @@ final class CouchDBServer: Sendable {
     let settings: Settings
     let authenticator: ConnectionAuthenticator
     let needsLogin: Bool
+    /// Called with the connection of a client that has proved who it is: others are closed after a while.
+    let admit: @Sendable (any Channel) -> Void
     let sessions = Sessions()
+    let visibleCounts = VisibleCounts()
+    let clients = ReplicatingClients()
+    /// Nil where Digest is not offered.
+    let digest: DigestLogin?
     let budget: BodyBudget
     /// The listener's identity, by which clients recognise it.
     let uuid: String
@@ -36,12 +46,15 @@ final class CouchDBServer: Sendable {
         databases: Databases,
         settings: Settings,
         authenticator: ConnectionAuthenticator,
-        needsLogin: Bool
+        needsLogin: Bool,
+        admit: @escaping @Sendable (any Channel) -> Void
     ) throws {
         self.databases = databases
         self.settings = settings
         self.authenticator = authenticator
         self.needsLogin = needsLogin
+        self.admit = admit
+        digest = settings.isSecure ? nil : authenticator.secrets.map { DigestLogin($0) }
         budget = BodyBudget(limit: max(512 << 20, settings.maximumRequestSize))
         let stored = try databases.database.store.readRows { try $0.info("public_uuid") } ?? ""
         let digits = stored.lowercased().filter(\.isHexDigit)
@@ -101,9 +114,7 @@ final class CouchDBServer: Sendable {
         }
         CORS(settings.origins).mark(&reply, request)
         if reply.status == 401, request.headers[.origin] == nil, reply.header("WWW-Authenticate") == nil {
-            reply.headers.append(
-                (name: "WWW-Authenticate", value: "Basic realm=\"Loveseat\", charset=\"UTF-8\"")
-            )
+            reply.headers += challenges().map { (name: $0[0], value: $0[1]) }
         }
     }
 

@@ -8,7 +8,7 @@ import LoveseatStorage
 extension CouchDBServer {
     func databaseRoute(_ name: String, _ exchange: Exchange) async throws -> Reply {
         switch exchange.method {
-        case "GET", "HEAD": return .json(200, try info(of: databases.entry(name)))
+        case "GET", "HEAD": return .json(200, try info(of: entry(name, for: exchange)))
         case "PUT":
             try databases.create(name)
             let entry = try databases.entry(name)
@@ -26,7 +26,7 @@ extension CouchDBServer {
             }
             try databases.delete(entry.name)
             return .ok
-        case "POST": return try await createDocument(in: try databases.entry(name), exchange)
+        case "POST": return try await createDocument(in: try entry(name, for: exchange), exchange)
         default: throw CouchDBError.methodNotAllowed("DELETE,GET,HEAD,POST")
         }
     }
@@ -35,9 +35,7 @@ extension CouchDBServer {
     func startTime(_ entry: Databases.Entry) -> String { "\(entry.handle.number)" }
 
     func info(of entry: Databases.Entry) throws -> JSONValue {
-        let (count, deleted) = try entry.store.readRows { view in
-            (try view.count(entry.handle), try view.deletedCount(entry.handle))
-        }
+        let (count, deleted) = try counts(of: entry)
         let last = entry.store.lastSequence(entry.handle)
         return [
             "db_name": .string(entry.name), "doc_count": JSONValue(count),

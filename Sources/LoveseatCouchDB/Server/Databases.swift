@@ -14,6 +14,8 @@ struct Databases: Sendable {
         let name: String
         let collection: Collection
         let store: DocumentStore
+        /// What the client may do; nil if it may do everything.
+        var access: CollectionAccess?
         var handle: CollectionHandle { collection.handle }
     }
 

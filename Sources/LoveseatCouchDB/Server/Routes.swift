@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -10,7 +11,7 @@ extension CouchDBServer {
         if first.hasPrefix("_") { return try await serverRoute(first, exchange) }
         try requireAccess(exchange)
         if exchange.path.count == 1 { return try await databaseRoute(first, exchange) }
-        let entry = try databases.entry(first)
+        let entry = try entry(first, for: exchange)
         var rest = Array(exchange.path.dropFirst())
         let name = rest.removeFirst()
         switch name {
@@ -20,6 +21,14 @@ extension CouchDBServer {
             return try await databaseEndpoint(name, rest, entry, exchange)
         default: return try await documentRoute(name, rest, entry, exchange)
         }
+    }
+
+    /// The replications that a client may see: with an access policy, its own.
+    private func tasks(for exchange: Exchange) -> JSONValue {
+        let all = databases.database.replicationTasks
+        let shown =
+            settings.policy == nil ? all : all.filter { $0.user != nil && $0.user == exchange.peer.name }
+        return .array(shown.map { ReplicatingClients.json($0) })
     }
 
     private func serverRoute(_ name: String, _ exchange: Exchange) async throws -> Reply {
@@ -34,7 +43,7 @@ extension CouchDBServer {
         case "_uuids": return try uuids(exchange)
         case "_active_tasks":
             try exchange.allow("GET,HEAD")
-            return .json(200, [])
+            return .json(200, tasks(for: exchange))
         case "_membership":
             try exchange.allow("GET,HEAD")
             return .json(200, ["all_nodes": ["loveseat@127.0.0.1"], "cluster_nodes": ["loveseat@127.0.0.1"]])
@@ -55,10 +64,12 @@ extension CouchDBServer {
         }
     }
 
-    /// What a read-only listener lets through.
+    /// Lets through what a read-only or write-only listener allows.
     private func requireAccess(_ exchange: Exchange) throws(CouchDBError) {
-        guard settings.isReadOnly, !exchange.isRead else { return }
         let second = exchange.path.count > 1 ? exchange.path[1] : ""
+        try requireOwner(exchange)
+        if settings.isWriteOnly { try requireWrite(second, exchange) }
+        guard settings.isReadOnly, !exchange.isRead else { return }
         if second == "_local" || second.hasPrefix("_local/"), exchange.method == "PUT" { return }
         let reads: Set = [
             "_all_docs", "_changes", "_revs_diff", "_bulk_get", "_find", "_explain", "_missing_revs",
@@ -67,6 +78,21 @@ extension CouchDBServer {
         guard exchange.method == "POST", reads.contains(second) else {
             throw .forbidden("this listener is read-only")
         }
+    }
+
+    /// Lets through what a client needs that pushes.
+    private func requireWrite(_ second: String, _ exchange: Exchange) throws(CouchDBError) {
+        let isLocal = second == "_local" || second.hasPrefix("_local/")
+        let posts: Set = ["", "_bulk_docs", "_revs_diff", "_missing_revs", "_ensure_full_commit"]
+        let isAllowed =
+            switch exchange.method {
+            case "GET", "HEAD": second.isEmpty || isLocal
+            case "POST": posts.contains(second)
+            case "PUT", "DELETE":
+                !second.isEmpty && (!second.hasPrefix("_") || second.hasPrefix("_design") || isLocal)
+            default: false
+            }
+        guard isAllowed else { throw .forbidden("this listener is write-only") }
     }
 
     private func root(_ exchange: Exchange) throws -> Reply {
@@ -82,7 +108,7 @@ extension CouchDBServer {
 
     private func allDatabases(_ exchange: Exchange) throws -> Reply {
         try exchange.allow("GET,HEAD")
-        var names = try databases.names()
+        var names = try names(for: exchange)
         let query = exchange.query
         if try query.flag("descending") ?? false { names.reverse() }
         let isDescending = try query.flag("descending") ?? false
@@ -99,7 +125,7 @@ extension CouchDBServer {
 
     private func databaseInfos(_ exchange: Exchange) async throws -> Reply {
         try exchange.allow("GET,HEAD,POST")
-        var names = try databases.names()
+        var names = try names(for: exchange)
         if exchange.method == "POST" {
             guard let keys = try await json(exchange)?["keys"], keys.kind == .array else {
                 throw CouchDBError.badRequest("`keys` member must exist.")
@@ -113,7 +139,7 @@ extension CouchDBServer {
             200,
             .array(
                 names.map { name in
-                    guard let entry = try? databases.entry(name), let info = try? info(of: entry) else {
+                    guard let entry = try? entry(name, for: exchange), let info = try? info(of: entry) else {
                         return ["key": .string(name), "error": "not_found"]
                     }
                     return ["key": .string(name), "info": info]

@@ -74,15 +74,28 @@ extension CouchDBServer {
         -> String?
     {
         let address = PeerAddress(channel.remoteAddress).text
+        exchange.peer = PeerIdentity(address: address)
         let isSession = exchange.path.first == "_session"
         if needsLogin, let cookie = sessionCookie(exchange), !cookie.isEmpty {
             if let (name, age) = try sessions.name(in: cookie, now: Sessions.now) {
                 exchange.peer = PeerIdentity(username: name, certificates: [], address: address)
                 exchange.login = .cookie
+                admit(channel)
                 return age * 10 > Sessions.lifetime
                     ? sessions.cookie(for: name, isSecure: settings.isSecure, now: Sessions.now) : nil
             }
         }
+        if let authorization = exchange.headers[.authorization],
+            authorization.lowercased().hasPrefix("digest ")
+        {
+            if let digest {
+                exchange.peer = try await logIn(authorization, digest, exchange, address, shown)
+                exchange.login = .digest
+                admit(channel)
+                return nil
+            }
+        }
+        try refuseBasic(exchange)
         // Other schemes are no credentials here.
         let basic = exchange.headers[.authorization].map { $0.lowercased().hasPrefix("basic ") } ?? false
         let hasCredentials =
@@ -91,6 +104,7 @@ extension CouchDBServer {
         do {
             exchange.peer = try await identify(exchange.headers[.authorization], address, shown)
             exchange.login = hasCredentials ? .basic : .none
+            admit(channel)
         } catch {
             guard !hasCredentials, error.status == .unauthorized else { throw error }
             throw CouchDBError(401, "unauthorized", "You are not authorized to access this db.")
@@ -134,6 +148,9 @@ extension CouchDBServer {
     }
 
     private func logIn(_ exchange: Exchange) async throws -> Reply {
+        guard settings.allowsBasic else {
+            throw CouchDBError.notFound("this listener has no sessions without TLS: use Digest")
+        }
         if let next = exchange.query["next"], !next.hasPrefix("/") || next.hasPrefix("//") {
             throw CouchDBError.badRequest("path must begin with a /.")
         }
@@ -144,6 +161,7 @@ extension CouchDBServer {
         do {
             let basic = "Basic " + Base64.encode(Array("\(name):\(password)".utf8))
             _ = try await identify(basic, exchange.peer.address, nil)
+            admit(exchange.channel)
             reply = .json(200, ["ok": true, "name": .string(name), "roles": ["_admin"]])
             let cookie = sessions.cookie(for: name, isSecure: settings.isSecure, now: Sessions.now)
             reply.headers.append((name: "Set-Cookie", value: cookie))
@@ -176,13 +194,14 @@ extension CouchDBServer {
 
 /// How a client has proved who it is.
 enum Login: Sendable {
-    case none, basic, cookie
+    case none, basic, cookie, digest
 
     var name: String? {
         switch self {
         case .none: nil
         case .basic: "default"
         case .cookie: "cookie"
+        case .digest: "digest"
         }
     }
 }

@@ -19,6 +19,11 @@ package final class ConnectionAuthenticator: Sendable {
     /// Whether only user names and passwords are checked.
     package var isPasswords: Bool { authenticator is ListenerPasswordAuthenticator }
 
+    /// The authenticator that knows the users' passwords, which Digest needs; nil if there is none.
+    package var secrets: ListenerPasswordAuthenticator? {
+        (authenticator as? ListenerPasswordAuthenticator).flatMap { $0.secret == nil ? nil : $0 }
+    }
+
     /// The fingerprint of the listener's certificate, to which pairing is bound.
     private let fingerprint: String
 
@@ -65,6 +70,15 @@ package final class ConnectionAuthenticator: Sendable {
             await authenticator.authenticate(client)
         }
         return .admitted(peer)
+    }
+
+    /// Makes one attempt to log in, delayed like others. `attempt` returns nil if it fails.
+    package func attempt<Value: Sendable>(
+        address: String,
+        user: String,
+        _ attempt: () async -> Value?
+    ) async throws(HTTPRefusal) -> Value {
+        try await throttled(address, user: user, attempt)
     }
 
     /// Called when a client has been sent the response that admits it.

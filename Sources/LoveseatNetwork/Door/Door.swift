@@ -16,9 +16,12 @@ package struct Door: Sendable {
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for an authenticator that needs TLS, without it; `crypto` for an identity that
     ///   cannot be used.
-    package init(_ authenticator: (any ListenerAuthenticator)?, identity: TLSIdentity?, patience: Double)
-        throws(LoveseatError)
-    {
+    package init(
+        _ authenticator: (any ListenerAuthenticator)?,
+        identity: TLSIdentity?,
+        patience: Double,
+        minimumTLSVersion: ListenerTLSVersion = .tlsv12
+    ) throws(LoveseatError) {
         guard identity != nil || authenticator?.requestsClientCertificates != true else {
             throw LoveseatError(
                 .invalidParameter,
@@ -30,7 +33,13 @@ package struct Door: Sendable {
             fingerprint: identity?.certs.first?.fingerprint
         )
         tls =
-            if let identity { try ListenerTLS(identity: identity, authenticator: authenticator) } else { nil }
+            if let identity {
+                try ListenerTLS(
+                    identity: identity,
+                    authenticator: authenticator,
+                    minimum: minimumTLSVersion
+                )
+            } else { nil }
         halfOpen = HalfOpenConnections(
             limit: Self.maximumHalfOpen,
             patience: .milliseconds(Int64(patience * 1_000))

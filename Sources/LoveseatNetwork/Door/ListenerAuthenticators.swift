@@ -1,3 +1,4 @@
+import Crypto
 import Logging
 public import LoveseatCore
 import LoveseatIdentity
@@ -53,15 +54,58 @@ extension ListenerAuthenticator {
     public var requestsClientCertificates: Bool { false }
 }
 
-/// Authenticates clients by a user name and a password (HTTP Basic). Without TLS, others on the network can read both.
+/// What a listener knows of a user's password.
+public enum ListenerSecret: Hashable, Sendable {
+    /// The password itself.
+    case password(String)
+    /// Hashes of `user:realm:password`, as in files of `htdigest`, in hexadecimal digits (RFC 7616 §3.4.2). Nil for a hash that is not
+    /// known: Digest is then refused with that algorithm. They are as secret as the password.
+    case hashes(md5: String? = nil, sha256: String? = nil)
+}
+
+/// Authenticates clients by a user name and a password (HTTP Basic, and HTTP Digest on CouchDB's wire). Without TLS, others on the network
+/// can read a password that is sent with Basic.
 public struct ListenerPasswordAuthenticator: ListenerAuthenticator {
     private let accepts: @Sendable (_ username: String, _ password: String) async -> Bool
+    /// Returns a user's secret; nil if only the closure knows which passwords are right.
+    package let secret: (@Sendable (_ username: String) async -> ListenerSecret?)?
+    /// The realm of ``ListenerSecret/hashes(md5:sha256:)``.
+    package let realm: String
 
     /// Creates an authenticator that accepts a client if the closure returns true.
     ///
     /// Compare passwords with ``isEqual(_:_:)``. Calls for addresses and user names with failed attempts are delayed.
     public init(authenticator: @escaping @Sendable (_ username: String, _ password: String) async -> Bool) {
         accepts = authenticator
+        secret = nil
+        realm = "Loveseat"
+    }
+
+    /// Creates an authenticator from what is known of each user's password, which also allows HTTP Digest on CouchDB's wire.
+    ///
+    /// - Parameters:
+    ///   - realm: The realm that clients are shown with Digest, and for which hashes were computed. The default is `Loveseat`.
+    ///   - secret: Returns the secret of a user; nil for an unknown user. Calls for addresses and user names with failed attempts are
+    ///     delayed.
+    public init(
+        realm: String = "Loveseat",
+        secret: @escaping @Sendable (_ username: String) async -> ListenerSecret?
+    ) {
+        self.realm = realm
+        self.secret = secret
+        accepts = { username, password in
+            switch await secret(username) {
+            case nil: return false
+            case .password(let known): return Self.isEqual(known, password)
+            case .hashes(let md5, let sha256):
+                let text = Array("\(username):\(realm):\(password)".utf8)
+                if let sha256 {
+                    return Self.isEqual(sha256.lowercased(), SHA256.hash(data: text).hexadecimalText)
+                }
+                guard let md5 else { return false }
+                return Self.isEqual(md5.lowercased(), Insecure.MD5.hash(data: text).hexadecimalText)
+            }
+        }
     }
 
     /// Returns the client's identity with its user name, or nil if the closure does not accept its password.

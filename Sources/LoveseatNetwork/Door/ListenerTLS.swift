@@ -6,6 +6,20 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOSSL
 
+/// A version of TLS that a listener accepts at least.
+public enum ListenerTLSVersion: Hashable, Sendable, Comparable, CaseIterable {
+    case tlsv10, tlsv11, tlsv12, tlsv13
+
+    fileprivate var version: TLSVersion {
+        switch self {
+        case .tlsv10: .tlsv1
+        case .tlsv11: .tlsv11
+        case .tlsv12: .tlsv12
+        case .tlsv13: .tlsv13
+        }
+    }
+}
+
 /// TLS of a listener, with one identity for all clients.
 struct ListenerTLS: Sendable {
     private let configuration: TLSConfiguration
@@ -14,14 +28,18 @@ struct ListenerTLS: Sendable {
     /// in by a handshake in which its certificate was not checked.
     private let shared: NIOSSLContext?
 
-    init(identity: TLSIdentity, authenticator: (any ListenerAuthenticator)?) throws(LoveseatError) {
+    init(
+        identity: TLSIdentity,
+        authenticator: (any ListenerAuthenticator)?,
+        minimum: ListenerTLSVersion
+    ) throws(LoveseatError) {
         do {
             var configuration = TLSConfiguration.makeServerConfiguration(
                 certificateChain: [],
                 privateKey: .privateKey(try identity.sslPrivateKey())
             )
             try configuration.show(identity)
-            configuration.minimumTLSVersion = .tlsv12
+            configuration.minimumTLSVersion = minimum.version
             configuration.certificateVerification =
                 authenticator?.requestsClientCertificates != true
                 ? .none

@@ -25,6 +25,8 @@ final class PeerRegistry: Sendable {
         /// The feeds of a listener that stops, which end when its last peer has ended.
         var ending: [FeedBuffer<ListenerPeer>] = []
         var peers = 0
+        /// The peers that are connected.
+        var connected: [Int: ListenerPeer] = [:]
 
         /// The feeds that have ended by now.
         mutating func ended() -> [FeedBuffer<ListenerPeer>] {
@@ -46,6 +48,11 @@ final class PeerRegistry: Sendable {
         return Feed(buffer) { [weak self] in
             self?.state.withLockedValue { _ = $0.feeds.removeValue(forKey: number) }
         }
+    }
+
+    /// The peers that are connected, in the order in which they came.
+    var connected: [ListenerPeer] {
+        state.withLockedValue { $0.connected.values.sorted { $0.number < $1.number } }
     }
 
     deinit { for feed in state.withLockedValue({ $0.ending + $0.feeds.values }) { feed.finish() } }
@@ -74,6 +81,7 @@ final class PeerRegistry: Sendable {
     private func push(_ peer: ListenerPeer) {
         let (feeds, ended) = state.withLockedValue { state in
             if peer.status.activity == .stopped { state.peers -= 1 }
+            state.connected[peer.number] = peer.status.activity == .stopped ? nil : peer
             let feeds = state.ending + state.feeds.values
             return (feeds, state.ended())
         }

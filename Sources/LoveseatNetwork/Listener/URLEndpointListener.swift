@@ -79,6 +79,9 @@ public final class URLEndpointListener: Sendable {
                 "heartbeat is \(config.heartbeat) seconds: use more than 0"
             )
         }
+        guard !config.readOnly || !config.writeOnly else {
+            throw LoveseatError(.invalidParameter, "a listener cannot be both read-only and write-only")
+        }
         guard let database = config.collections.first?.database,
             config.collections.allSatisfy({ $0.database === database })
         else {
@@ -105,6 +108,7 @@ public final class URLEndpointListener: Sendable {
             database: database,
             collections: config.collections,
             isReadOnly: config.readOnly,
+            isWriteOnly: config.writeOnly,
             usesDeltas: config.enableDeltaSync,
             compressionLevel: config.compressionLevel,
             policy: config.accessPolicy
@@ -209,4 +213,23 @@ public final class URLEndpointListener: Sendable {
 
 extension URLEndpointListener: DatabaseService {
     package func endWithDatabase() async { await stop() }
+
+    /// A peer decides in which direction it replicates: documents that it sends and gets are both counted.
+    package var replicationTasks: [ReplicationTask] {
+        guard let port, let name = config.databaseName ?? config.collections.first?.database.name else {
+            return []
+        }
+        return registry.connected.map { peer in
+            var task = ReplicationTask(
+                id: "peer-\(port)-\(peer.number)",
+                source: "peer \(peer.identity.name ?? peer.identity.address)",
+                target: name,
+                isContinuous: true
+            )
+            task.user = peer.identity.name
+            task.documentsRead = peer.documentsSent
+            task.documentsWritten = peer.documentsReceived
+            return task
+        }
+    }
 }

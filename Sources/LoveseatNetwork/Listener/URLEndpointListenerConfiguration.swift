@@ -38,6 +38,9 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var accessPolicy: AccessPolicy?
     /// Whether peers may only pull. The default is false. A peer that pushes gets `httpForbidden`.
     public var readOnly = defaultReadOnly
+    /// Whether peers may only push, and save their checkpoints. The default is false. A peer that pulls gets `httpForbidden`. It cannot be
+    /// combined with ``readOnly``.
+    public var writeOnly = false
     /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false. For
     /// what peers pull, open the database with ``DatabaseConfiguration/enableDeltaSync``, too.
     public var enableDeltaSync = defaultEnableDeltaSync

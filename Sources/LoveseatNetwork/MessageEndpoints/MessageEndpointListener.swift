@@ -12,6 +12,8 @@ public struct MessageEndpointListenerConfiguration: Sendable {
     public let protocolType: ProtocolType
     /// Whether peers may only pull. The default is false.
     public var readOnly = false
+    /// Whether peers may only push, and save their checkpoints. The default is false. A peer that pulls gets `httpForbidden`.
+    public var writeOnly = false
     /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false.
     public var enableDeltaSync = false
     /// Decides what each peer may read and write. Nil, the default, gives full access. The app names a peer when it
@@ -81,6 +83,7 @@ public final class MessageEndpointListener: Sendable {
                     database: database,
                     collections: config.collections,
                     isReadOnly: config.readOnly,
+                    isWriteOnly: config.writeOnly,
                     usesDeltas: config.enableDeltaSync,
                     compressionLevel: ReplicatorConfiguration.defaultCompressionLevel,
                     policy: config.accessPolicy

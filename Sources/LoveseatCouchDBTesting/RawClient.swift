@@ -2,19 +2,25 @@ import Foundation
 import LoveseatPlatform
 
 /// A client that sends requests byte for byte, one connection each.
-struct RawClient: Sendable {
-    let port: UInt16
+package struct RawClient: Sendable {
+    package let port: UInt16
 
-    struct Answer: Sendable {
-        var status = 0
-        var headers: [String: String] = [:]
-        var body: [UInt8] = []
-        var text: String { String(decoding: body, as: UTF8.self) }
+    package init(port: UInt16) { self.port = port }
+
+    package struct Answer: Sendable {
+        package var status = 0
+        package var headers: [String: String] = [:]
+        /// All headers, in order, with names in lower case.
+        package var fields: [(name: String, value: String)] = []
+        package var body: [UInt8] = []
+        package var text: String { String(decoding: body, as: UTF8.self) }
+        package init() {}
+        package func all(_ name: String) -> [String] { fields.filter { $0.name == name }.map(\.value) }
     }
 
-    struct Failure: Error {}
+    package struct Failure: Error {}
 
-    func send(
+    package func send(
         _ method: String,
         _ path: String,
         _ headers: [(String, String)] = [],
@@ -41,7 +47,7 @@ struct RawClient: Sendable {
     }
 
     /// Sends bytes, and returns what comes until the other side closes.
-    func exchange(_ bytes: [UInt8]) throws -> [UInt8] {
+    package func exchange(_ bytes: [UInt8]) throws -> [UInt8] {
         let descriptor = try connect()
         defer { close(descriptor) }
         var sent = 0
@@ -67,7 +73,8 @@ struct RawClient: Sendable {
         }
     }
 
-    private func connect() throws -> Int32 {
+    /// Opens a connection; the caller closes it. Reading from it ends after 20 s of silence.
+    package func connect() throws -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw Failure() }
         var wait = timeval(tv_sec: 20, tv_usec: 0)
@@ -85,7 +92,7 @@ struct RawClient: Sendable {
         return descriptor
     }
 
-    private static func parse(_ bytes: [UInt8], isHead: Bool) throws -> Answer {
+    package static func parse(_ bytes: [UInt8], isHead: Bool) throws -> Answer {
         var rest = bytes[...]
         var answer = Answer()
         repeat {
@@ -97,7 +104,9 @@ struct RawClient: Sendable {
             for line in lines.dropFirst() {
                 let parts = line.split(separator: ":", maxSplits: 1)
                 guard parts.count == 2 else { continue }
-                answer.headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
+                let value = parts[1].trimmingCharacters(in: .whitespaces)
+                answer.headers[parts[0].lowercased()] = value
+                answer.fields.append((parts[0].lowercased(), value))
             }
             rest = rest[end.upperBound...]
         } while answer.status == 100
@@ -118,7 +127,7 @@ struct RawClient: Sendable {
 }
 
 /// Runs what blocks on a thread of its own.
-func offPool<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+package func offPool<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
     }

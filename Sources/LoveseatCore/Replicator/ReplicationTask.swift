@@ -1,0 +1,61 @@
+/// A replication that runs now, as a list of tasks shows it.
+package struct ReplicationTask: Hashable, Sendable {
+    /// What distinguishes it from others of the same database.
+    package let id: String
+    /// Where documents come from and go to: the name of a database or a URL. A replication in both directions has this database as its
+    /// source.
+    package let source: String
+    package let target: String
+    package let isContinuous: Bool
+    /// The user for whom it runs; nil if there is none.
+    package var user: String?
+    package var documentsRead: UInt64 = 0
+    package var documentsWritten: UInt64 = 0
+    package var writeFailures: UInt64 = 0
+    package var revisionsChecked: UInt64 = 0
+    package var missingRevisions: UInt64 = 0
+    /// When it began and when something happened last, in seconds since 1970; nil if that is not known.
+    package var started: Int64?
+    package var updated: Int64?
+
+    package init(id: String, source: String, target: String, isContinuous: Bool) {
+        self.id = id
+        self.source = Self.withoutCredentials(source)
+        self.target = Self.withoutCredentials(target)
+        self.isContinuous = isContinuous
+    }
+
+    /// A URL without a user name and password.
+    private static func withoutCredentials(_ text: String) -> String {
+        guard let scheme = text.firstRange(of: "://") else { return text }
+        let authority = text[scheme.upperBound...].prefix { $0 != "/" }
+        guard let at = authority.lastIndex(of: "@") else { return text }
+        return String(text[..<scheme.upperBound] + text[text.index(after: at)...])
+    }
+}
+
+extension Database {
+    /// The replications of this database that run in this process, on either side.
+    package var replicationTasks: [ReplicationTask] {
+        services.flatMap(\.replicationTasks).sorted { $0.id < $1.id }
+    }
+}
+
+extension Replicator {
+    package var replicationTasks: [ReplicationTask] {
+        let status = status
+        guard status.activity != .stopped, let database = config.collections.first?.collection.database
+        else { return [] }
+        let remote = (config.target as? any PeerEndpoint)?.remoteName ?? "\(config.target)"
+        let pulls = config.replicatorType == .pull
+        var task = ReplicationTask(
+            id: "replicator-\(UInt(bitPattern: ObjectIdentifier(self).hashValue))",
+            source: pulls ? remote : database.name,
+            target: pulls ? database.name : remote,
+            isContinuous: config.continuous
+        )
+        task.documentsRead = status.progress.documents
+        task.documentsWritten = status.progress.documents
+        return [task]
+    }
+}
