@@ -19,7 +19,7 @@ extension Collection {
         try snapshot { try documents(listing, $0) }
     }
 
-    /// Returns documents in an array without blocking a thread of Swift's pool; see ``documents(_:)-(DocumentListing)``.
+    /// Returns documents in an array without blocking a thread of Swift's pool; see `documents(_:)`.
     public func documents(_ listing: DocumentListing = .all) async throws -> [Document] {
         try await snapshotOfTask { try documents(listing, $0) }
     }
@@ -27,7 +27,7 @@ extension Collection {
     /// Returns documents as values of a type, in an array.
     ///
     /// - Throws: ``LoveseatError``: `decodingError` if one of the documents does not fit the type, which the message names; otherwise as
-    ///   ``documents(_:)-(DocumentListing)``.
+    ///   `documents(_:)`.
     public func documents<T: Decodable>(_ listing: DocumentListing = .all, as type: T.Type)
         throws(LoveseatError) -> [T]
     {
@@ -43,7 +43,7 @@ extension Collection {
 
     /// Returns the IDs of documents, without reading the documents.
     ///
-    /// - Throws: As ``documents(_:)-(DocumentListing)``.
+    /// - Throws: As `documents(_:)`.
     public func documentIDs(_ listing: DocumentListing = .all) throws(LoveseatError) -> [String] {
         try snapshot { try documentIDs(listing, $0) }
     }
@@ -103,7 +103,7 @@ extension Collection {
     /// an ascending sequence, and may be left out of a descending one. Use ``Database/read(_:)-8zqyx`` and
     /// ``ReadTransaction/documents(_:in:)`` for a view of one moment.
     ///
-    /// Iterating throws ``LoveseatError`` as ``documents(_:)-(DocumentListing)`` does, `notOpen` if the collection is deleted or the
+    /// Iterating throws ``LoveseatError`` as `documents(_:)` does, `notOpen` if the collection is deleted or the
     /// database closed meanwhile, and `CancellationError` if the task is cancelled: a sequence that ends without an error is complete.
     public func documentStream(_ listing: DocumentListing = .all) -> DocumentStream<Document> {
         DocumentStream(self, listing) { $0 }

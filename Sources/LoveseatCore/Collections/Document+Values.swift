@@ -6,7 +6,7 @@ extension Document {
     ///
     /// ```swift
     /// document["opened"] = Date()
-    /// document["tags"] = ["iron", city]
+    /// document["tags"] = ["iron", "tall"]
     /// document["photo"] = try database.saveBlob(jpeg, contentType: "image/jpeg")
     /// let opened: Date? = document["opened"]
     /// ```

@@ -130,7 +130,7 @@ extension Collection {
     ///
     /// ```swift
     /// for try await newest in try sights.observe(DocumentListing(order: .sequence, descending: true, limit: 10)) {
-    ///     print(newest.map(\\.id))
+    ///     print(newest.map(\.id))
     /// }
     /// ```
     ///

@@ -5,7 +5,7 @@ import LoveseatStorage
 extension ReadTransaction {
     /// Returns documents in an array.
     ///
-    /// - Throws: As ``Collection/documents(_:)-(DocumentListing)``.
+    /// - Throws: As `documents(_:)` of ``Collection``.
     public func documents(_ listing: DocumentListing = .all, in collection: Collection) throws(LoveseatError)
         -> [Document]
     {
@@ -15,7 +15,7 @@ extension ReadTransaction {
     /// Returns documents as values of a type, in an array.
     ///
     /// - Throws: ``LoveseatError``: `decodingError` if one of the documents does not fit the type; otherwise as
-    ///   ``Collection/documents(_:)-(DocumentListing)``.
+    ///   `documents(_:)` of ``Collection``.
     public func documents<T: Decodable>(
         _ listing: DocumentListing = .all,
         in collection: Collection,
@@ -29,7 +29,7 @@ extension ReadTransaction {
     /// Some hundred documents are read at a time, up to 1 MB. If the closure changes documents, as in a ``WriteTransaction``, the change
     /// is seen when the document has not been read yet.
     ///
-    /// - Throws: What the closure throws; otherwise as ``Collection/documents(_:)-(DocumentListing)``.
+    /// - Throws: What the closure throws; otherwise as `documents(_:)` of ``Collection``.
     public func forEachDocument(
         _ listing: DocumentListing = .all,
         in collection: Collection,
@@ -43,7 +43,7 @@ extension ReadTransaction {
 
     /// Returns the IDs of documents, without reading the documents.
     ///
-    /// - Throws: As ``Collection/documents(_:)-(DocumentListing)``.
+    /// - Throws: As `documents(_:)` of ``Collection``.
     public func documentIDs(_ listing: DocumentListing = .all, in collection: Collection)
         throws(LoveseatError) -> [String]
     {
@@ -52,7 +52,7 @@ extension ReadTransaction {
 
     /// Returns the documents of some IDs, in the order of the IDs, without those that do not exist or were deleted.
     ///
-    /// - Throws: As ``Collection/documents(ids:)``.
+    /// - Throws: As `documents(ids:)` of ``Collection``.
     public func documents(ids: [String], in collection: Collection) throws(LoveseatError) -> [Document] {
         try read(collection) { try collection.documents(ids: ids, $0) }
     }
@@ -60,7 +60,7 @@ extension ReadTransaction {
     /// Returns the documents of some IDs as values of a type, in the order of the IDs, without those that do not exist or were deleted.
     ///
     /// - Throws: ``LoveseatError``: `decodingError` if one of the documents does not fit the type; otherwise as
-    ///   ``Collection/documents(ids:)``.
+    ///   `documents(ids:)` of ``Collection``.
     public func documents<T: Decodable>(ids: [some DocumentKey], in collection: Collection, as type: T.Type)
         throws(LoveseatError) -> [T]
     {

@@ -78,7 +78,7 @@ public final class WriteTransaction: ReadTransaction {
         return try write { try collection.delete(document, concurrencyControl, $0) }
     }
 
-    /// Removes a document from this database, with all its versions; see ``Collection/purge(_:)``. Other databases keep it.
+    /// Removes a document from this database, with all its versions; see ``Collection/purge(_:)-(Document)``. Other databases keep it.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist; `invalidParameter` if it belongs to another collection
     ///   or `Database`.
