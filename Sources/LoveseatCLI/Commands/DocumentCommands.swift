@@ -2,18 +2,48 @@ import ArgumentParser
 import Foundation
 import Loveseat
 
-struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "ls", abstract: "List the IDs of documents.")
+struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ls",
+        abstract: "List the IDs of documents.",
+        discussion: """
+            IDs are in order of their bytes. Ranges include both ends.
+
+            EXAMPLES
+              loveseat ls trips --prefix paris:
+              loveseat ls trips --recent --limit 10
+            """
+    )
 
     @OptionGroup var options: CollectionOptions
+    @Option(help: "Only IDs that begin with this text.")
+    var prefix = ""
+    @Option(help: "The lowest ID.")
+    var from: String?
+    @Option(help: "The highest ID.")
+    var through: String?
+    @Flag(help: "Those that changed last come first.")
+    var recent = false
+    @Flag(help: "In descending order; with --recent, those that changed last come last.")
+    var reverse = false
+    @Option(help: "The maximum number of documents.")
+    var limit: Int?
     @Flag(name: [.short, .long], help: "Show revision, sequence and size too.")
     var long = false
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    func run() throws {
+    func run() async throws {
         let (database, collection) = try options.read()
-        try collection.forEachDocument { document in
+        let listing = DocumentListing(
+            prefix: prefix,
+            from: from,
+            through: through,
+            order: recent ? .sequence : .id,
+            descending: recent != reverse,
+            limit: limit
+        )
+        for try await document in collection.documentStream(listing) {
             let bytes = document.json.bytes.count
             if json {
                 try Output.standard.line([
@@ -29,7 +59,7 @@ struct List: ParsableCommand {
                 try Output.standard.line(document.id)
             }
         }
-        try database.close()
+        try await database.close()
     }
 }
 

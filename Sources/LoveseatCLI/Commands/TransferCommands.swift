@@ -69,7 +69,7 @@ struct Import: ParsableCommand {
     }
 }
 
-struct Export: ParsableCommand {
+struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print all documents as JSON lines, in order of their IDs.",
         discussion: """
@@ -88,22 +88,23 @@ struct Export: ParsableCommand {
     )
     var noBlobs = false
 
-    func run() throws {
+    func run() async throws {
         let database = try argument.read()
         let wanted = try collection?.collectionName.fullName
         var blobs: Swift.Set<BlobDigest> = []
         for scope in try database.scopes() {
             for collection in try scope.collections() where wanted == nil || wanted == collection.fullName {
-                try export(collection, &blobs)
+                try await export(collection, &blobs)
             }
         }
-        try database.close()
+        try await database.close()
     }
 
-    private func export(_ collection: Loveseat.Collection, _ blobs: inout Swift.Set<BlobDigest>) throws {
+    private func export(_ collection: Loveseat.Collection, _ blobs: inout Swift.Set<BlobDigest>) async throws
+    {
         let isDefault = collection.fullName == CollectionName.default.fullName
         let place = isDefault ? "" : ",\"_collection\":\(JSONValue.string(collection.fullName))"
-        try collection.forEachDocument { document in
+        for try await document in collection.documentStream() {
             if !noBlobs {
                 for digest in document.blobDigests where blobs.insert(digest).inserted {
                     try export(digest, of: collection.database)

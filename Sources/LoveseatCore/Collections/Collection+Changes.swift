@@ -35,7 +35,7 @@ extension Collection {
             cost: { $0.documentIDs.reduce(64) { $0 + $1.utf8.count + 32 } },
             merge: { last, _ in last.isIncomplete = true }
         )
-        return try observe(buffer) { ids in
+        return try database.feed(of: [self], buffer) { ids in
             for start in stride(from: 0, to: ids.count, by: Self.idsPerChange) {
                 let part = ids[start..<min(ids.count, start + Self.idsPerChange)]
                 buffer.push(CollectionChange(collection: self, documentIDs: Array(part)))
@@ -53,23 +53,6 @@ extension Collection {
         let change = DocumentChange(documentID: id, collection: self)
         // A consumer that falls behind learns that the document changed, not how often.
         let buffer = FeedBuffer<DocumentChange>(limit: 64 << 10, cost: { _ in 64 }, merge: { _, _ in })
-        return try observe(buffer) { ids in if ids.contains(id) { buffer.push(change) } }
-    }
-
-    private func observe<Element>(
-        _ buffer: FeedBuffer<Element>,
-        _ notify: @escaping @Sendable ([String]) -> Void
-    ) throws(LoveseatError) -> Feed<Element> {
-        let hub = try openStore().changes
-        let token = hub.subscribe(
-            collection: handle.number,
-            onClose: { buffer.finish() },
-            { notify($0.documentIDs) }
-        )
-        let number = database.endWhenClosed { buffer.finish() }
-        return Feed(buffer) { [database] in
-            hub.unsubscribe(token)
-            database.forgetFeed(number)
-        }
+        return try database.feed(of: [self], buffer) { ids in if ids.contains(id) { buffer.push(change) } }
     }
 }

@@ -1,8 +1,8 @@
 private import Foundation
 public import LoveseatModel
-private import LoveseatStorage
+import LoveseatStorage
 
-/// Documents as values of `Codable` types that are `Identifiable` by a `String`.
+/// Documents as models: values of `Codable` types that are `Identifiable` by a ``DocumentKey``, such as a `String`, a `UUID` or an `Int`.
 extension Collection {
     /// Returns a document as a value of a type, or nil if the document does not exist or was deleted.
     ///
@@ -10,57 +10,288 @@ extension Collection {
     /// is read from a number, and keeps 38 digits.
     ///
     /// - Throws: ``LoveseatError``: `decodingError` if the document does not fit the type, `badDocID` for an empty ID, `notOpen`.
-    public func document<T: Decodable>(id: String, as type: T.Type = T.self) throws(LoveseatError) -> T? {
-        guard let document = try document(id: id) else { return nil }
+    public func document<T: Decodable>(id: some DocumentKey, as type: T.Type = T.self) throws(LoveseatError)
+        -> T?
+    {
+        guard let document = try document(id: id.documentID) else { return nil }
         return try document.decode(type)
     }
+
+    // MARK: Saving
 
     /// Saves a value as a document, replacing all properties of a document that exists.
     ///
     /// The value's `id` becomes the document's ID and is left out of the properties. Dates are stored as ISO 8601 strings in UTC,
     /// rounded to milliseconds; a `Decimal` as a number, with all its digits. `Data` is refused; use a blob.
     ///
-    /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document exists: a plain value does not know which revision
-    ///   it was read from. Use ``Document`` to detect changes since it was read.
+    /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document was changed since the value was read. Only a
+    ///   ``RevisionTracking`` value knows what it was read from; for others, the document must not exist.
     /// - Throws: ``LoveseatError``: `encodingError` if the value cannot be encoded, or not as a JSON object; otherwise as
     ///   ``save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func save<T: Encodable & Identifiable>(
         _ value: T,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
-    ) throws(LoveseatError) -> Bool where T.ID == String {
+    ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
         var document = try Document(encoding: value)
         return try save(&document, concurrencyControl: concurrencyControl)
     }
+
+    /// Saves a value as a document, and updates its ``RevisionTracking/revisionID``.
+    ///
+    /// - Returns: False if the document was changed since the value was read and `concurrencyControl` is `failOnConflict`; true otherwise.
+    /// - Throws: As ``save(_:concurrencyControl:)-t2kq``, and `encodingError` if the value cannot be encoded.
+    @discardableResult
+    public func save<T: Encodable & Identifiable & RevisionTracking>(
+        _ value: inout T,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
+        var document = try Document(encoding: value)
+        guard try save(&document, concurrencyControl: concurrencyControl) else { return false }
+        value.revisionID = document.revisionID
+        return true
+    }
+
+    /// Saves a value as a document, and asks a handler what to do if the document was changed since the value was read.
+    ///
+    /// A value that is not ``RevisionTracking`` does not know what it was read from, so the handler is asked whenever the document
+    /// exists.
+    ///
+    /// - Parameters:
+    ///   - value: The value to save.
+    ///   - conflictHandler: Gets the value and the stored one, which is nil if the document was deleted. It changes the first, but not
+    ///     its ID, and returns true to save it, or returns false to give up. It runs on the calling thread, outside any transaction, and
+    ///     again if the document changes meanwhile.
+    /// - Returns: False if the handler gave up; true otherwise.
+    /// - Throws: What the handler throws; ``LoveseatError``: `decodingError` if the stored document does not fit the type; otherwise as
+    ///   ``save(_:conflictHandler:)-(Document,_)``.
+    @discardableResult
+    public func save<T: Codable & Identifiable>(
+        _ value: inout T,
+        conflictHandler: (inout T, T?) throws -> Bool
+    ) throws -> Bool where T.ID: DocumentKey {
+        var document = try Document(encoding: value)
+        var changed = value
+        let isSaved = try save(&document) { mine, stored in
+            guard try conflictHandler(&changed, try stored?.decode(T.self)) else { return false }
+            mine.properties = try Document(encoding: changed).properties
+            return true
+        }
+        guard isSaved else { return false }
+        value = changed.tracking(document.revisionID)
+        return true
+    }
+
+    /// Saves values as documents in one transaction, which is much faster than one by one: all of them, or none if one cannot be saved.
+    ///
+    /// - Returns: False if `concurrencyControl` is `failOnConflict` and one of the documents was changed since its value was read;
+    ///   then nothing was saved.
+    /// - Throws: As ``save(_:concurrencyControl:)-t2kq``, and `encodingError` if a value cannot be encoded.
+    @discardableResult
+    public func save<T: Encodable & Identifiable>(
+        _ values: [T],
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
+        var documents: [Document] = []
+        documents.reserveCapacity(values.count)
+        for value in values { documents.append(try Document(encoding: value)) }
+        return try save(documents, concurrencyControl: concurrencyControl)
+    }
+
+    /// Saves documents in one transaction without updating the caller's copies: all of them, or none if one cannot be saved.
+    ///
+    /// - Returns: False if `concurrencyControl` is `failOnConflict` and one of the documents was changed since it was read; then nothing
+    ///   was saved.
+    /// - Throws: As ``save(_:concurrencyControl:)-t2kq``.
+    @discardableResult
+    public func save(_ documents: [Document], concurrencyControl: ConcurrencyControl = .lastWriteWins)
+        throws(LoveseatError) -> Bool
+    {
+        struct Conflict: Error {}
+        let bodies = try bodies(of: documents)
+        do {
+            try writeDocuments { transaction in
+                for (document, body) in zip(documents, bodies) {
+                    let saved = try transaction.save(
+                        document.id,
+                        in: handle,
+                        body: body,
+                        isDeleted: false,
+                        condition: SaveCondition(concurrencyControl, of: document)
+                    )
+                    if saved == nil { throw Conflict() }
+                }
+            }
+        } catch is Conflict { return false } catch { throw LoveseatError(storage: error) }
+        return true
+    }
+
+    private func bodies(of documents: [Document]) throws(LoveseatError) -> [JSONText] {
+        var bodies: [JSONText] = []
+        bodies.reserveCapacity(documents.count)
+        for document in documents { bodies.append(try checkedBody(of: document)) }
+        return bodies
+    }
+
+    private func writeDocuments(_ body: (StoreWriteTransaction) throws -> Void, call: String = #function)
+        throws
+    {
+        try openStore(call).write(within: database.config.busyTimeout, call: call, body)
+    }
+
+    // MARK: Changing
+
+    /// Changes a document, without losing what others change at the same time.
+    ///
+    /// ```swift
+    /// try sights.update(id: "tower") { $0["likes"] = ($0["likes"]?.int ?? 0) + 1 }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - id: The document's ID.
+    ///   - change: Changes the document. It runs on the calling thread, outside any transaction, and again on the new content if the
+    ///     document was changed meanwhile.
+    /// - Returns: The document as it was saved.
+    /// - Throws: What `change` throws, and then nothing is saved; ``LoveseatError``: `notFound` if the document does not exist or is
+    ///   deleted meanwhile; otherwise as ``save(_:concurrencyControl:)-t2kq``.
+    @discardableResult
+    public func update(id: some DocumentKey, _ change: (inout Document) throws -> Void) throws -> Document {
+        while true {
+            guard var document = try document(id: id.documentID) else { throw notFound(id.documentID) }
+            try change(&document)
+            if try save(&document, concurrencyControl: .failOnConflict) { return document }
+        }
+    }
+
+    /// Changes a document as a value of a type, without losing what others change at the same time.
+    ///
+    /// ```swift
+    /// try sights.update(id: "tower", as: Sight.self) { $0.likes += 1 }
+    /// ```
+    ///
+    /// Properties of the document that the type does not know stay.
+    ///
+    /// - Parameters:
+    ///   - id: The document's ID.
+    ///   - type: The type.
+    ///   - change: Changes the value. It runs on the calling thread, outside any transaction, and again on the new content if the
+    ///     document was changed meanwhile.
+    /// - Returns: The value as it was saved.
+    /// - Throws: What `change` throws, and then nothing is saved; ``LoveseatError``: `notFound` if the document does not exist or is
+    ///   deleted meanwhile; `decodingError` if it does not fit the type; otherwise as ``save(_:concurrencyControl:)-t2kq``.
+    @discardableResult
+    public func update<T: Codable>(
+        id: some DocumentKey,
+        as type: T.Type,
+        _ change: (inout T) throws -> Void
+    ) throws -> T {
+        var changed: T?
+        let document = try update(id: id) { changed = try $0.change(as: type, change) }
+        guard let changed else { throw notFound(id.documentID) }
+        return changed.tracking(document.revisionID)
+    }
+
+    // MARK: Deleting
+
+    /// Deletes a document. It is replaced by a tombstone, which replicates.
+    ///
+    /// Deleting a document that is deleted already succeeds and changes nothing.
+    ///
+    /// - Throws: ``LoveseatError``: `notFound` if the document was never saved, or was purged.
+    public func delete(id: some DocumentKey) throws(LoveseatError) {
+        let id = id.documentID
+        do { try writeDocuments { try delete(id: id, $0) } } catch { throw LoveseatError(storage: error) }
+    }
+
+    /// Deletes the document of a value. It is replaced by a tombstone, which replicates.
+    ///
+    /// - Returns: False if the value is ``RevisionTracking``, `concurrencyControl` is `failOnConflict`, and the document was changed since
+    ///   the value was read; true otherwise.
+    /// - Throws: ``LoveseatError``: `notFound` if the document was never saved, or was purged.
+    @discardableResult
+    public func delete<T: Identifiable>(
+        _ value: T,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
+        let base = (value as? any RevisionTracking)?.revisionID
+        guard concurrencyControl == .failOnConflict, let base else {
+            try delete(id: value.id)
+            return true
+        }
+        var document = Document(id: value.id.documentID)
+        document.revisionID = base
+        return try delete(document, concurrencyControl: concurrencyControl)
+    }
+
+    /// Removes the document of a value from this database, with all its versions; see ``purge(_:)-(Document)``.
+    ///
+    /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
+    public func purge<T: Identifiable>(_ value: T) throws(LoveseatError) where T.ID: DocumentKey {
+        try purge(id: value.id.documentID)
+    }
+
+    func delete(id: String, _ transaction: StoreWriteTransaction) throws {
+        guard let record = try transaction.record(id, in: handle) else { throw notFound(id) }
+        if record.isDeleted { return }
+        _ = try transaction.save(
+            id,
+            in: handle,
+            body: .emptyObject,
+            isDeleted: true,
+            condition: .lastWriteWins
+        )
+    }
 }
 
-extension Document {
-    /// A value as a document to be saved for the first time. Its ID names the document and is not part of the body.
-    init<T: Encodable & Identifiable>(encoding value: T) throws(LoveseatError) where T.ID == String {
-        let text: JSONText
-        do { text = try JSONText(encoding: value, hooks: .foundation) } catch {
-            throw LoveseatError(.encodingError, "\(T.self) \"\(value.id)\" cannot be JSON: \(error)")
-        }
-        guard var properties = JSONElement(text).value.object else {
-            throw LoveseatError(.encodingError, "\(T.self) does not encode as a JSON object")
-        }
-        if properties["id"] == .string(value.id) { properties["id"] = nil }
-        self.init(id: value.id, properties)
+extension Decodable {
+    /// The value with the revision that it has been saved as, if it remembers one.
+    func tracking(_ revision: RevisionID?) -> Self {
+        guard var tracking = self as? any RevisionTracking else { return self }
+        tracking.revisionID = revision
+        return tracking as? Self ?? self
     }
 }
 
 extension Document {
-    /// Returns the properties as a value of a type. A property `id` of the type gets the document's ID.
+    /// A model as a document that is based on the revision that the model remembers. Its ID names the document and is not part of
+    /// the body.
+    init<T: Encodable & Identifiable>(encoding value: T) throws(LoveseatError) where T.ID: DocumentKey {
+        let id = value.id.documentID
+        var properties = try Self.properties(of: value) { error in
+            "\(T.self) \"\(id)\" cannot be JSON: \(error)"
+        }
+        if let own = properties[ModelMembers.id], own == value.id.json || own == .string(id) {
+            properties[ModelMembers.id] = nil
+        }
+        self.init(id: id, properties)
+        revisionID = (value as? any RevisionTracking)?.revisionID
+    }
+
+    /// The properties of a value, without the revision that it remembers.
+    private static func properties(of value: some Encodable, _ message: (any Error) -> String)
+        throws(LoveseatError) -> JSONObject
+    {
+        let text: JSONText
+        do { text = try JSONText(encoding: value, hooks: .foundation) } catch {
+            throw LoveseatError(.encodingError, message(error))
+        }
+        guard var properties = JSONElement(text).value.object else {
+            throw LoveseatError(.encodingError, "\(type(of: value)) does not encode as a JSON object")
+        }
+        if value is any RevisionTracking { properties[ModelMembers.revision] = nil }
+        return properties
+    }
+}
+
+extension Document {
+    /// Returns the properties as a value of a type. A property `id` of the type gets the document's ID, and a ``RevisionTracking``
+    /// value the document's revision.
     ///
     /// - Throws: ``LoveseatError``: `decodingError` if the properties do not fit the type.
     public func decode<T: Decodable>(_ type: T.Type = T.self) throws(LoveseatError) -> T {
-        var element = element
-        if element["id"] == nil {
-            var properties = properties
-            properties["id"] = .string(id)
-            element = JSONElement(JSONText(canonical: .object(properties)))
-        }
-        do { return try element.decode(type, hooks: .foundation) } catch {
+        let element = element
+        let added = ModelMembers.added(for: type, of: self, element)
+        do { return try element.decode(type, hooks: .foundation, adding: added) } catch {
             throw LoveseatError(.decodingError, "document \"\(id)\" does not fit \(T.self): \(error)")
         }
     }
@@ -69,15 +300,29 @@ extension Document {
     ///
     /// - Throws: ``LoveseatError``: `encodingError` if the value cannot be encoded, or not as a JSON object.
     public mutating func encode(_ value: some Encodable) throws(LoveseatError) {
-        let text: JSONText
-        do { text = try JSONText(encoding: value, hooks: .foundation) } catch {
-            throw LoveseatError(.encodingError, "the value for document \"\(id)\" cannot be JSON: \(error)")
+        properties = try ownProperties(of: value)
+    }
+
+    private func ownProperties(of value: some Encodable) throws(LoveseatError) -> JSONObject {
+        let id = id
+        var properties = try Self.properties(of: value) { error in
+            "the value for document \"\(id)\" cannot be JSON: \(error)"
         }
-        guard var properties = JSONElement(text).value.object else {
-            throw LoveseatError(.encodingError, "\(type(of: value)) does not encode as a JSON object")
-        }
-        properties["id"] = nil
+        properties[ModelMembers.id] = nil
+        return properties
+    }
+
+    /// Changes the properties that a type knows, and returns the changed value.
+    mutating func change<T: Codable>(as type: T.Type, _ change: (inout T) throws -> Void) throws -> T {
+        var value = try decode(type)
+        let before = try ownProperties(of: value)
+        try change(&value)
+        let after = try ownProperties(of: value)
+        var properties = properties
+        for (key, _) in before { properties[key] = nil }
+        for (key, value) in after { properties[key] = value }
         self.properties = properties
+        return value
     }
 }
 

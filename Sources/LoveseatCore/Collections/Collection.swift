@@ -191,7 +191,7 @@ public struct Collection: Sendable {
         try purge(document.id, in: store)
     }
 
-    /// Removes a document or a tombstone from this database; see ``purge(_:)``.
+    /// Removes a document or a tombstone from this database; see ``purge(_:)-(Document)``.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func purge(id: String) throws(LoveseatError) { try purge(id, in: openStore()) }

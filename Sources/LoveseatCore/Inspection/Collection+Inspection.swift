@@ -25,22 +25,6 @@ extension Collection {
         package let isDeleted: Bool
     }
 
-    /// Every document in order of the IDs, deleted ones left out, a thousand read at a time.
-    package func forEachDocument(_ body: (Document) throws -> Void) throws {
-        let store = try openStore()
-        var last = ""
-        while true {
-            let documents = try store.read { view in
-                try view.documentIDs(in: handle, after: last, limit: 1_000).compactMap {
-                    try view.record($0, in: handle).map { Document($0, in: self) }
-                }
-            }
-            guard let end = documents.last else { return }
-            for document in documents { try body(document) }
-            last = end.id
-        }
-    }
-
     /// The changes after a sequence, in order.
     package func revisions(since: UInt64) throws -> [ChangedRevision] {
         let store = try openStore()

@@ -127,7 +127,7 @@ extension Database {
     }
 
     /// The app's own errors are not converted.
-    private static func mapped(_ error: any Error) -> any Error {
+    static func mapped(_ error: any Error) -> any Error {
         DocumentStore.isStorageError(error) ? LoveseatError(storage: error) : error
     }
 }

@@ -39,10 +39,12 @@ public class ReadTransaction {
     /// Returns a document as a value of a type, or nil if the document does not exist or was deleted.
     ///
     /// - Throws: ``LoveseatError``: `badDocID` for an empty ID, `decodingError` if the document does not fit the type.
-    public func document<T: Decodable>(id: String, in collection: Collection, as type: T.Type = T.self)
-        throws(LoveseatError) -> T?
-    {
-        guard let document: Document = try document(id: id, in: collection) else { return nil }
+    public func document<T: Decodable>(
+        id: some DocumentKey,
+        in collection: Collection,
+        as type: T.Type = T.self
+    ) throws(LoveseatError) -> T? {
+        guard let document: Document = try document(id: id.documentID, in: collection) else { return nil }
         return try document.decode(type)
     }
 
@@ -110,7 +112,7 @@ public class ReadTransaction {
         )
     }
 
-    private func read<T>(_ collection: Collection, _ body: (StoreReadTransaction) throws -> T)
+    func read<T>(_ collection: Collection, _ body: (StoreReadTransaction) throws -> T)
         throws(LoveseatError) -> T
     {
         try require(collection)

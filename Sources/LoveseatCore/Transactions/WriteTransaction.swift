@@ -62,21 +62,6 @@ public final class WriteTransaction: ReadTransaction {
         return try save(&document, in: collection, concurrencyControl: concurrencyControl)
     }
 
-    /// Saves a value as a document, replacing all properties of a document that exists.
-    ///
-    /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document exists; true otherwise.
-    /// - Throws: ``LoveseatError``: `encodingError` if the value cannot be encoded, or not as a JSON object; otherwise as
-    ///   ``Collection/save(_:concurrencyControl:)-t2kq``.
-    @discardableResult
-    public func save<T: Encodable & Identifiable>(
-        _ value: T,
-        in collection: Collection,
-        concurrencyControl: ConcurrencyControl = .lastWriteWins
-    ) throws(LoveseatError) -> Bool where T.ID == String {
-        var document = try Document(encoding: value)
-        return try save(&document, in: collection, concurrencyControl: concurrencyControl)
-    }
-
     /// Deletes a document. It is replaced by a tombstone, which replicates.
     ///
     /// - Returns: False if the document was changed since it was read and `concurrencyControl` is `failOnConflict`; true otherwise.
@@ -93,7 +78,7 @@ public final class WriteTransaction: ReadTransaction {
         return try write { try collection.delete(document, concurrencyControl, $0) }
     }
 
-    /// Removes a document from this database, with all its versions; see ``Collection/purge(_:)``. Other databases keep it.
+    /// Removes a document from this database, with all its versions; see ``Collection/purge(_:)-(Document)``. Other databases keep it.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist; `invalidParameter` if it belongs to another collection
     ///   or `Database`.
@@ -152,7 +137,7 @@ public final class WriteTransaction: ReadTransaction {
         try write { try $0.deleteCollection(name) }
     }
 
-    private func write<T>(_ body: (StoreWriteTransaction) throws -> T) throws(LoveseatError) -> T {
+    func write<T>(_ body: (StoreWriteTransaction) throws -> T) throws(LoveseatError) -> T {
         guard let edit else { throw Self.hasEnded }
         return try DocumentStore.wrapping { try edit.step { try body(edit) } }
     }

@@ -1,16 +1,21 @@
 extension JSONElement {
     /// Decodes a type straight from the text, with no dictionary in between.
+    ///
+    /// `added`: members that the object has beside its own, and instead of those of the same keys.
     package func decode<T: Decodable>(
         _ type: T.Type,
-        hooks: JSONCodingHooks = .none
+        hooks: JSONCodingHooks = .none,
+        adding added: [String: JSONElement] = [:]
     ) throws -> T {
-        try ElementDecoder(element: self, hooks: hooks).decode(type)
+        try ElementDecoder(element: self, hooks: hooks, added: added).decode(type)
     }
 }
 
 private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     let element: JSONElement
     let hooks: JSONCodingHooks
+    /// Members that the outermost object has beside its own.
+    var added: [String: JSONElement] = [:]
     /// The path of the value that contains this one, and the position in it if that is an array. Arrays are long, so that the
     /// whole path is only made for an error.
     var outerPath: [any CodingKey] = []
@@ -76,7 +81,11 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
             return value
         }
         if let special = try hooks.decode(type, element) as? T { return special }
-        if type == JSONValue.self, let value = element.value as? T { return value }
+        if type == JSONValue.self {
+            var value = element.value
+            for (key, element) in added { value[key] = element.value }
+            if let value = value as? T { return value }
+        }
         return try T(from: self)
     }
 
@@ -95,12 +104,20 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
 private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ElementDecoder
     var codingPath: [any CodingKey] { decoder.codingPath }
-    var allKeys: [Key] { decoder.element.members.compactMap { Key(stringValue: $0.key) } }
+    var allKeys: [Key] {
+        let own = decoder.element.members.filter { decoder.added[$0.key] == nil }.map(\.key)
+        return (own + decoder.added.keys).compactMap { Key(stringValue: $0) }
+    }
 
-    func contains(_ key: Key) -> Bool { decoder.element[key.stringValue] != nil }
+    func contains(_ key: Key) -> Bool { element(key.stringValue) != nil }
+
+    private func element(_ key: String) -> JSONElement? {
+        if !decoder.added.isEmpty, let added = decoder.added[key] { return added }
+        return decoder.element[key]
+    }
 
     private func find(_ key: some CodingKey) throws -> ElementDecoder {
-        guard let element = decoder.element[key.stringValue] else {
+        guard let element = element(key.stringValue) else {
             throw DecodingError.keyNotFound(
                 key,
                 .init(codingPath: codingPath, debugDescription: "no key \"\(key.stringValue)\"")

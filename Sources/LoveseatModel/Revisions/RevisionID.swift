@@ -142,3 +142,28 @@ extension RevisionID: Comparable {
         return lhs.text < rhs.text
     }
 }
+
+/// Encodes and decodes an ID as its text.
+extension RevisionID: Codable {
+    /// Decodes an ID from a string.
+    ///
+    /// - Throws: `DecodingError` for anything else.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let id = RevisionID(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "not a revision ID"
+            )
+        }
+        self = id
+    }
+
+    /// Encodes the ID as a string.
+    ///
+    /// - Throws: Errors of the encoder.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}

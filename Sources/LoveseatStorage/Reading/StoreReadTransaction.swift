@@ -57,7 +57,7 @@ package class StoreReadTransaction {
         }
     }
 
-    private func record(of statement: RawStatement, in collection: CollectionHandle) throws
+    func record(of statement: RawStatement, in collection: CollectionHandle) throws
         -> DocumentRecord
     {
         guard let revision = RevisionID(statement.string(3)) else {
@@ -99,62 +99,6 @@ package class StoreReadTransaction {
                     """
             )
         ) ?? 0
-    }
-
-    /// The IDs of documents, in order, from the one after `start`, without tombstones.
-    package func documentIDs(in collection: CollectionHandle, after start: String, limit: Int) throws
-        -> [String]
-    {
-        try String.fetchAll(
-            database.cachedStatement(
-                sql:
-                    "SELECT doc_id FROM \"\(collection.table)\" WHERE doc_id > ? AND flags & 1 = 0 ORDER BY doc_id LIMIT ?"
-            ),
-            arguments: [start, limit]
-        )
-    }
-
-    /// How a listing of documents by their IDs goes.
-    package struct Listing: Sendable {
-        package var first: String?
-        package var last: String?
-        package var includesFirst = true
-        package var includesLast = true
-        package var isDescending = false
-        package var limit = Int.max
-        package var skip = 0
-        package init() {}
-    }
-
-    /// Reads documents that are not deleted in the order of the bytes of their IDs, until `visit` returns false.
-    ///
-    package func list(
-        _ listing: Listing,
-        in collection: CollectionHandle,
-        visit: (DocumentRecord) throws -> Bool
-    ) throws {
-        var conditions = ["flags & 1 = 0"]
-        let (low, high) = listing.isDescending ? (listing.last, listing.first) : (listing.first, listing.last)
-        let (hasLow, hasHigh) =
-            listing.isDescending
-            ? (listing.includesLast, listing.includesFirst) : (listing.includesFirst, listing.includesLast)
-        if low != nil { conditions.append("doc_id \(hasLow ? ">=" : ">") ?1") }
-        if high != nil { conditions.append("doc_id \(hasHigh ? "<=" : "<") ?2") }
-        let statement = try RawStatement(
-            """
-            SELECT \(CollectionHandle.columns) FROM "\(collection.table)" WHERE \(conditions.joined(separator: " AND "))
-            ORDER BY doc_id \(listing.isDescending ? "DESC" : "ASC") LIMIT ?3 OFFSET ?4
-            """,
-            in: database
-        )
-        if let low { statement.bind(1, low) }
-        if let high { statement.bind(2, high) }
-        statement.bind(3, listing.limit == .max ? -1 : Int64(listing.limit))
-        statement.bind(4, Int64(listing.skip))
-        defer { statement.reset() }
-        while try statement.step() {
-            guard try visit(record(of: statement, in: collection)) else { return }
-        }
     }
 
     /// The number of documents, deleted or not, whose IDs come before one.

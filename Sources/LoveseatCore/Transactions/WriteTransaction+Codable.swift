@@ -1,0 +1,130 @@
+public import LoveseatModel
+import LoveseatStorage
+
+/// Documents as models; see the calls of the same names of ``Collection``.
+extension WriteTransaction {
+    /// Saves a value as a document, replacing all properties of a document that exists.
+    ///
+    /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document was changed since a ``RevisionTracking`` value was
+    ///   read, or exists for another value; true otherwise.
+    /// - Throws: ``LoveseatError``: `encodingError` if the value cannot be encoded, or not as a JSON object; otherwise as
+    ///   ``Collection/save(_:concurrencyControl:)-t2kq``.
+    @discardableResult
+    public func save<T: Encodable & Identifiable>(
+        _ value: T,
+        in collection: Collection,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
+        var document = try Document(encoding: value)
+        return try save(&document, in: collection, concurrencyControl: concurrencyControl)
+    }
+
+    /// Saves a value as a document, and updates its ``RevisionTracking/revisionID``.
+    ///
+    /// - Returns: False if the document was changed since the value was read and `concurrencyControl` is `failOnConflict`; true otherwise.
+    /// - Throws: As ``Collection/save(_:concurrencyControl:)-t2kq``, and `encodingError` if the value cannot be encoded.
+    @discardableResult
+    public func save<T: Encodable & Identifiable & RevisionTracking>(
+        _ value: inout T,
+        in collection: Collection,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
+        var document = try Document(encoding: value)
+        guard try save(&document, in: collection, concurrencyControl: concurrencyControl) else {
+            return false
+        }
+        value.revisionID = document.revisionID
+        return true
+    }
+
+    /// Saves values as documents.
+    ///
+    /// - Returns: False if `concurrencyControl` is `failOnConflict` and one of the documents was changed since its value was read. The
+    ///   others were saved: throw from the closure to undo that.
+    /// - Throws: As ``Collection/save(_:concurrencyControl:)-t2kq``, and `encodingError` if a value cannot be encoded.
+    @discardableResult
+    public func save<T: Encodable & Identifiable>(
+        _ values: [T],
+        in collection: Collection,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
+        var isSaved = true
+        for value in values {
+            let isThis = try save(value, in: collection, concurrencyControl: concurrencyControl)
+            isSaved = isThis && isSaved
+        }
+        return isSaved
+    }
+
+    /// Changes a document.
+    ///
+    /// - Returns: The document as it was saved.
+    /// - Throws: What `change` throws, and then the document is not saved; ``LoveseatError``: `notFound` if the document does not exist;
+    ///   otherwise as ``Collection/save(_:concurrencyControl:)-t2kq``.
+    @discardableResult
+    public func update(
+        id: some DocumentKey,
+        in collection: Collection,
+        _ change: (inout Document) throws -> Void
+    ) throws -> Document {
+        guard var document = try document(id: id.documentID, in: collection) else {
+            throw collection.notFound(id.documentID)
+        }
+        try change(&document)
+        try save(&document, in: collection)
+        return document
+    }
+
+    /// Changes a document as a value of a type. Properties of the document that the type does not know stay.
+    ///
+    /// - Returns: The value as it was saved.
+    /// - Throws: What `change` throws, and then the document is not saved; ``LoveseatError``: `notFound` if the document does not exist;
+    ///   `decodingError` if it does not fit the type; otherwise as ``Collection/save(_:concurrencyControl:)-t2kq``.
+    @discardableResult
+    public func update<T: Codable>(
+        id: some DocumentKey,
+        in collection: Collection,
+        as type: T.Type,
+        _ change: (inout T) throws -> Void
+    ) throws -> T {
+        var changed: T?
+        let document = try update(id: id, in: collection) { changed = try $0.change(as: type, change) }
+        guard let changed else { throw collection.notFound(id.documentID) }
+        return changed.tracking(document.revisionID)
+    }
+
+    /// Deletes a document. It is replaced by a tombstone, which replicates.
+    ///
+    /// - Throws: ``LoveseatError``: `notFound` if the document was never saved, or was purged.
+    public func delete(id: some DocumentKey, in collection: Collection) throws(LoveseatError) {
+        try require(collection)
+        try write { try collection.delete(id: id.documentID, $0) }
+    }
+
+    /// Deletes the document of a value. It is replaced by a tombstone, which replicates.
+    ///
+    /// - Returns: False if the value is ``RevisionTracking``, `concurrencyControl` is `failOnConflict`, and the document was changed since
+    ///   the value was read; true otherwise.
+    /// - Throws: ``LoveseatError``: `notFound` if the document was never saved, or was purged.
+    @discardableResult
+    public func delete<T: Identifiable>(
+        _ value: T,
+        in collection: Collection,
+        concurrencyControl: ConcurrencyControl = .lastWriteWins
+    ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
+        let base = (value as? any RevisionTracking)?.revisionID
+        guard concurrencyControl == .failOnConflict, let base else {
+            try delete(id: value.id, in: collection)
+            return true
+        }
+        var document = Document(id: value.id.documentID)
+        document.revisionID = base
+        return try delete(document, in: collection, concurrencyControl: concurrencyControl)
+    }
+
+    /// Removes the document of a value from this database, with all its versions; see ``Collection/purge(_:)-(Document)``.
+    ///
+    /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
+    public func purge<T: Identifiable>(_ value: T, in collection: Collection) throws(LoveseatError)
+    where T.ID: DocumentKey { try purge(id: value.id.documentID, in: collection) }
+}
