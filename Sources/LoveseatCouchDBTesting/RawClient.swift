@@ -73,11 +73,11 @@ package struct RawClient: Sendable {
         }
     }
 
-    /// Opens a connection; the caller closes it. Reading from it ends after 20 s of silence.
+    /// Opens a connection; the caller closes it. Reading from it ends after 60 s of silence.
     package func connect() throws -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw Failure() }
-        var wait = timeval(tv_sec: 20, tv_usec: 0)
+        var wait = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -20,6 +20,17 @@ struct TrafficTests {
         "cr-pull-ddoc-filter", "cr-push-forbidden", "p9-pull-ddoc-filter", "p9-push-forbidden",
     ]
 
+    /// The answers that differ, with the reasons, by scenario and exchange (docs/couchdb.md, "Deviations").
+    private static let deviations: [String: String] = [
+        "cr-pull-attachments/36": "attachments come inline only if attachments=true asks for them",
+        "cr-pull-attachments/38": "attachments come inline only if attachments=true asks for them",
+        "p9-http-adapter/17": "contents of revisions that were replaced are not kept",
+        "p9-http-adapter/25": "contents of revisions that were replaced are not kept",
+        "p9-http-adapter/41": "contents of revisions that were replaced are not kept",
+        "p9-http-adapter/72": "_index is not served", "p9-http-adapter/74": "_find is not served",
+        "p9-http-adapter/76": "_index is not served", "p9-http-adapter/78": "_explain is not served",
+    ]
+
     static let scenarios: [String] = {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter { $0.hasSuffix(".jsonl") }.map { String($0.dropLast(6)) }
@@ -54,7 +65,12 @@ struct TrafficTests {
             return replay
         }
         await served.listener.stop()
-        #expect(replay.differences.isEmpty, "\(replay.differences)")
+        let unexpected = replay.differences.filter { Self.deviations["\(name)/\($0.key)"] == nil }
+        #expect(unexpected.isEmpty, "\(unexpected)")
+        let healed = Self.deviations.keys.filter {
+            $0.hasPrefix(name + "/") && replay.differences[String($0.dropFirst(name.count + 1))] == nil
+        }
+        #expect(healed.isEmpty, "these are deviations no more")
         #expect(replay.compared > 0)
     }
 }
@@ -68,10 +84,12 @@ private struct TrafficReplay: Sendable {
     ]
 
     let client: RawClient
-    var differences: [String] = []
+    var differences: [String: String] = [:]
     var compared = 0
     /// Our sequences, by those of the recording.
     private var sequences: [String: JSONValue] = [:]
+    /// Our names of revisions that the server made, by those of the recording.
+    private var made: [String: String] = [:]
     /// The revisions of local documents, which are the server's own.
     private var revisions: [String: JSONValue] = [:]
     private var database: String?
@@ -125,7 +143,7 @@ private struct TrafficReplay: Sendable {
         }
         compared += 1
         if let difference = difference(answer, wanted, response, line, path) {
-            differences.append("\(line["k"]?.int ?? 0) \(method) \(path.prefix(120)): \(difference)")
+            differences["\(line["k"]?.int ?? 0)"] = "\(method) \(path.prefix(120)): \(difference)"
         }
     }
 
@@ -159,6 +177,8 @@ private struct TrafficReplay: Sendable {
         let type = response["headers"]?.items.first { $0[0]?.string?.lowercased() == "content-type" }?[1]?
             .string
         guard wanted < 400 else { return nil }
+        // An answer without content has no type of it.
+        guard wanted != 304 else { return nil }
         let mediaType = { (text: String?) in text.map { String($0.prefix { $0 != ";" }) } }
         guard mediaType(answer.headers["content-type"]) == mediaType(type) else {
             return "content type \(answer.headers["content-type"] ?? "none"), not \(type ?? "none")"
@@ -177,7 +197,9 @@ private struct TrafficReplay: Sendable {
     }
 
     private func filled(_ path: String) -> String {
-        path.replacing(/(?:%22|")?<seq:([0-9]+)>(?:%22|")?/) { match in
+        made.reduce(path) { $0.replacing($1.key, with: $1.value) }.replacing(
+            /(?:%22|")?<seq:([0-9]+)>(?:%22|")?/
+        ) { match in
             let value = value(match.output.1)
             let text = value.string ?? value.description
             return text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? text
@@ -185,15 +207,23 @@ private struct TrafficReplay: Sendable {
     }
 
     private func filled(_ bytes: [UInt8]) -> [UInt8] {
-        guard bytes.firstRange(of: Array("\"<seq:".utf8)) != nil,
-            let text = String(validating: bytes, as: UTF8.self)
+        guard bytes.firstRange(of: Array("\"<seq:".utf8)) != nil || !made.isEmpty,
+            var text = String(validating: bytes, as: UTF8.self)
         else { return bytes }
+        for (recorded, ours) in made { text = text.replacing(recorded, with: ours) }
         return Array(text.replacing(/"<seq:([0-9]+)>"/) { value($0.output.1).description }.utf8)
     }
 
     private mutating func learn(_ recorded: JSONValue, _ answer: JSONValue?, _ key: String?) {
         switch recorded {
-        case .object(let members): for (key, value) in members { learn(value, answer?[key], key) }
+        case .object(let members):
+            // The answer to an edit: the server chose its revision.
+            if recorded["ok"] == true, recorded["id"] == answer?["id"], let text = recorded["rev"]?.string,
+                let ours = answer?["rev"]?.string, ours != text
+            {
+                made[text] = ours
+            }
+            for (key, value) in members { learn(value, answer?[key], key) }
         case .array(let items): for (index, item) in items.enumerated() { learn(item, answer?[index], nil) }
         case .string(let text):
             guard let key, key != "purge_seq", Shape.sequences.contains(key), text.hasPrefix("<seq:"),
@@ -262,12 +292,11 @@ private struct TrafficReplay: Sendable {
             )
             let actual = found.removeValue(forKey: id)
             if actual.map({ Self.isSame($0, expected) }) != true {
-                differences.append(
-                    "end state of \(id): \("\(actual ?? nil)".prefix(600)) instead of \("\(expected)".prefix(600))"
-                )
+                differences["end of \(id)"] =
+                    "\("\(actual ?? nil)".prefix(600)) instead of \("\(expected)".prefix(600))"
             }
         }
-        if !found.isEmpty { differences.append("end state has also \(found.keys.sorted())") }
+        if !found.isEmpty { differences["end"] = "there are also \(found.keys.sorted())" }
     }
 
     private static func sorted(_ leaves: [JSONValue]) -> [JSONValue] {

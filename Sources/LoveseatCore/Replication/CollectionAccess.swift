@@ -48,12 +48,12 @@ package struct CollectionAccess: Sendable {
     }
 
     /// Remembers that the client has documents: it is told when they are deleted.
-    package func grant(_ ids: [String]) throws {
+    package func grant(_ ids: [String]) async throws {
         let new = try store.readRows { view in
             try ids.filter { try !view.isGranted($0, in: collection, to: access.name) }
         }
         guard !new.isEmpty else { return }
-        try store.write(call: "CouchDB") { try $0.grant(new, in: collection, to: access.name) }
+        try await store.writeFromTask(within: nil) { try $0.grant(new, in: collection, to: access.name) }
     }
 
     /// A revision that a client wants to write.

@@ -23,7 +23,7 @@ struct ChangesFeed: Sendable {
 
     // MARK: Reading
 
-    private func page(after position: UInt64, limit: Int) throws -> Page {
+    private func page(after position: UInt64, limit: Int) async throws -> Page {
         var page = Page(through: position)
         var records: [DocumentRecord] = []
         try entry.store.readRows { view in
@@ -53,7 +53,7 @@ struct ChangesFeed: Sendable {
         // The policy and the rendering come after the transaction.
         let visible = try entry.visible(records)
         page.rows = try visible.map { try row(of: $0) }
-        if request.withDocuments { try entry.grant(visible.map(\.id)) }
+        if request.withDocuments { try await entry.grant(visible.map(\.id)) }
         return page
     }
 
@@ -133,7 +133,7 @@ struct ChangesFeed: Sendable {
     ) async throws -> (count: Int, through: UInt64) {
         var (position, count, isFirst) = (position, 0, true)
         while count < request.limit {
-            let page = try page(after: position, limit: request.limit - count)
+            let page = try await page(after: position, limit: request.limit - count)
             try await write(
                 page,
                 start: "",
@@ -200,7 +200,9 @@ struct ChangesFeed: Sendable {
         feed: while true {
             var hasMore = count < request.limit
             while hasMore {
-                guard let page = try? page(after: position, limit: request.limit - count) else { break feed }
+                guard let page = try? await page(after: position, limit: request.limit - count) else {
+                    break feed
+                }
                 var isFirst = true
                 try await write(
                     page,

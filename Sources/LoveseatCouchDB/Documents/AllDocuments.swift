@@ -124,7 +124,11 @@ extension CouchDBServer {
                     )
             )
             for start in stride(from: 0, to: chosen.count, by: 100) {
-                let rows = try rows(Array(chosen[start..<min(start + 100, chosen.count)]), request, entry)
+                let rows = try await rows(
+                    Array(chosen[start..<min(start + 100, chosen.count)]),
+                    request,
+                    entry
+                )
                 try await write(rows, &isFirst, entry, &writer)
             }
         } else if !request.isEmpty {
@@ -135,7 +139,7 @@ extension CouchDBServer {
             if entry.access != nil { listing.skip = 0 }
             while left > 0 {
                 listing.limit = entry.access == nil ? min(left, 200) : 200
-                let (found, seen, last) = try page(listing, request, entry)
+                let (found, seen, last) = try await page(listing, request, entry)
                 let rows = Array(found.dropFirst(toSkip).prefix(left))
                 toSkip -= min(toSkip, found.count)
                 try await write(rows, &isFirst, entry, &writer)
@@ -186,7 +190,7 @@ extension CouchDBServer {
         _ listing: StoreReadTransaction.Listing,
         _ request: ListRequest,
         _ entry: Databases.Entry
-    ) throws -> (rows: [Row], seen: Int, last: String?) {
+    ) async throws -> (rows: [Row], seen: Int, last: String?) {
         var records: [DocumentRecord] = []
         try entry.store.readRows { view in
             try view.list(listing, in: entry.handle) { record in
@@ -195,17 +199,21 @@ extension CouchDBServer {
             }
         }
         let visible = try entry.visible(records)
-        if request.withDocuments { try entry.grant(visible.map(\.id)) }
+        if request.withDocuments { try await entry.grant(visible.map(\.id)) }
         let rows = try visible.map {
             try row(JSONText(canonical: .string($0.id)).description, $0, request, entry)
         }
         return (rows, records.count, records.last?.id)
     }
 
-    private func rows(_ keys: [JSONElement], _ request: ListRequest, _ entry: Databases.Entry) throws -> [Row]
+    private func rows(_ keys: [JSONElement], _ request: ListRequest, _ entry: Databases.Entry) async throws
+        -> [Row]
     {
         let records = try entry.store.readRows { view in
             try keys.map { key in try key.string.flatMap { try view.record($0, in: entry.handle) } }
+        }
+        if request.withDocuments {
+            try await entry.grant(try entry.visible(records.compactMap(\.self)).map(\.id))
         }
         return try zip(keys, records).map { key, record in
             let text = JSONText(canonical: key).description
@@ -213,7 +221,6 @@ extension CouchDBServer {
                 return ("{\"key\":\(text),\"error\":\"not_found\"}", nil, "")
             }
             guard record.isDeleted else {
-                if request.withDocuments { try entry.grant([record.id]) }
                 return try self.row(text, record, request, entry)
             }
             let value = "{\"rev\":\"\(record.revision.text)\",\"deleted\":true}"

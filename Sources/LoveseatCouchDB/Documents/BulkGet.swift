@@ -43,7 +43,7 @@ extension CouchDBServer {
         let isLatest = exchange.query.isSet("latest")
         guard format == .json else {
             let renderer = DocumentRenderer(options: options, form: .parts)
-            return try parts(wanted, renderer, isLatest, isMixed: format == .mixed, entry)
+            return try await parts(wanted, renderer, isLatest, isMixed: format == .mixed, entry)
         }
         let renderer = DocumentRenderer(options: options)
         let stream = ContentStream(blobs: entry.store.blobs)
@@ -51,7 +51,7 @@ extension CouchDBServer {
             try await writer.write("{\"results\":[")
             for start in stride(from: 0, to: wanted.count, by: Self.page) {
                 let page = wanted[start..<min(start + Self.page, wanted.count)]
-                let found = try self.find(Array(page), renderer, isLatest, entry)
+                let found = try await self.find(Array(page), renderer, isLatest, entry)
                 try await Self.write(found, isFirst: start == 0, stream, &writer)
             }
             try await writer.write("]}\n")
@@ -103,7 +103,7 @@ extension CouchDBServer {
         _ renderer: DocumentRenderer,
         _ isLatest: Bool,
         _ entry: Databases.Entry
-    ) throws -> [Found] {
+    ) async throws -> [Found] {
         let records = try entry.store.readRows { view in
             try page.map { wanted in
                 try wanted.error == nil ? wanted.id.flatMap { try view.record($0, in: entry.handle) } : nil
@@ -116,7 +116,7 @@ extension CouchDBServer {
             if branches != nil { sent.append(id) }
             return self.answer(wanted, id, branches, renderer, isLatest)
         }
-        try entry.grant(sent)
+        try await entry.grant(sent)
         return found
     }
 
@@ -209,7 +209,7 @@ extension CouchDBServer {
         _ isLatest: Bool,
         isMixed: Bool,
         _ entry: Databases.Entry
-    ) throws -> Reply {
+    ) async throws -> Reply {
         guard wanted.count <= 1_000 else {
             throw CouchDBError(413, "too_large", "ask for at most 1000 documents in parts")
         }
@@ -218,7 +218,7 @@ extension CouchDBServer {
             isMixed ? .mixed : .related,
             boundary: MultipartBoundary.random(using: &generator)
         )
-        for found in try find(wanted, renderer, isLatest, entry) {
+        for found in try await find(wanted, renderer, isLatest, entry) {
             for item in found.items {
                 switch item {
                 case .failure(let refusal):

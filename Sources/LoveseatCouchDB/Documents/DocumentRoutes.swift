@@ -62,7 +62,7 @@ extension CouchDBServer {
         let query = exchange.query
         var options = try DocumentOptions(query)
         if let text = query["open_revs"], text != "[]" {
-            return try openRevisions(id, text, options, entry, exchange)
+            return try await openRevisions(id, text, options, entry, exchange)
         }
         guard let (branches, sequence) = try branches(of: id, in: entry) else { throw CouchDBError.missing }
         let branch: DocumentBranch
@@ -83,7 +83,7 @@ extension CouchDBServer {
             (options.withAttachments || options.attachmentsSince != nil) && accept.documentFormat == .related
         let renderer = DocumentRenderer(options: options, form: isMultipart ? .parts : .inline)
         let rendered = renderer.render(branch, of: id, in: branches, sequence: sequence)
-        try entry.grant([id])
+        try await entry.grant([id])
         let reply: Reply
         if isMultipart, !rendered.parts.isEmpty {
             reply = try related(rendered, entry)
@@ -127,7 +127,7 @@ extension CouchDBServer {
         _ options: DocumentOptions,
         _ entry: Databases.Entry,
         _ exchange: Exchange
-    ) throws -> Reply {
+    ) async throws -> Reply {
         let branches = try branches(of: id, in: entry)?.0
         var found: [Result<DocumentBranch, MissingRevision>] = []
         if text == "all" {
@@ -140,7 +140,7 @@ extension CouchDBServer {
                 found += self.found(revision, in: branches, isLatest: exchange.query.isSet("latest"))
             }
         }
-        if branches != nil { try entry.grant([id]) }
+        if branches != nil { try await entry.grant([id]) }
         if options.withRevisions { clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: 1)) }
         let accept = AcceptHeader(exchange.header("Accept"))
         let isMultipart = accept.openRevisionsFormat == .mixed

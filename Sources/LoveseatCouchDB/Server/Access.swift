@@ -58,8 +58,8 @@ extension Databases.Entry {
     }
 
     /// Remembers what the client was sent.
-    func grant(_ ids: [String]) throws {
-        if !ids.isEmpty { try access?.grant(ids) }
+    func grant(_ ids: [String]) async throws {
+        if !ids.isEmpty { try await access?.grant(ids) }
     }
 
     private static let maximumAttempts = 10

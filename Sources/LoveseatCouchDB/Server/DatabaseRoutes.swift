@@ -1,3 +1,4 @@
+import Dispatch
 import HTTPTypes
 import LoveseatCore
 import LoveseatCouchDBReplication
@@ -10,7 +11,8 @@ extension CouchDBServer {
         switch exchange.method {
         case "GET", "HEAD": return .json(200, try info(of: entry(name, for: exchange)))
         case "PUT":
-            try databases.create(name)
+            let databases = databases
+            try await Self.blocking { try databases.create(name) }
             let entry = try databases.entry(name)
             try await entry.store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
             return .json(201, ["ok": true], headers: [("Location", exchange.location([name]))])
@@ -24,10 +26,18 @@ extension CouchDBServer {
                     "You tried to DELETE a database with a ?rev= parameter. Did you mean to DELETE a document instead?"
                 )
             }
-            try databases.delete(entry.name)
+            let databases = databases
+            try await Self.blocking { try databases.delete(entry.name) }
             return .ok
         case "POST": return try await createDocument(in: try entry(name, for: exchange), exchange)
         default: throw CouchDBError.methodNotAllowed("DELETE,GET,HEAD,POST")
+        }
+    }
+
+    /// Runs a call that may block its thread. Tasks share few threads: if all of them waited for the right to write, no writer could go on.
+    private static func blocking(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
         }
     }
 
@@ -66,14 +76,14 @@ extension CouchDBServer {
         case "_ensure_full_commit":
             try exchange.allow("POST")
             try Self.requireJSON(exchange)
-            try entry.store.write(durably: true) { _ in }
+            try await entry.store.writeFromTask(within: nil, durably: true) { _ in }
             return .json(201, ["ok": true, "instance_start_time": .string(startTime(entry))])
         case "_compact", "_view_cleanup":
             try exchange.allow("POST")
             try Self.requireJSON(exchange)
             if name == "_compact" {
                 let database = databases.database
-                Task { try? database.performMaintenance(type: .compact) }
+                DispatchQueue.global().async { try? database.performMaintenance(type: .compact) }
             }
             return .json(202, ["ok": true])
         case "_security": return try await security(entry, exchange)

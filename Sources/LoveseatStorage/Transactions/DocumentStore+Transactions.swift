@@ -39,13 +39,14 @@ extension DocumentStore {
     package func writeFromTask<T: Sendable>(
         within timeout: Duration?,
         call: String = #function,
+        durably: Bool = false,
         _ body: @Sendable (StoreWriteTransaction) throws -> T
     ) async throws -> T {
         @Sendable func perform(_ timeLeft: Duration?) async throws -> T {
             try await writeLane.run {
                 defer { self.writeGate.leave() }
                 try Task.checkCancellation()
-                return try self.performWrite(timeLeft, call, body)
+                return try self.performWrite(timeLeft, call, durably: durably, body)
             }
         }
         if writeGate.tryEnter() { return try await perform(timeout) }
