@@ -66,7 +66,10 @@ extension Databases.Entry {
 
     /// Writes documents, if the client may.
     ///
-    /// - Parameter body: Gets whether each change is allowed.
+    /// - Parameters:
+    ///   - changes: What the policy is asked about.
+    ///   - body: Gets whether each change is allowed.
+    /// - Returns: What `body` returns.
     /// - Throws: what `body` throws; `service_unavailable` if others keep changing the documents.
     func write<Value: Sendable>(
         _ changes: [CollectionAccess.Change],
