@@ -2,6 +2,7 @@ import Crypto
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
+import Synchronization
 
 /// A document whose attachments' content is stored, ready for a transaction.
 struct PreparedDocument: Sendable {
@@ -26,16 +27,16 @@ struct PreparedDocument: Sendable {
 }
 
 /// Keeps blobs until the documents that refer to them are stored.
-final class BlobPins {
+final class BlobPins: Sendable {
     private let blobs: BlobFiles
-    private var digests: [BlobDigest] = []
+    private let digests = Mutex<[BlobDigest]>([])
 
     init(_ blobs: BlobFiles) { self.blobs = blobs }
-    deinit { for digest in digests { blobs.unpin(digest) } }
+    deinit { for digest in digests.withLock({ $0 }) { blobs.unpin(digest) } }
 
     func add(_ digest: BlobDigest) {
         blobs.pin(digest)
-        digests.append(digest)
+        digests.withLock { $0.append(digest) }
     }
 
     /// Keeps content that was stored just now.
@@ -69,24 +70,42 @@ enum DocumentSaving {
     static func prepare(_ document: IncomingDocument, id: String, pins: BlobPins) throws -> PreparedDocument {
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
-            guard !BlobAttachments.isBlob(attachment.name, attachment.digest, in: document.body) else {
-                continue
-            }
-            switch attachment.content {
-            case .stub: prepared.attachments.append(.stub(attachment))
-            case .inline(let text):
-                guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
-                    throw CouchDBError.badRequest("Invalid attachment data for \(attachment.name)")
-                }
-                let digest = try pins.store(content)
-                prepared.attachments.append(
-                    ready(attachment, digest: digest, storedLength: content.count)
-                )
-            case .follows:
+            if case .follows = attachment.content {
                 throw CouchDBError.badRequest("attachment \(attachment.name) does not follow in a part")
             }
+            if let entry = try entry(attachment, of: document, pins) { prepared.attachments.append(entry) }
         }
         return prepared
+    }
+
+    /// An attachment that did not come in a part; nil for one that only repeats a blob of the body. The blob's content is stored: it may
+    /// not have been here.
+    static func entry(
+        _ attachment: IncomingAttachment,
+        of document: IncomingDocument,
+        _ pins: BlobPins
+    ) throws -> PreparedDocument.Attachment? {
+        guard case .inline(let text) = attachment.content else {
+            return isBlob(attachment, nil, of: document) ? nil : .stub(attachment)
+        }
+        guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
+            throw CouchDBError.badRequest("Invalid attachment data for \(attachment.name)")
+        }
+        let digest = try pins.store(content)
+        if isBlob(attachment, digest, of: document) { return nil }
+        return ready(attachment, digest: digest, storedLength: content.count)
+    }
+
+    /// Whether an attachment repeats a blob of the body. `content`: the digest of what came, which names another blob where a peer
+    /// replaced the attachment alone.
+    static func isBlob(
+        _ attachment: IncomingAttachment,
+        _ content: BlobDigest?,
+        of document: IncomingDocument
+    )
+        -> Bool
+    {
+        BlobAttachments.isBlob(attachment.name, content?.text ?? attachment.digest, in: document.body)
     }
 
     /// An attachment whose content was stored.

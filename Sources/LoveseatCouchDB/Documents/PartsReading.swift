@@ -22,7 +22,7 @@ final class PartsReceiver {
     private var place = Place.before
     private var waiting: [IncomingAttachment] = []
     private(set) var document: IncomingDocument?
-    private var received: [String: PreparedDocument.Attachment] = [:]
+    private var received: [String: (digest: BlobDigest, length: Int)] = [:]
     private var isEnded = false
     /// The MD5 of the attachment that is being received, if its sender names one.
     private var md5: Insecure.MD5?
@@ -47,23 +47,16 @@ final class PartsReceiver {
         }
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
-            if let ready = received[attachment.name] {
-                prepared.attachments.append(ready)
-                continue
-            }
-            guard !BlobAttachments.isBlob(attachment.name, attachment.digest, in: document.body) else {
-                continue
-            }
-            switch attachment.content {
-            case .stub, .follows: prepared.attachments.append(.stub(attachment))
-            case .inline(let text):
-                guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
-                    throw CouchDBError.badRequest("Invalid attachment data for \(attachment.name)")
-                }
-                let digest = try pins.store(content)
+            if let (digest, length) = received[attachment.name] {
+                // The content of a blob of the body is stored, and the body refers to it.
+                guard !DocumentSaving.isBlob(attachment, digest, of: document) else { continue }
                 prepared.attachments.append(
-                    DocumentSaving.ready(attachment, digest: digest, storedLength: content.count)
+                    DocumentSaving.ready(attachment, digest: digest, storedLength: length)
                 )
+                continue
+            }
+            if let entry = try DocumentSaving.entry(attachment, of: document, pins) {
+                prepared.attachments.append(entry)
             }
         }
         return prepared
@@ -131,11 +124,7 @@ final class PartsReceiver {
             guard sum == nil || sum == named, named?.hasPrefix("sha1-") != true || named == digest.text else {
                 throw CouchDBError.badRequest("attachment \(attachment.name) has another digest")
             }
-            received[attachment.name] = DocumentSaving.ready(
-                attachment,
-                digest: digest,
-                storedLength: Int(length)
-            )
+            received[attachment.name] = (digest, Int(length))
         case .before, .other: break
         }
         place = .other
