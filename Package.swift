@@ -39,7 +39,8 @@ let package = Package(
         ),
         .trait(
             name: "CouchDB",
-            description: "CouchDB's wire. An app that is built without it needs no Hummingbird."
+            description:
+                "CouchDB's wire. An app that is built without it needs neither Hummingbird nor AsyncHTTPClient."
         ),
         .default(enabledTraits: ["CommandLine", "CouchDB"]),
     ],
@@ -54,6 +55,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.6.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.26.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.33.0"),
     ],
     targets: [
         // Pure: no Foundation, no clock, no randomness, no input or output of their own.
@@ -67,7 +69,11 @@ let package = Package(
             swiftSettings: strict
         ),
 
-        .target(name: "LoveseatCouchDBReplication", dependencies: ["LoveseatModel"], swiftSettings: strict),
+        .target(
+            name: "LoveseatCouchDBReplication",
+            dependencies: ["LoveseatModel", "LoveseatReplication"],
+            swiftSettings: strict
+        ),
 
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
@@ -122,6 +128,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -133,13 +140,13 @@ let package = Package(
         .target(
             name: "LoveseatCouchDB",
             dependencies: [
-                "CZlib", "LoveseatModel", "LoveseatStorage", "LoveseatCore", "LoveseatIdentity",
-                "LoveseatNetwork",
-                "LoveseatCouchDBReplication",
+                "CZlib", "LoveseatModel", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
+                "LoveseatIdentity", "LoveseatNetwork", "LoveseatCouchDBReplication",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(
                     name: "HTTPTypes",
@@ -149,6 +156,11 @@ let package = Package(
                 .product(
                     name: "HummingbirdCore",
                     package: "hummingbird",
+                    condition: .when(traits: ["CouchDB"])
+                ),
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
                     condition: .when(traits: ["CouchDB"])
                 ),
             ],
@@ -216,7 +228,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatCouchDBReplicationTests",
-            dependencies: ["LoveseatModel", "LoveseatCouchDBReplication"],
+            dependencies: ["LoveseatModel", "LoveseatReplication", "LoveseatCouchDBReplication"],
             swiftSettings: strict
         ),
         .testTarget(

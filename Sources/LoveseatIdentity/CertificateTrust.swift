@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 package import LoveseatModel
 import SwiftASN1
@@ -112,8 +113,13 @@ package enum CertificateTrust {
         pin: String,
         _ known: TLSCertificate?
     ) async -> Bool {
-        guard chain.first?.fingerprint != pin else { return true }
-        guard let root = known ?? chain.first(where: { $0.fingerprint == pin }) else { return false }
+        func isPinned(_ certificate: TLSCertificate) -> Bool {
+            pin.utf8.count == 40
+                ? Insecure.SHA1.hash(data: certificate.derBytes).hexadecimalText == pin
+                : certificate.fingerprint == pin
+        }
+        guard let leaf = chain.first, !isPinned(leaf) else { return !chain.isEmpty }
+        guard let root = known ?? chain.first(where: isPinned) else { return false }
         return await failures(of: chain, Verifier(rootCertificates: store([root])) { PinnedRootPolicy() })
             == nil
     }

@@ -6,6 +6,8 @@ package struct ConflictNotice: Hashable, Sendable {
     package let documentID: String
     /// What the peer is: a hub takes only what descends from its own revision.
     package let peer: RevisionTree.PeerKind
+    /// The revisions that a peer that keeps branches has sent; nil for a peer of Couchbase's protocol.
+    package var pulled: [RevisionID]?
 
     package init(collection: Int, documentID: String, peer: RevisionTree.PeerKind) {
         (self.collection, self.documentID, self.peer) = (collection, documentID, peer)

@@ -22,6 +22,7 @@ struct Sync: AsyncParsableCommand {
             the peer was restarted.
 
             EXAMPLE: loveseat sync trips ws://192.168.1.7:55990/trips --user ana --continuous
+            EXAMPLE: loveseat push trips https://couch.example.org/trips --user ana --create-target
             """
     )
     @OptionGroup var options: SyncOptions

@@ -1,12 +1,13 @@
 import ArgumentParser
 import Foundation
 import Loveseat
+import LoveseatCouchDB
 
 /// Which peer, and which documents are meant.
 struct PeerOptions: ParsableArguments {
     @Argument(
         help:
-            "The peer: wss://host:port/database, ws:// without encryption, or exec:'ssh host loveseat serve-stdio DB'."
+            "The peer: wss://host:port/database, https://host:port/database for a CouchDB, ws:// or http:// without encryption, or exec:'ssh host loveseat serve-stdio DB'."
     )
     var url: String?
     @Option(help: "Another database on this machine, instead of a URL.")
@@ -47,6 +48,11 @@ struct PeerOptions: ParsableArguments {
     )
     var filters: [String] = []
 
+    @Option(help: "Only documents that match this Mango selector, in JSON. Needs a CouchDB.")
+    var selector: String?
+    @Flag(help: "Create the database at a CouchDB if it does not exist.")
+    var createTarget = false
+
     func validate() throws {
         guard (url == nil) != (localDb == nil) || (paired && localDb == nil) else {
             throw ValidationError("Name the peer: either a URL, --local-db, or --paired.")
@@ -79,9 +85,34 @@ struct PeerOptions: ParsableArguments {
             return endpoint
         }
         guard let url = url.flatMap({ URL(string: $0) }) else {
-            throw LoveseatError(.invalidURL, "\(url ?? "") is not a URL: use wss://host:port/database")
+            throw LoveseatError(
+                .invalidURL,
+                "\(url ?? "") is not a URL: use wss://host:port/database, or https:// for a CouchDB"
+            )
+        }
+        if ["http", "https"].contains(url.scheme?.lowercased()) { return try couchDBEndpoint(url) }
+        guard selector == nil, !createTarget else {
+            throw LoveseatError(
+                .invalidParameter,
+                "--selector and --create-target need a CouchDB: use an http:// or https:// URL"
+            )
         }
         return URLEndpoint(url)
+    }
+
+    private func couchDBEndpoint(_ url: URL) throws -> CouchDBEndpoint {
+        var endpoint = CouchDBEndpoint(url: url)
+        endpoint.createsTarget = createTarget
+        if let selector {
+            guard let json = try? JSONText(selector) else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "the selector is not JSON: use for example '{\"type\":\"trip\"}'"
+                )
+            }
+            endpoint.selector = json
+        }
+        return endpoint
     }
 
     /// The paired peer, selected by its URL if there are several.

@@ -61,6 +61,8 @@ public struct SessionAuthenticator: PeerAuthenticator {
 package protocol PeerEndpoint: Endpoint {
     /// The name of the remote database, under which checkpoints and marks are kept.
     var remoteName: String { get }
+    /// What the endpoint selects of the peer's documents, by which checkpoints are told apart. The default is nil: everything.
+    var selection: String? { get }
     /// Whether a second connection to the peer is possible meanwhile. The default is true.
     var takesSecondConnection: Bool { get }
     /// The reason why it can never be used, such as an invalid URL.
@@ -74,6 +76,8 @@ package protocol PeerEndpoint: Endpoint {
 }
 
 extension PeerEndpoint {
+    package var selection: String? { nil }
+
     package var takesSecondConnection: Bool { true }
 
     package func networkChanges() -> AsyncStream<Void>? { nil }

@@ -1,28 +1,30 @@
 import LoveseatBLIPReplication
-import LoveseatModel
 package import LoveseatReplication
-import LoveseatStorage
+package import LoveseatStorage
 
 /// A request to an endpoint: to connect, and to replicate over that connection.
 package struct ReplicationRequest: Sendable {
     /// The work of a replication, for one connection.
-    struct Work {
-        let plan: ActivePlan
-        let store: DocumentStore
-        let replica: ConnectionStore
+    package struct Work {
+        package let plan: ActivePlan
+        package let store: DocumentStore
+        package let replica: ConnectionStore
         /// The collections whose changes the session is told of.
-        let observed: [CollectionHandle]
-        let hooks: ReplicationHooks
+        package let observed: [CollectionHandle]
+        package let hooks: ReplicationHooks
     }
 
     /// How to connect.
     package let options: ConnectionOptions
-    let runtime: ReplicationRuntime
+    package let runtime: ReplicationRuntime
     /// From 0, no compression, to 9.
     var compressionLevel: Int
     var allowsDeltas: Bool
+    /// Records another name for the peer, under which checkpoints and marks are kept from now on, also when the peer is found at
+    /// another address. Call it before ``begin``. Throws `LoveseatError`, as ``begin`` does.
+    package let recordName: @Sendable (_ name: String) throws -> Void
     /// Called when the peer has accepted the connection, and with it the user.
-    let begin: @Sendable () throws(LoveseatError) -> sending Work
+    package let begin: @Sendable () throws -> sending Work
 }
 
 /// An endpoint with which Couchbase's replication protocol is spoken over a channel.

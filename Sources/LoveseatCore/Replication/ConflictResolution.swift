@@ -8,6 +8,8 @@ package struct ConflictResolution: Sendable {
     package let collection: CollectionHandle
     package let documentID: String
     package let peer: RevisionTree.PeerKind
+    /// The revisions that a peer that keeps branches has sent; nil for conflicts of Couchbase's protocol.
+    package var pulled: [RevisionID]?
 
     package init(
         store: DocumentStore,
@@ -28,6 +30,7 @@ package struct ConflictResolution: Sendable {
         guard let record = try store.readRows({ try $0.record(documentID, in: collection) }) else {
             throw LoveseatError(.notFound, "document \"\(documentID)\" was purged while its conflict waited")
         }
+        if let pulled { return try nextOfBranches(record, pulled) }
         guard record.hasConflicts else { return nil }
         let tree = try record.tree()
         guard let remote = tree.pending.first, let body = remote.body else { return nil }
@@ -42,9 +45,43 @@ package struct ConflictResolution: Sendable {
         )
     }
 
+    /// A live branch against the current revision. Deleted branches have lost already.
+    private func nextOfBranches(_ record: DocumentRecord, _ pulled: [RevisionID]) throws -> ConflictCase? {
+        let branches = try DocumentBranches(of: record)
+        let winner = branches.winner
+        guard !winner.isDeleted, let other = branches.conflicts.first(where: { $0.body != nil }) else {
+            return nil
+        }
+        func side(_ branch: DocumentBranch) -> ConflictCase.Side {
+            .init(revision: branch.id, isDeleted: false, body: branch.body ?? .emptyObject)
+        }
+        let isTheirs = pulled.contains(winner.id) && !pulled.contains(other.id)
+        let (local, remote) = isTheirs ? (other, winner) : (winner, other)
+        let ancestor = local.history.first(where: remote.history.contains).flatMap { branches.revision($0) }
+        return ConflictCase(
+            documentID: documentID,
+            local: side(local),
+            remote: side(remote),
+            base: ancestor.flatMap { branch in
+                branch.body.map { .init(revision: branch.id, isDeleted: branch.isDeleted, body: $0) }
+            }
+        )
+    }
+
     /// Stores a result; false if the document has changed meanwhile, so that the resolver must look again.
     package func store(_ verdict: RevisionTree.Verdict, of conflict: ConflictCase) throws -> Bool {
-        try store.write(call: "replication") {
+        if pulled != nil {
+            return try store.write(call: "replication") {
+                try $0.resolveBranches(
+                    of: documentID,
+                    in: collection,
+                    local: conflict.local.revision,
+                    remote: conflict.remote.revision,
+                    verdict
+                )
+            }
+        }
+        return try store.write(call: "replication") {
             try $0.resolve(
                 documentID,
                 in: collection,

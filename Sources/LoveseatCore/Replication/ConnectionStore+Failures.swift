@@ -36,7 +36,7 @@ extension ConnectionStore {
     }
 
     /// Documents that have come after all, or are not the peer's to give any more.
-    func forgetFailures(_ ids: some Sequence<String>, in index: Int) throws {
+    package func forgetFailures(_ ids: some Sequence<String>, in index: Int) throws {
         guard let remote, let failed = failures[index], !failed.isEmpty else { return }
         let settled = ids.filter(failed.contains)
         guard !settled.isEmpty else { return }

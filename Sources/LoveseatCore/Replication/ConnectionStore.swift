@@ -13,7 +13,7 @@ package final class ConnectionStore: RevisionStore {
     private let checkpointIDs: [String]
     /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
     let remote: Int?
-    let rules: [CollectionRules]
+    package let rules: [CollectionRules]
     /// How often the remote's user has changed.
     private let userChanges: Int
     /// What the peer may do; nil if nobody restricts it.
@@ -36,7 +36,7 @@ package final class ConnectionStore: RevisionStore {
     private var marksCovered: [Int: Int] = [:]
     /// The documents that could not be stored when they were pulled, by collection.
     var failures: [Int: Set<String>] = [:]
-    let nowMilliseconds: () -> Int64
+    package let nowMilliseconds: () -> Int64
 
     /// For the active side.
     ///

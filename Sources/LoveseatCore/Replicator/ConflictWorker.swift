@@ -48,12 +48,13 @@ package final class ConflictWorker: Sendable {
     private func settle(_ notice: ConflictNotice) async throws {
         let key = Key(collection: notice.collection, documentID: notice.documentID)
         let entry = config.collections[notice.collection]
-        let resolution = ConflictResolution(
+        var resolution = ConflictResolution(
             store: store,
             collection: entry.collection.handle,
             documentID: notice.documentID,
             peer: notice.peer
         )
+        resolution.pulled = notice.pulled
         guard let resolver = entry.conflictResolver, !(resolver is DefaultResolver) else {
             return try await resolution.run(nil)
         }

@@ -35,7 +35,7 @@ struct ReplicationSetup {
         }
         let store = try database.store
         for entry in config.collections { _ = try entry.collection.openStore() }
-        let remoteName = endpoint.remoteName
+        let remoteName = try Self.recordedName(of: endpoint.remoteName, store)
         let (known, uuid) = try DocumentStore.wrapping {
             try store.read { (try $0.knownRemote(remoteName), try $0.info("private_uuid") ?? "") }
         }
@@ -68,12 +68,27 @@ struct ReplicationSetup {
             )
             id.channels = entry.channels ?? []
             id.documentIDs = entry.documentIDs ?? []
-            id.filterVersion = entry.filterVersion
+            id.filterVersion = [entry.filterVersion, endpoint.selection].compactMap { $0 }.joinedUnlessEmpty
             let isDefault = entry.collection.handle.name == .default
             let hash = isDefault ? Hashing.sha1(id.hashInput) : Hashing.sha256(id.hashInput)
             return "cp-" + Base64.encode(hash)
         }
     }
+
+    private static func recordedName(of name: String, _ store: DocumentStore) throws(LoveseatError) -> String
+    {
+        try DocumentStore.wrapping { try store.readRows { try $0.info(nameKey + name) } ?? name }
+    }
+
+    /// Records the name under which a peer is known from now on.
+    static func record(_ name: String, of remoteName: String, _ store: DocumentStore) throws(LoveseatError) {
+        guard try recordedName(of: remoteName, store) != name else { return }
+        try DocumentStore.wrapping {
+            try store.write(call: "replication") { try $0.setInfo(nameKey + remoteName, name) }
+        }
+    }
+
+    private static let nameKey = "peer_name/"
 
     var plan: ActivePlan {
         let bindings = config.collections.indices.map { index in
@@ -106,4 +121,8 @@ struct ReplicationSetup {
             nowMilliseconds: { ExpirationTimer.now }
         )
     }
+}
+
+extension [String] {
+    fileprivate var joinedUnlessEmpty: String? { isEmpty ? nil : joined(separator: "\n") }
 }

@@ -84,6 +84,12 @@ extension Replicator {
             runtime: runtime,
             compressionLevel: config.compressionLevel,
             allowsDeltas: config.enableDeltaSync,
+            recordName: { [config] name throws(LoveseatError) in
+                guard let database = config.collections.first?.collection.database,
+                    let endpoint = config.target as? any PeerEndpoint
+                else { return }
+                try ReplicationSetup.record(name, of: endpoint.remoteName, try database.store)
+            },
             begin: begin
         )
     }

@@ -64,7 +64,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// ``acceptOnlySelfSignedServerCertificate`` and ``rootCertificates``.
     public var pinnedServerCertificate: TLSCertificate?
     /// Pins the server by the SHA-256 fingerprint of its certificate instead of the certificate itself: 64 hexadecimal digits, with or
-    /// without colons. The default is nil. ``pinnedServerCertificate`` takes precedence.
+    /// without colons. The 40 digits of a SHA-1 fingerprint are accepted too, which is what peers of Couchbase Lite 1 show. The default is nil. ``pinnedServerCertificate`` takes precedence.
     public var pinnedServerFingerprint: String?
     /// Whether servers with a self-signed certificate are accepted, and no others. The default is false.
     ///
@@ -156,10 +156,10 @@ public struct ReplicatorConfiguration: Sendable {
     /// The fingerprint in the form of ``TLSCertificate/fingerprint``.
     func pinnedFingerprint() throws(LoveseatError) -> String? {
         try pinnedServerFingerprint.map { given throws(LoveseatError) in
-            guard let fingerprint = TLSCertificate.fingerprint(reading: given) else {
+            guard let fingerprint = TLSCertificate.pin(reading: given) else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\"\(given)\" is not a SHA-256 fingerprint, which has 64 hexadecimal digits"
+                    "\"\(given)\" is not a SHA-256 fingerprint, which has 64 hexadecimal digits, or a SHA-1 fingerprint, which has 40"
                 )
             }
             return fingerprint

@@ -2,6 +2,7 @@ import Crypto
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
+import Synchronization
 
 /// A document whose attachments' content is stored, ready for a transaction.
 struct PreparedDocument: Sendable {
@@ -45,16 +46,16 @@ extension PreparedDocument {
 }
 
 /// Keeps blobs until the documents that refer to them are stored.
-final class BlobPins {
+final class BlobPins: Sendable {
     private let blobs: BlobFiles
-    private var digests: [BlobDigest] = []
+    private let digests = Mutex<[BlobDigest]>([])
 
     init(_ blobs: BlobFiles) { self.blobs = blobs }
-    deinit { for digest in digests { blobs.unpin(digest) } }
+    deinit { for digest in digests.withLock({ $0 }) { blobs.unpin(digest) } }
 
     func add(_ digest: BlobDigest) {
         blobs.pin(digest)
-        digests.append(digest)
+        digests.withLock { $0.append(digest) }
     }
 
     /// Keeps content that was stored just now.

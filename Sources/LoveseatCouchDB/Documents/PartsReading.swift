@@ -22,7 +22,7 @@ final class PartsReceiver {
     private var place = Place.before
     private var waiting: [IncomingAttachment] = []
     private(set) var document: IncomingDocument?
-    private var received: [String: PreparedDocument.Attachment] = [:]
+    private var received: [String: (digest: BlobDigest, length: Int)] = [:]
     private var isEnded = false
     /// The MD5 of the attachment that is being received, if its sender names one.
     private var md5: Insecure.MD5?
@@ -124,11 +124,7 @@ final class PartsReceiver {
             guard sum == nil || sum == named, named?.hasPrefix("sha1-") != true || named == digest.text else {
                 throw CouchDBError.badRequest("attachment \(attachment.name) has another digest")
             }
-            received[attachment.name] = DocumentSaving.ready(
-                attachment,
-                digest: digest,
-                storedLength: Int(length)
-            )
+            received[attachment.name] = (digest, Int(length))
         case .before, .other: break
         }
         place = .other

@@ -20,10 +20,15 @@ public struct TLSCertificate: Hashable, Sendable {
     /// A SHA-256 fingerprint as certificates tell theirs, which somebody wrote with or without colons, in any case; nil if
     /// it is none.
     package static func fingerprint(reading text: String) -> String? {
+        pin(reading: text).flatMap { $0.utf8.count == 64 ? $0 : nil }
+    }
+
+    /// A SHA-256 or SHA-1 fingerprint, written in the same forms; nil if it is neither.
+    package static func pin(reading text: String) -> String? {
         let digits = text.lowercased().filter { $0 != ":" }
         let isHexadecimal = digits.utf8.allSatisfy {
             (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
         }
-        return isHexadecimal && digits.utf8.count == 64 ? digits : nil
+        return isHexadecimal && [40, 64].contains(digits.utf8.count) ? digits : nil
     }
 }

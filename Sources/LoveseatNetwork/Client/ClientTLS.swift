@@ -1,9 +1,9 @@
 import LoveseatCore
-import LoveseatIdentity
+package import LoveseatIdentity
 import LoveseatModel
 import NIOConcurrencyHelpers
 import NIOCore
-import NIOSSL
+package import NIOSSL
 
 /// TLS of a client: validates the server's certificate, and keeps the reason if it is not trusted.
 package final class ClientTLS: Sendable {
@@ -62,7 +62,7 @@ package final class ClientTLS: Sendable {
 
 extension TLSConfiguration {
     /// Shows an identity to the peer.
-    mutating func show(_ identity: TLSIdentity) throws {
+    package mutating func show(_ identity: TLSIdentity) throws {
         certificateChain = try identity.certs.map {
             .certificate(try NIOSSLCertificate(bytes: $0.derBytes, format: .der))
         }

@@ -1,16 +1,16 @@
 import Crypto
-import LoveseatCore
+package import LoveseatCore
 import LoveseatIdentity
 import LoveseatModel
 
 /// The credentials of a request for a WebSocket, as far as cookies depend on them.
-struct RequestCredentials {
+package struct RequestCredentials {
     private let options: ConnectionOptions
     /// Names the credentials, without their secrets: cookies that came with others are not sent. Nil for none, with which no
     /// cookie is sent or kept.
-    let name: String?
+    package let name: String?
 
-    init(_ options: ConnectionOptions) {
+    package init(_ options: ConnectionOptions) {
         self.options = options
         var parts: [String] = []
         // The password is left out: a digest of it would be on the disk. A server checks the header in addition to the cookie.
@@ -38,7 +38,7 @@ struct RequestCredentials {
     }
 
     /// The cookies of a request, each name once: the app's cookies replace kept ones.
-    func cookies(for address: WebSocketAddress, now: Int64) -> [String] {
+    package func cookies(for address: WebSocketAddress, now: Int64) -> [String] {
         var given: [(name: String, text: String)] = []
         if let session = options.authenticator as? SessionAuthenticator {
             given.append((session.cookieName, "\(session.cookieName)=\(session.sessionID)"))

@@ -34,11 +34,11 @@ public struct URLEndpoint: BLIPEndpoint {
 
 /// The parts of a peer's URL.
 package struct WebSocketAddress: Hashable, Sendable {
-    let host: String
-    let port: Int
-    let isSecure: Bool
+    package let host: String
+    package let port: Int
+    package let isSecure: Bool
     /// The path of the request: the URL's path with `/_blipsync`.
-    let target: String
+    package let target: String
 
     init(_ url: URL) throws(LoveseatError) {
         func refuse(_ why: String) -> LoveseatError {

@@ -123,7 +123,13 @@ package struct WebSocketClient: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard let proxy else { return try install(channel) }
-                    try Self.tunnel(through: proxy, on: channel, to: address, outcome: outcome, then: install)
+                    try Self.tunnel(
+                        through: proxy,
+                        on: channel,
+                        to: address,
+                        fail: { outcome.fail($0) },
+                        then: install
+                    )
                 }
             }
             .connect(
@@ -167,17 +173,18 @@ package struct WebSocketClient: Sendable {
         try channel.pipeline.syncOperations.addHandlers(codec.handlers + [handshake])
     }
 
-    private static func tunnel(
+    /// Asks a proxy for a tunnel to the peer, and adds the handlers for the peer when it is open.
+    static func tunnel(
         through proxy: ProxyConfiguration,
         on channel: any Channel,
         to address: WebSocketAddress,
-        outcome: EventLoopPromise<Outcome>,
+        fail: @escaping @Sendable (any Error) -> Void,
         then install: @escaping (any Channel) throws -> Void
     ) throws {
         let codec = ClientCodec()
-        let tunnel = ProxyTunnel(proxy, to: address, fail: { outcome.fail($0) }) { channel in
+        let tunnel = ProxyTunnel(proxy, to: address, fail: { fail($0) }) { channel in
             codec.remove(from: channel).assumeIsolated().whenComplete { _ in
-                do { try install(channel) } catch { outcome.fail(LoveseatError(network: error)) }
+                do { try install(channel) } catch { fail(LoveseatError(network: error)) }
             }
         }
         try channel.pipeline.syncOperations.addHandlers(codec.handlers + [tunnel])

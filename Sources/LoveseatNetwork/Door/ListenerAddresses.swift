@@ -1,12 +1,12 @@
 package import Foundation
 import LoveseatModel
-import NIOCore
+package import NIOCore
 import NIOPosix
 
 /// The addresses of this host.
 package enum ListenerAddresses {
     /// Returns the address to bind for an interface's name or address.
-    static func address(of interface: String, port: Int) throws -> SocketAddress {
+    package static func address(of interface: String, port: Int) throws -> SocketAddress {
         if let address = try? SocketAddress(ipAddress: interface, port: port) { return address }
         let candidates = try System.enumerateDevices().filter { $0.name == interface }.compactMap(\.address)
         // IPv4 first, because it is easier to write down.

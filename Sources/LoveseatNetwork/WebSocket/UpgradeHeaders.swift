@@ -14,7 +14,7 @@ package enum UpgradeHeaders {
 
     static func newKey() -> String { Base64.encode((0..<16).map { _ in UInt8.random(in: 0...255) }) }
 
-    static func basic(_ username: String, _ password: String) -> String {
+    package static func basic(_ username: String, _ password: String) -> String {
         "Basic " + Base64.encode(Array("\(username):\(password)".utf8))
     }
 

@@ -1,0 +1,151 @@
+public import Foundation
+public import LoveseatCore
+import LoveseatCouchDBReplication
+public import LoveseatModel
+import LoveseatNetwork
+package import LoveseatReplication
+import LoveseatStorage
+
+/// A database of a CouchDB, PouchDB Server, TouchDB, Couchbase Lite 1.x, or ``CouchDBListener``: `https://host:port/database`, or
+/// `http://` without encryption.
+///
+/// ```swift
+/// let endpoint = CouchDBEndpoint(url: URL(string: "https://couch.example.org/trips")!)
+/// let replicator = Replicator(ReplicatorConfiguration(collections: [trips], target: endpoint))
+/// ```
+///
+/// The default collection is replicated with the database of the URL, and any other collection with the database
+/// `database.scope.collection` of the same server. User names and passwords belong in an authenticator, not in the URL.
+public struct CouchDBEndpoint: PeerEndpoint {
+    /// The URL of the database.
+    public let url: URL
+    /// Whether to create the remote database if it does not exist. The default is false: the replicator stops with `httpNotFound`.
+    public var createsTarget = false
+    /// A Mango selector, such as `{"type":"trip"}`: only documents that it matches are replicated. The default is nil, which
+    /// means all documents. TouchDB and Couchbase Lite 1.x do not support selectors.
+    public var selector: JSONText?
+    /// A filter function at the remote, such as `design/name`, that decides which documents are pulled. The default is nil, which means
+    /// all documents.
+    public var filter: String?
+    /// Parameters for the ``filter``. The default is none.
+    public var filterParameters: [String: String] = [:]
+
+    /// Creates an endpoint from a URL. If the URL cannot be used, the replicator stops with `invalidURL` when it is started.
+    public init(url: URL) { self.url = url }
+
+    package var remoteName: String {
+        let text = url.absoluteString
+        return text.hasSuffix("/") ? String(text.dropLast()) : text
+    }
+
+    package var selection: String? { (try? remoteSelection)?.text }
+
+    package func validate() throws(LoveseatError) {
+        _ = try RemoteAddress(url)
+        _ = try remoteSelection
+        _ = try localSelector
+    }
+
+    /// What a feed of changes is asked for.
+    var remoteSelection: ChangesQuery.Selection {
+        get throws(LoveseatError) {
+            switch (selector, filter) {
+            case (nil, nil): return .all
+            case (let selector?, nil): return .selector(selector)
+            case (nil, let name?):
+                guard !name.isEmpty, !name.hasPrefix("_") else {
+                    throw LoveseatError(.invalidParameter, "\"\(name)\" is not the name of a filter function")
+                }
+                return .filter(name: name, parameters: filterParameters)
+            default: throw LoveseatError(.invalidParameter, "use a selector or a filter, not both")
+            }
+        }
+    }
+
+    /// The selector, for what is pushed.
+    var localSelector: LoveseatCouchDBReplication.Selector? {
+        get throws(LoveseatError) {
+            guard let selector else { return nil }
+            do { return try LoveseatCouchDBReplication.Selector(parsing: JSONElement(selector).value) } catch {
+                throw LoveseatError(.invalidParameter, "the selector is not valid: \(error)")
+            }
+        }
+    }
+
+    package func networkChanges() -> AsyncStream<Void>? {
+        URLEndpoint(url: url).networkChanges()
+    }
+
+    package func replicate(with request: ReplicationRequest) async throws -> any Replication {
+        let address = try RemoteAddress(url)
+        let client = RemoteClient(address, options: request.options, runtime: request.runtime)
+        do {
+            if let name = try await name(of: client, address) { try request.recordName(name) }
+            let session = try CouchDBSession(
+                request.begin(),
+                client: client,
+                address: address,
+                endpoint: self,
+                runtime: request.runtime,
+                heartbeat: request.options.heartbeat
+            )
+            try await session.open()
+            return session
+        } catch {
+            await client.shutDown()
+            throw error
+        }
+    }
+
+    /// The name of the remote database that stays when its address changes; nil if the server has none.
+    private func name(of client: RemoteClient, _ address: RemoteAddress) async throws -> String? {
+        let root = RemoteDatabase(client: client, path: address.rootPath)
+        guard let uuid = try await root.serverUUID() else { return nil }
+        return "couchdb:\(uuid)/\(address.databaseName)"
+    }
+}
+
+/// The parts of a remote database's URL.
+struct RemoteAddress: Hashable, Sendable {
+    let host: String
+    let port: Int
+    let isSecure: Bool
+    /// The path of the database, percent-encoded, without a slash at its end.
+    let path: String
+
+    init(_ url: URL) throws(LoveseatError) {
+        func refuse(_ why: String) -> LoveseatError {
+            LoveseatError(.invalidURL, "\(url.absoluteString): \(why); use http://host:port/database")
+        }
+        let scheme = url.scheme?.lowercased()
+        guard scheme == "http" || scheme == "https" else { throw refuse("the scheme must be http or https") }
+        guard url.user == nil, url.password == nil else {
+            throw refuse("a user name and password belong in an authenticator, not into the URL")
+        }
+        guard url.query == nil else { throw refuse("it has a query") }
+        guard let host = url.host(percentEncoded: false), !host.isEmpty else {
+            throw refuse("it has no host")
+        }
+        guard url.port != 0 else { throw refuse("port 0 cannot be connected to") }
+        let parts = url.path(percentEncoded: true).split(separator: "/")
+        guard !parts.isEmpty else { throw refuse("it has no database name") }
+        self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        isSecure = scheme == "https"
+        port = url.port ?? (isSecure ? 443 : 80)
+        path = "/" + parts.joined(separator: "/")
+    }
+
+    /// The path of the server, without a slash at its end.
+    var rootPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+
+    /// The database's name, percent-encoded.
+    var databaseName: String {
+        String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
+    }
+
+    /// The path of the database of a collection.
+    func path(of collection: CollectionName) -> String {
+        guard collection != .default else { return path }
+        return "\(path).\(PathEncoding.segment(collection.scope)).\(PathEncoding.segment(collection.name))"
+    }
+}

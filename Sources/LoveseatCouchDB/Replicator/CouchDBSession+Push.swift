@@ -1,0 +1,308 @@
+import LoveseatCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// What is pushed: all leaves that the remote lacks, with their histories (protocol/couchdb.md §3.1, §3.7).
+extension CouchDBSession {
+    private static let pageSize = 500
+    private static let pageBytes = 8 << 20
+    private static let batchSize = 200
+    private static let batchBytes = 1 << 20
+    private static let requests = 3
+
+    /// A changed document.
+    private struct LocalDocument: Sendable {
+        let record: DocumentRecord
+        let branches: DocumentBranches
+        /// The leaves that the app's filter lets out.
+        let leaves: [DocumentBranch]
+    }
+
+    private struct LocalPage: Sendable {
+        var documents: [LocalDocument] = []
+        /// The sequences that were looked at.
+        var range: ClosedRange<UInt64>
+    }
+
+    /// A leaf that the remote lacks.
+    private struct PushedLeaf: Sendable {
+        let document: LocalDocument
+        let branch: DocumentBranch
+        /// Revisions that the remote has.
+        let known: [RevisionID]
+        var text = RenderedDocument()
+
+        var id: String { document.record.id }
+    }
+
+    func push(_ index: Int) async throws {
+        let lane = lanes[index]
+        let (signals, signal) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let token = store.changes.subscribe(
+            collection: lane.handle.number,
+            onClose: { signal.finish() },
+            { _ in signal.yield() }
+        )
+        defer { store.changes.unsubscribe(token) }
+        var isBusy = false
+        var waiting = signals.makeAsyncIterator()
+        while true {
+            while let page = try nextPage(lane) {
+                if !isBusy { setBusy(true) }
+                isBusy = true
+                try await push(page, lane)
+                lane.checkpoint.checkpoint.completed.insert(page.range)
+                await saveCheckpoint(lane)
+            }
+            await saveCheckpoint(lane, isLast: true)
+            if isBusy { setBusy(false) }
+            isBusy = false
+            guard plan.isContinuous, await waiting.next(isolation: self) != nil else { return try Task.checkCancellation() }
+            try Task.checkCancellation()
+        }
+    }
+
+    /// The next changes that are not done; nil if there are none.
+    private func nextPage(_ lane: Lane) throws -> LocalPage? {
+        let completed = lane.checkpoint.checkpoint.completed
+        let since = completed.completeUpTo ?? 0
+        let end = store.lastSequence(lane.handle)
+        guard end > since else { return nil }
+        let now = runtimeMilliseconds
+        var (records, bytes, isFull): ([DocumentRecord], Int, Bool) = ([], 0, false)
+        try store.read { view in
+            try view.changes(in: lane.handle, since: since) { record in
+                guard record.sequence <= end else { return false }
+                records.append(record)
+                bytes += record.body.bytes.count
+                isFull = records.count >= Self.pageSize || bytes >= Self.pageBytes
+                return !isFull
+            }
+        }
+        var page = LocalPage(range: since + 1...(isFull ? records.last?.sequence ?? end : end))
+        for record in records {
+            if completed.contains(record.sequence) || record.expires.map({ $0 <= now }) ?? false { continue }
+            if let ids = lane.documentIDs, !ids.contains(record.id) { continue }
+            guard (try? IncomingDocument.check(record.id)) != nil, !record.id.hasPrefix("_local/") else {
+                report(
+                    record.id,
+                    lane,
+                    isPush: true,
+                    isDeleted: record.isDeleted,
+                    error: LoveseatError(
+                        .badDocID,
+                        "a CouchDB has no documents whose IDs begin with an underscore: rename it"
+                    )
+                )
+                continue
+            }
+            let tree = try record.encodedTree.map { _ in try record.tree() }
+            guard !record.isDamaged(in: tree) else {
+                let error = LoveseatError(.corruptData, "its stored content is damaged: run `check`")
+                report(record.id, lane, isPush: true, isDeleted: record.isDeleted, error: error)
+                continue
+            }
+            let branches = try DocumentBranches(of: record)
+            let leaves = branches.leaves.filter { $0.body != nil && passes($0, of: record.id, lane) }
+            if !leaves.isEmpty {
+                page.documents.append(LocalDocument(record: record, branches: branches, leaves: leaves))
+            }
+        }
+        return page
+    }
+
+    private var runtimeMilliseconds: Int64 { replica.nowMilliseconds() }
+
+    /// The app's filter, and the endpoint's selector.
+    private func passes(_ branch: DocumentBranch, of id: String, _ lane: Lane) -> Bool {
+        let body = branch.body ?? .emptyObject
+        if let selector {
+            guard case .object(var object) = JSONElement(body).value else { return false }
+            object["_id"] = .string(id)
+            guard selector.matches(.object(object)) else { return false }
+        }
+        let candidate = FilterCandidate(
+            documentID: id,
+            revision: branch.id,
+            isDeleted: branch.isDeleted,
+            body: body
+        )
+        return lane.rules.pushFilter?(candidate, false) ?? true
+    }
+
+    private func push(_ page: LocalPage, _ lane: Lane) async throws {
+        let answer = try await lane.remote.differences(
+            page.documents.map { ($0.record.id, $0.leaves.map(\.id)) }
+        )
+        var bulk: [PushedLeaf] = []
+        var singles: [PushedLeaf] = []
+        for document in page.documents {
+            let missing = answer[document.record.id] ?? MissingRevisions()
+            for branch in document.leaves where missing.missing.contains(branch.id.text) {
+                var leaf = PushedLeaf(document: document, branch: branch, known: missing.ancestors)
+                leaf.text = Self.render(leaf, form: .parts)
+                if leaf.text.parts.isEmpty { bulk.append(leaf) } else { singles.append(leaf) }
+            }
+        }
+        expect(bulk.count + singles.count)
+        var outcomes: [Outcome] = []
+        let batches = DocumentBatches.divide(bulk, count: Self.batchSize, bytes: Self.batchBytes) {
+            $0.text.bytes.count
+        }
+        let jobs = batches + singles.map { [$0] }
+        let (remote, blobs) = (lane.remote, store.blobs)
+        try await withThrowingTaskGroup(of: [Outcome].self) { group in
+            var waiting = jobs[...]
+            func begin() {
+                guard let job = waiting.popFirst() else { return }
+                group.addTask { try await Self.write(job, to: remote, blobs: blobs) }
+            }
+            for _ in 0..<Self.requests { begin() }
+            while let done = try await group.next() {
+                begin()
+                outcomes += done
+                finish(done.count, bytes: done.reduce(0) { $0 + $1.bytes }, isPush: true)
+            }
+        }
+        try note(outcomes, page, lane)
+    }
+
+    /// Reports what became of a page's documents, and marks those that the remote has.
+    private func note(_ outcomes: [Outcome], _ page: LocalPage, _ lane: Lane) throws {
+        var errors: [String: LoveseatError] = [:]
+        for outcome in outcomes where outcome.error != nil { errors[outcome.id] = outcome.error }
+        let sent = Set(outcomes.map(\.id))
+        for document in page.documents where sent.contains(document.record.id) {
+            let error = errors[document.record.id]
+            finish(0, documents: error == nil ? 1 : 0, isPush: true)
+            report(
+                document.record.id,
+                lane,
+                isPush: true,
+                isDeleted: document.record.isDeleted,
+                error: error
+            )
+        }
+        let marked = page.documents.compactMap { document -> SyncedRevision? in
+            let record = document.record
+            guard errors[record.id] == nil, document.leaves.contains(where: { $0.id == record.revision })
+            else {
+                return nil
+            }
+            return SyncedRevision(
+                documentID: record.id,
+                revision: record.revision,
+                sequence: record.sequence
+            )
+        }
+        if !marked.isEmpty { try replica.markSynced(marked, in: lane.index) }
+    }
+
+    // MARK: Writing
+
+    private struct Outcome: Sendable {
+        let id: String
+        let bytes: Int
+        var error: LoveseatError?
+    }
+
+    private static func render(_ leaf: PushedLeaf, form: DocumentRenderer.Form, whole: Bool = false)
+        -> RenderedDocument
+    {
+        var options = DocumentOptions()
+        options.withRevisions = true
+        if whole || leaf.known.isEmpty {
+            options.withAttachments = true
+        } else {
+            options.attachmentsSince = leaf.known
+        }
+        let renderer = DocumentRenderer(options: options, form: form)
+        return renderer.render(leaf.branch, of: leaf.id, in: leaf.document.branches)
+    }
+
+    private static func write(_ leaves: [PushedLeaf], to remote: RemoteDatabase, blobs: BlobFiles)
+        async throws -> [Outcome]
+    {
+        if let leaf = leaves.first, leaves.count == 1, !leaf.text.parts.isEmpty {
+            return [try await writeAlone(leaf, leaf.text, to: remote, blobs: blobs)]
+        }
+        do {
+            let refused = try await remote.write(leaves.map(\.text.bytes))
+            if let row = refused.first(where: \.mayPass) {
+                throw LoveseatError(
+                    .init(10_500),
+                    "the peer cannot store \"\(row.documentID)\": \(row.reason)"
+                )
+            }
+            // One row without a revision means all leaves of its document.
+            return leaves.map { leaf in
+                let row = refused.first {
+                    $0.documentID == leaf.id && ($0.revision ?? leaf.branch.id.text) == leaf.branch.id.text
+                }
+                return Outcome(id: leaf.id, bytes: leaf.text.bytes.count, error: row?.failure)
+            }
+        } catch let failure as RemoteFailure {
+            if let (first, second) = DocumentBatches.halves(leaves) {
+                let one = try await write(first, to: remote, blobs: blobs)
+                return try await one + write(second, to: remote, blobs: blobs)
+            }
+            guard let leaf = leaves.first else { return [] }
+            if failure.status == 412 {
+                let whole = render(leaf, form: .parts, whole: true)
+                return [try await writeAlone(leaf, whole, to: remote, blobs: blobs, isWhole: true)]
+            }
+            return [
+                Outcome(
+                    id: leaf.id,
+                    bytes: leaf.text.bytes.count,
+                    error: failure.failure(of: "the document")
+                )
+            ]
+        }
+    }
+
+    /// Writes a document with attachments in parts, or in JSON where the remote does not take parts.
+    private static func writeAlone(
+        _ leaf: PushedLeaf,
+        _ text: RenderedDocument,
+        to remote: RemoteDatabase,
+        blobs: BlobFiles,
+        isWhole: Bool = false
+    ) async throws -> Outcome {
+        let bytes = text.bytes.count + text.parts.reduce(0) { $0 + $1.storedLength }
+        do {
+            for part in text.parts where blobs.length(part.digest) == nil {
+                throw LoveseatError(.notFound, "its attachment \(part.name) is not in this database")
+            }
+            if remote.takesParts, !text.parts.isEmpty {
+                let layout = try MultipartReply.related(text)
+                do {
+                    try await remote.write(
+                        leaf.id,
+                        contentType: layout.contentType,
+                        Upload(layout, blobs: blobs)
+                    )
+                    return Outcome(id: leaf.id, bytes: bytes)
+                } catch let failure as RemoteFailure where failure.status == 415 {
+                    remote.noteWithoutParts()
+                }
+            }
+            let inline = render(leaf, form: .inline, whole: isWhole)
+            try await remote.write(leaf.id, contentType: "application/json", Upload(inline, blobs: blobs))
+            return Outcome(id: leaf.id, bytes: bytes)
+        } catch let failure as RemoteFailure {
+            if failure.status == 412, !isWhole {
+                let whole = render(leaf, form: .parts, whole: true)
+                return try await writeAlone(leaf, whole, to: remote, blobs: blobs, isWhole: true)
+            }
+            guard failure.refusesDocument else {
+                throw failure.failure(of: "the document \"\(leaf.id)\"")
+            }
+            return Outcome(id: leaf.id, bytes: bytes, error: failure.failure(of: "the document"))
+        } catch let error as LoveseatError where error.code == .notFound {
+            return Outcome(id: leaf.id, bytes: bytes, error: error)
+        }
+    }
+}

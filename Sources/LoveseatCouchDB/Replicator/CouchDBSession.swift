@@ -1,0 +1,276 @@
+import LoveseatCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// One replication with a remote over CouchDB's wire (protocol/couchdb.md §3.1).
+actor CouchDBSession: Replication {
+    /// What is done of one collection.
+    final class Lane {
+        let index: Int
+        let name: CollectionName
+        let handle: CollectionHandle
+        let remote: RemoteDatabase
+        let checkpointID: String
+        let rules: CollectionRules
+        let selection: ChangesQuery.Selection
+        let documentIDs: Set<String>?
+        var checkpoint = RemoteCheckpoint()
+        /// The revision of the remote's copy.
+        var checkpointRevision: String?
+        var saved: RemoteCheckpoint?
+        var isSaving = false
+        var lastSave: ContinuousClock.Instant?
+        /// Whether resolvers made changes after the push had ended.
+        var hasResolved = false
+
+        init(
+            index: Int,
+            name: CollectionName,
+            handle: CollectionHandle,
+            remote: RemoteDatabase,
+            checkpointID: String,
+            rules: CollectionRules,
+            selection: ChangesQuery.Selection,
+            documentIDs: Set<String>?
+        ) {
+            self.index = index
+            self.name = name
+            self.handle = handle
+            self.remote = remote
+            self.checkpointID = checkpointID
+            self.rules = rules
+            self.selection = selection
+            self.documentIDs = documentIDs
+        }
+    }
+
+    nonisolated let unownedExecutor: UnownedSerialExecutor
+    private let executor: any SerialExecutor
+    private let client: RemoteClient
+    private let runtime: ReplicationRuntime
+    private let creates: Bool
+    let plan: ActivePlan
+    let store: DocumentStore
+    let replica: ConnectionStore
+    let hooks: ReplicationHooks
+    let lanes: [Lane]
+    let selector: Selector?
+    /// How often a waiting remote shows that it is there, in milliseconds.
+    let heartbeat: Int
+    private var progress = ReplicationProgress()
+    private var busy = 0
+    private var work: Task<Void, any Error>?
+    private var isStopping = false
+
+    init(
+        _ work: sending ReplicationRequest.Work,
+        client: RemoteClient,
+        address: RemoteAddress,
+        endpoint: CouchDBEndpoint,
+        runtime: ReplicationRuntime,
+        heartbeat: Double
+    ) throws(LoveseatError) {
+        executor = runtime.makeDriverExecutor()
+        unownedExecutor = executor.asUnownedSerialExecutor()
+        self.client = client
+        self.runtime = runtime
+        creates = endpoint.createsTarget
+        (plan, store, hooks) = (work.plan, work.store, work.hooks)
+        let (bindings, observed, rules) = (work.plan.collections, work.observed, work.replica.rules)
+        replica = work.replica
+        selector = try endpoint.localSelector
+        self.heartbeat = Int(min(max(heartbeat, 1), 30) * 1_000)
+        let selection = try endpoint.remoteSelection
+        var lanes: [Lane] = []
+        for (index, binding) in bindings.enumerated() {
+            guard binding.channels.isEmpty else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "a CouchDB has no channels: use a selector, a filter or document IDs"
+                )
+            }
+            let ids = binding.documentIDs
+            var chosen = selection
+            if let ids, case .all = selection { chosen = .documents(ids) }
+            lanes.append(
+                Lane(
+                    index: index,
+                    name: binding.name,
+                    handle: observed[index],
+                    remote: RemoteDatabase(client: client, path: address.path(of: binding.name)),
+                    checkpointID: RemoteRequest.checkpointName(binding.checkpointID),
+                    rules: index < rules.count ? rules[index] : CollectionRules(),
+                    selection: chosen,
+                    documentIDs: ids.map { Set($0) }
+                )
+            )
+        }
+        self.lanes = lanes
+    }
+
+    // MARK: Running
+
+    /// Looks for the remote's databases, and reads the checkpoints.
+    func open() async throws {
+        for lane in lanes {
+            try await lane.remote.open(creates: creates)
+            try await readCheckpoint(lane)
+        }
+        // Histories from CouchDB's peers are longer than our own.
+        try await store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
+    }
+
+    func run() async -> LoveseatError? {
+        let task = Task { try await replicate() }
+        work = task
+        if isStopping { task.cancel() }
+        let result = await task.result
+        // What is done need not be done again; a remote that does not answer is not waited for.
+        let farewell = runtime.task(after: .seconds(3)) { [client] in await client.shutDown() }
+        for lane in lanes { await saveCheckpoint(lane, isLast: true) }
+        farewell.cancel()
+        await client.shutDown()
+        guard case .failure(let error) = result, !(isStopping && error is CancellationError) else {
+            return nil
+        }
+        return isStopping ? nil : Self.failure(of: error)
+    }
+
+    func stop() {
+        isStopping = true
+        work?.cancel()
+    }
+
+    static func failure(of error: any Error) -> LoveseatError {
+        switch error {
+        case let error as RemoteFailure: error.failure(of: "a request")
+        case let error as AnswerTooLarge: error.failure
+        case let error as CouchDBError:
+            LoveseatError(.remoteError, "the peer's answer is not valid: \(error.reason)")
+        default: LoveseatError(http: error)
+        }
+    }
+
+    private func replicate() async throws {
+        report()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in lanes.indices {
+                group.addTask { try await self.replicate(index) }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func replicate(_ index: Int) async throws {
+        let (pulls, pushes) = (plan.pulls, plan.pushes)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            if pulls { group.addTask { try await self.pull(index) } }
+            if pushes { group.addTask { try await self.push(index) } }
+            try await group.waitForAll()
+        }
+        // What resolvers decided while the push had come to its end.
+        if pushes, !plan.isContinuous, lanes[index].hasResolved { try await push(index) }
+    }
+
+    // MARK: Reports
+
+    /// Marks the beginning or the end of work.
+    func setBusy(_ isBusy: Bool) {
+        busy += isBusy ? 1 : -1
+        report()
+    }
+
+    private func report() {
+        hooks.report(.activity(isBusy: busy > 0 || !plan.isContinuous, progress))
+    }
+
+    /// Units of work are found: one for each revision.
+    func expect(_ count: Int) {
+        guard count > 0 else { return }
+        progress.total += UInt64(count)
+        report()
+    }
+
+    func finish(_ count: Int, bytes: Int = 0, documents: Int = 0, isPush: Bool) {
+        progress.total += UInt64(bytes)
+        progress.completed = min(progress.completed + UInt64(count + bytes), progress.total)
+        progress.documents += UInt64(documents)
+        if isPush { progress.documentsPushed += UInt64(documents) }
+        report()
+    }
+
+    func report(_ id: String, _ lane: Lane, isPush: Bool, isDeleted: Bool, error: LoveseatError? = nil) {
+        hooks.report(
+            .document(
+                DocumentEvent(
+                    collection: lane.index,
+                    documentID: id,
+                    isPush: isPush,
+                    isDeleted: isDeleted,
+                    error: error
+                )
+            )
+        )
+    }
+
+    // MARK: Checkpoints
+
+    private static let saveInterval = Duration.seconds(5)
+
+    private func readCheckpoint(_ lane: Lane) async throws {
+        guard plan.reset == .none else { return }
+        defer { lane.saved = lane.checkpoint }
+        let stored = try replica.checkpoint(of: lane.index).body.map { RemoteCheckpoint(JSONElement($0)) }
+        do {
+            let found = try await lane.remote.checkpoint(lane.checkpointID)
+            lane.checkpointRevision = found?["_rev"]?.string
+            guard let stored else { return }
+            lane.checkpoint = stored.joined(with: found.map { RemoteCheckpoint($0) })
+        } catch let failure as RemoteFailure {
+            guard let stored, stored.isAlone, (400..<500).contains(failure.status), !failure.isLockedOut,
+                failure.status != 429
+            else { throw failure.failure(of: "_local") }
+            lane.checkpoint = stored
+        }
+    }
+
+    /// Saves how far both directions are, at most every few seconds, or at the end of what is known.
+    func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
+        let now = ContinuousClock.now
+        if !isLast, let last = lane.lastSave, now - last < Self.saveInterval { return }
+        guard !lane.isSaving, lane.checkpoint != lane.saved else { return }
+        lane.isSaving = true
+        lane.lastSave = now
+        defer { lane.isSaving = false }
+        var checkpoint = lane.checkpoint
+        let time = runtime.unixTime() / 1_000
+        replica.beginCheckpoint(of: lane.index)
+        do {
+            do {
+                lane.checkpointRevision = try await lane.remote.saveCheckpoint(
+                    lane.checkpointID,
+                    checkpoint.json(time: time),
+                    replacing: lane.checkpointRevision
+                )
+                checkpoint.isAlone = false
+            } catch let failure as RemoteFailure {
+                // A peer that may only read keeps its checkpoint itself.
+                guard !plan.pushes, [401, 403, 404, 405].contains(failure.status), !failure.isLockedOut else {
+                    throw failure.failure(of: "_local")
+                }
+                checkpoint.isAlone = true
+            }
+            try replica.saveCheckpoint(
+                checkpoint.json(time: time),
+                of: lane.index,
+                coversMarks: true
+            )
+            lane.checkpoint.isAlone = checkpoint.isAlone
+            lane.saved = checkpoint
+        } catch {
+            hooks.report(.checkpointNotSaved(Self.failure(of: error)))
+        }
+    }
+}

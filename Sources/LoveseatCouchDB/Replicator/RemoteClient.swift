@@ -1,0 +1,353 @@
+import AsyncHTTPClient
+private import Foundation
+import LoveseatCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatReplication
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import Synchronization
+
+/// An answer whose body has not been read.
+struct RemoteResponse: Sendable {
+    let status: Int
+    let headers: HTTPHeaders
+    let body: HTTPClientResponse.Body
+
+    /// The whole body.
+    ///
+    /// - Throws: `remoteError` if it is longer.
+    func bytes(limit: Int) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        do {
+            for try await part in body {
+                bytes.append(contentsOf: part.readableBytesView)
+                guard bytes.count <= limit else { throw AnswerTooLarge(limit: limit) }
+            }
+        } catch let error as AnswerTooLarge { throw error } catch { throw LoveseatError(http: error) }
+        return bytes
+    }
+
+    /// The error that the answer reports; of its body only the beginning is read.
+    func failure() async -> RemoteFailure {
+        let bytes = (try? await bytes(limit: 64 << 10)) ?? []
+        let delay = headers.first(name: "Retry-After").flatMap {
+            CookieDate.delay($0, now: Int64(Date().timeIntervalSince1970))
+        }
+        return RemoteFailure(status: status, body: bytes, retryAfter: delay)
+    }
+}
+
+/// An answer that is longer than anything that is held in memory.
+struct AnswerTooLarge: Error {
+    let limit: Int
+
+    var failure: LoveseatError {
+        LoveseatError(.remoteError, "the peer's answer is longer than \(limit.counted("byte"))")
+    }
+}
+
+/// Sends requests to a remote's server: logs in, follows redirects, validates certificates, and tries again what may pass.
+final class RemoteClient: Sendable {
+    private static let maximumRedirects = 10
+    private static let connectTimeout = TimeAmount.seconds(15)
+    /// How long a remote may be silent within an answer.
+    static let idleTimeout = TimeAmount.seconds(90)
+    private static let maximumRetries = 4
+
+    private let address: RemoteAddress
+    private let options: ConnectionOptions
+    private let runtime: ReplicationRuntime
+    private let login: RemoteLogin
+
+    private struct Origin: Hashable {
+        let host: String
+        let port: Int
+        let isSecure: Bool
+    }
+
+    private struct State {
+        var clients: [Origin: HTTPClient] = [:]
+        var isShutDown = false
+    }
+
+    private let state = Mutex(State())
+
+    init(_ address: RemoteAddress, options: ConnectionOptions, runtime: ReplicationRuntime) {
+        self.address = address
+        self.options = options
+        self.runtime = runtime
+        login = RemoteLogin(options)
+    }
+
+    func shutDown() async {
+        let clients = state.withLock { state in
+            state.isShutDown = true
+            defer { state.clients = [:] }
+            return Array(state.clients.values)
+        }
+        // A client cannot fail to end in a way that anyone could act on.
+        for client in clients { try? await client.shutdown() }
+    }
+
+    // MARK: Requests
+
+    /// Repeats an operation that failed for a reason that may pass within seconds. It must be safe to repeat.
+    func retrying<T: Sendable>(_ operation: () async throws -> T) async throws -> T {
+        var wait = Duration.milliseconds(250)
+        for attempt in 1... {
+            do { return try await operation() } catch {
+                guard attempt <= Self.maximumRetries, Self.mayPass(error), !state.withLock({ $0.isShutDown })
+                else { throw error }
+            }
+            try await runtime.clock.sleep(for: wait)
+            wait = wait * 2
+        }
+        throw CancellationError()
+    }
+
+    private static func mayPass(_ error: any Error) -> Bool {
+        switch error {
+        case let error as RemoteFailure:
+            [408, 500, 502, 503, 504].contains(error.status) && (error.retryAfter ?? 0) <= 2
+        // A timeout took long enough already.
+        case let error as LoveseatError:
+            error.isTransient && error.code != .timeout && error.retryAfter == nil
+        default: false
+        }
+    }
+
+    /// Sends a request below a path of the server.
+    ///
+    /// `upload`: the body, if it is not the request's own.
+    func send(_ request: RemoteRequest, to path: String, _ upload: Upload? = nil) async throws
+        -> RemoteResponse
+    {
+        let query = request.query.isEmpty ? "" : "?\(request.query)"
+        var target = WebSocketAddress(
+            host: address.host,
+            port: address.port,
+            isSecure: address.isSecure,
+            target: path + request.path + query
+        )
+        // After a redirect to another host no secrets are sent, not even back to the first host.
+        var sendsCredentials = true
+        var (redirects, refusals) = (0, 0)
+        while true {
+            let response = try await attempt(request, target, upload, sendsCredentials: sendsCredentials)
+            switch response.status {
+            case 301, 302, 303, 307, 308:
+                guard let location = response.headers.first(name: "Location") else { return response }
+                redirects += 1
+                guard redirects <= Self.maximumRedirects else {
+                    throw LoveseatError(.tooManyRedirects, "more than \(Self.maximumRedirects) redirects")
+                }
+                _ = try? await response.bytes(limit: 64 << 10)
+                let next = try target.redirected(to: location)
+                guard next.isSecure || !target.isSecure else {
+                    throw LoveseatError(
+                        .invalidRedirect,
+                        "the server redirected from TLS to \(next.host) without encryption, which is not allowed"
+                    )
+                }
+                sendsCredentials =
+                    sendsCredentials && next.host == target.host && next.port == target.port
+                target = next
+            case 401 where sendsCredentials:
+                refusals += 1
+                switch login.next(after: response.headers, attempt: refusals) {
+                case .giveUp: return response
+                case .again: _ = try? await response.bytes(limit: 64 << 10)
+                case .session(let username, let password):
+                    guard try await logIn(username, password) else { return response }
+                    _ = try? await response.bytes(limit: 64 << 10)
+                }
+            default: return response
+            }
+        }
+    }
+
+    /// Asks for a session; returns whether there is one now.
+    private func logIn(_ username: String, _ password: String) async throws -> Bool {
+        let form = "name=\(PathEncoding.segment(username))&password=\(PathEncoding.segment(password))"
+        var request = RemoteRequest.session
+        request.body = Array(form.utf8)
+        let target = WebSocketAddress(
+            host: address.host,
+            port: address.port,
+            isSecure: address.isSecure,
+            target: address.rootPath + request.path
+        )
+        let response = try await attempt(request, target, nil, sendsCredentials: true, authorizes: false)
+        _ = try? await response.bytes(limit: 64 << 10)
+        guard response.status == 200, response.headers.contains(name: "Set-Cookie") else { return false }
+        login.beginSession()
+        return true
+    }
+
+    private func attempt(
+        _ request: RemoteRequest,
+        _ target: WebSocketAddress,
+        _ upload: Upload?,
+        sendsCredentials: Bool,
+        authorizes: Bool = true
+    ) async throws -> RemoteResponse {
+        let host = target.host.contains(":") ? "[\(target.host)]" : target.host
+        var outgoing = HTTPClientRequest(
+            url: "\(target.isSecure ? "https" : "http")://\(host):\(target.port)\(target.target)"
+        )
+        outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
+        outgoing.headers = headers(
+            request,
+            target,
+            sendsCredentials: sendsCredentials,
+            authorizes: authorizes
+        )
+        if let upload {
+            outgoing.body = upload.body
+        } else if request.method != .get {
+            outgoing.body = .bytes(request.body)
+        }
+        do {
+            let client = try await client(for: target)
+            let response = try await client.execute(outgoing, deadline: .now() + .hours(24))
+            if sendsCredentials { keepCookies(response.headers, of: target) }
+            return RemoteResponse(
+                status: Int(response.status.code),
+                headers: response.headers,
+                body: response.body
+            )
+        } catch { throw LoveseatError(http: error, target) }
+    }
+
+    private func headers(
+        _ request: RemoteRequest,
+        _ target: WebSocketAddress,
+        sendsCredentials: Bool,
+        authorizes: Bool
+    ) -> HTTPHeaders {
+        var headers: HTTPHeaders = ["User-Agent": "Loveseat", "Accept": request.accept]
+        if let type = request.contentType { headers.add(name: "Content-Type", value: type) }
+        guard sendsCredentials else { return headers }
+        let text =
+            authorizes ? login.authorization(method: request.method.rawValue, target: target.target) : nil
+        if let text { headers.add(name: "Authorization", value: text) }
+        for (name, value) in options.headers.sorted(by: { $0.key < $1.key })
+        where name.lowercased() != "cookie" {
+            headers.replaceOrAdd(name: name, value: value)
+        }
+        let now = Int64(Date().timeIntervalSince1970)
+        let cookies = RequestCredentials(options).cookies(for: target, now: now)
+        if !cookies.isEmpty { headers.add(name: "Cookie", value: cookies.joined(separator: "; ")) }
+        return headers
+    }
+
+    private func keepCookies(_ headers: HTTPHeaders, of target: WebSocketAddress) {
+        guard let storage = options.cookies, let credentials = RequestCredentials(options).name else {
+            return
+        }
+        let cookies = headers["Set-Cookie"].compactMap {
+            Cookie(
+                header: $0,
+                host: target.host,
+                path: String(target.target.prefix { $0 != "?" }),
+                now: Int64(Date().timeIntervalSince1970),
+                acceptsParentDomain: storage.acceptsParentDomain,
+                credentials: credentials
+            )
+        }
+        if !cookies.isEmpty { storage.add(cookies) }
+    }
+
+    // MARK: Connections
+
+    private func client(for target: WebSocketAddress) async throws -> HTTPClient {
+        let origin = Origin(host: target.host, port: target.port, isSecure: target.isSecure)
+        if let client = state.withLock({ $0.clients[origin] }) { return client }
+        let made = HTTPClient(
+            eventLoopGroup: HTTPClient.defaultEventLoopGroup,
+            configuration: try await configuration(for: target)
+        )
+        let client: HTTPClient? = state.withLock { state in
+            if state.isShutDown { return nil }
+            if let other = state.clients[origin] { return other }
+            state.clients[origin] = made
+            return made
+        }
+        if client !== made { try? await made.shutdown() }
+        guard let client else { throw CancellationError() }
+        return client
+    }
+
+    private func configuration(for target: WebSocketAddress) async throws -> HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: Self.connectTimeout, read: Self.idleTimeout, write: .seconds(60)),
+            decompression: .disabled
+        )
+        configuration.httpVersion = .http1Only
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.networkFrameworkWaitForConnectivity = false
+        if let proxy = options.proxy {
+            configuration.proxy = .server(
+                host: proxy.host,
+                port: Int(proxy.port),
+                authorization: proxy.authenticator.map {
+                    .basic(username: $0.username, password: $0.password)
+                }
+            )
+        }
+        if let name = options.networkInterface {
+            configuration.localAddress = try ListenerAddresses.address(of: name, port: 0).ipAddress
+        }
+        guard target.isSecure else { return configuration }
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        // The probe has validated the server. Every connection has to show the certificate that the probe saw.
+        tls.certificateVerification = .none
+        if let identity = (options.authenticator as? ClientCertificateAuthenticator)?.identity {
+            try tls.show(identity)
+        }
+        configuration.tlsConfiguration = tls
+        let expected = try await ServerProbe.certificate(host: target.host, port: target.port, options)
+        configuration.http1_1ConnectionDebugInitializer = { channel in
+            channel.eventLoop.submit {
+                let handler = try channel.pipeline.syncOperations.handler(type: NIOSSLHandler.self)
+                guard try handler.peerCertificate?.toDERBytes() == expected else {
+                    channel.close(promise: nil)
+                    throw LoveseatError(
+                        .webSocketAbnormalClose,
+                        "the server showed another certificate than before"
+                    )
+                }
+            }
+        }
+        return configuration
+    }
+}
+
+extension LoveseatError {
+    /// Converts an error of the HTTP client.
+    init(http error: any Error, _ target: WebSocketAddress? = nil) {
+        let place = target.map { "\($0.host):\($0.port)" } ?? "the peer"
+        switch error {
+        case let error as LoveseatError: self = error
+        case is HTTPParserError:
+            self.init(.remoteError, "the answer of \(place) is not valid HTTP: \(error)")
+        case let error as HTTPClientError:
+            switch error {
+            case .connectTimeout, .readTimeout, .writeTimeout, .deadlineExceeded,
+                .getConnectionFromPoolTimeout:
+                self.init(.timeout, "\(place) does not answer")
+            case .proxyAuthenticationRequired:
+                self.init(.httpProxyAuthRequired, "the proxy requires a user name and password")
+            case .invalidProxyResponse:
+                self.init(.webSocketAbnormalClose, "the proxy refused to connect to \(place)")
+            default: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")
+            }
+        default: self.init(network: error)
+        }
+    }
+}

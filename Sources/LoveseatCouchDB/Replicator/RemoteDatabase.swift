@@ -1,0 +1,296 @@
+import AsyncHTTPClient
+import LoveseatCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+import NIOCore
+import NIOHTTP1
+import Synchronization
+
+/// A revision that came, whose attachments are stored.
+struct FetchedRevision: Sendable {
+    var document: PreparedDocument
+    let pins: BlobPins
+}
+
+/// One database of a remote.
+final class RemoteDatabase: Sendable {
+    /// The longest answer that is held in memory, in bytes.
+    static let maximumAnswer = 64 << 20
+
+    private let client: RemoteClient
+    private let path: String
+
+    /// What the remote was found to lack.
+    private struct Abilities {
+        var bulkGet = true
+        var changesWithBody = true
+        var parts = true
+    }
+
+    private let abilities = Mutex(Abilities())
+
+    init(client: RemoteClient, path: String) { (self.client, self.path) = (client, path) }
+
+    // MARK: The database
+
+    /// The UUID of the server; nil if it has none, or this client may not read it.
+    func serverUUID() async throws -> String? {
+        do { return try await json(.server, "/", limit: 1 << 20)["uuid"]?.string } catch let failure
+            as RemoteFailure
+        {
+            switch failure.status {
+            case 401, 429: throw failure.failure(of: "the first request")
+            case 403 where failure.isLockedOut: throw failure.failure(of: "the first request")
+            case 500...: throw failure.failure(of: "the first request")
+            default: return nil
+            }
+        }
+    }
+
+    /// Looks for the database, and creates it if it is wanted.
+    func open(creates: Bool) async throws {
+        do { _ = try await json(.information, "the database", limit: 1 << 20) } catch let failure
+            as RemoteFailure
+        {
+            guard failure.status == 404, creates else { throw failure.failure(of: path) }
+            do { _ = try await json(.creation, "the creation of \(path)", limit: 1 << 20) } catch let failure
+                as RemoteFailure
+            {
+                // Somebody else was faster.
+                guard failure.status == 412 else { throw failure.failure(of: "the creation of \(path)") }
+            }
+        }
+    }
+
+    // MARK: Checkpoints
+
+    /// A checkpoint document; nil if there is none.
+    func checkpoint(_ id: String) async throws -> JSONElement? {
+        do { return try await json(.checkpoint(id), "_local", limit: 1 << 20) } catch let failure
+            as RemoteFailure
+        {
+            guard failure.status == 404 else { throw failure }
+            return nil
+        }
+    }
+
+    /// Saves a checkpoint; returns its revision.
+    func saveCheckpoint(_ id: String, _ body: JSONText, replacing revision: String?) async throws -> String? {
+        var revision = revision
+        for _ in 0..<3 {
+            do {
+                let request = RemoteRequest.saveCheckpoint(id, body, replacing: revision)
+                return try await json(request, "_local", limit: 1 << 20)["rev"]?.string
+            } catch let failure as RemoteFailure where failure.status == 409 {
+                revision = try await checkpoint(id)?["_rev"]?.string
+            }
+        }
+        throw LoveseatError(.httpConflict, "another replicator writes the same checkpoint")
+    }
+
+    // MARK: Changes
+
+    struct ChangesPage: Sendable {
+        var changes: [RemoteChange] = []
+        var end: ChangesParser.End
+    }
+
+    /// Reads a part of the feed. A feed that waits, and at which nothing happens, returns no changes.
+    func changes(_ query: ChangesQuery) async throws -> ChangesPage {
+        var query = query
+        query.usesBody = abilities.withLock { $0.changesWithBody }
+        do { return try await readChanges(query) } catch let failure as RemoteFailure
+            where query.usesBody && [404, 405].contains(failure.status) && query.request?.method == .post
+        {
+            abilities.withLock { $0.changesWithBody = false }
+            query.usesBody = false
+            return try await readChanges(query)
+        }
+    }
+
+    private func readChanges(_ query: ChangesQuery) async throws -> ChangesPage {
+        guard let request = query.request else {
+            throw LoveseatError(.unsupported, "the peer does not support selectors: use a filter of the app")
+        }
+        do {
+            return try await client.retrying {
+                let response = try await self.client.send(request, to: self.path)
+                guard response.status == 200 else { throw await response.failure() }
+                var parser = ChangesParser()
+                var changes: [RemoteChange] = []
+                do {
+                    for try await part in response.body {
+                        changes += try parser.receive(Array(part.readableBytesView))
+                        // A peer that ignores the limit is stopped; what it sent counts.
+                        if changes.count > 4 * query.limit + 1_000 { break }
+                    }
+                } catch { throw LoveseatError(http: error) }
+                guard changes.count <= 4 * query.limit + 1_000, let end = try? parser.finish() else {
+                    // All rows that came are whole.
+                    guard let last = changes.last else {
+                        return ChangesPage(end: try parser.finish())
+                    }
+                    return ChangesPage(
+                        changes: changes,
+                        end: ChangesParser.End(lastSequence: last.sequence, pending: nil)
+                    )
+                }
+                return ChangesPage(changes: changes, end: end)
+            }
+        } catch let error as LoveseatError where error.code == .timeout && query.heartbeat != nil {
+            // TouchDB sends no heartbeats.
+            return ChangesPage(end: ChangesParser.End(lastSequence: query.since, pending: nil))
+        }
+    }
+
+    // MARK: Reading
+
+    var canGetBulk: Bool { abilities.withLock { $0.bulkGet } }
+
+    /// Fetches revisions without their attachments; nil if the remote cannot do that.
+    func bulkGet(_ leaves: [DocumentLeaf]) async throws -> [BulkGetItem]? {
+        guard canGetBulk, !leaves.isEmpty else { return canGetBulk ? [] : nil }
+        do {
+            let answer = try await json(
+                .bulkGet(leaves),
+                "_bulk_get",
+                limit: Self.maximumAnswer,
+                tries: false
+            )
+            if let items = BulkGetItem.read(answer) { return items }
+        } catch let failure as RemoteFailure {
+            guard failure.lacksEndpoint else { throw failure }
+        } catch is AnswerTooLarge {
+            guard leaves.count > 1 else {
+                return leaves.map { BulkGetItem(documentID: $0.documentID, error: "too_large") }
+            }
+            guard let (first, second) = DocumentBatches.halves(leaves), let one = try await bulkGet(first),
+                let other = try await bulkGet(second)
+            else { return nil }
+            return one + other
+        }
+        abilities.withLock { $0.bulkGet = false }
+        return nil
+    }
+
+    /// Fetches a revision with those attachments that are not here; nil if the remote does not have it any more.
+    ///
+    /// - Throws: ``CouchDBError`` for what is not a document.
+    func revision(_ leaf: DocumentLeaf, known: [RevisionID], blobs: BlobFiles) async throws
+        -> FetchedRevision?
+    {
+        let request = RemoteRequest.revision(leaf, known: known)
+        return try await client.retrying {
+            let response = try await self.client.send(request, to: self.path)
+            guard response.status == 200 else {
+                let failure = await response.failure()
+                if failure.status == 404 { return nil }
+                throw failure
+            }
+            let pins = BlobPins(blobs)
+            let type = response.headers.first(name: "Content-Type").flatMap { MediaType($0) }
+            guard let type, type.matches("multipart", "related") else {
+                let bytes = try await response.bytes(limit: Self.maximumAnswer)
+                let document = try IncomingDocument(try CouchDBServer.parse(bytes))
+                let prepared = try DocumentSaving.prepare(document, id: leaf.documentID, pins: pins)
+                return FetchedRevision(document: prepared, pins: pins)
+            }
+            guard let boundary = type.boundary else { throw CouchDBError.badRequest("no boundary") }
+            let receiver = PartsReceiver(
+                boundary: boundary,
+                blobs: blobs,
+                pins: pins,
+                limit: Self.maximumAnswer
+            )
+            do {
+                for try await part in response.body { try receiver.receive(Array(part.readableBytesView)) }
+            } catch let error as CouchDBError { throw error } catch let error as MultipartError {
+                throw CouchDBError.badRequest("the parts are malformed: \(error)")
+            } catch { throw LoveseatError(http: error) }
+            return FetchedRevision(document: try receiver.finish(id: leaf.documentID), pins: pins)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Asks which of these leaves the remote lacks.
+    func differences(_ leaves: [(id: String, revisions: [RevisionID])]) async throws -> [String:
+        MissingRevisions]
+    {
+        guard !leaves.isEmpty else { return [:] }
+        do {
+            let answer = try await json(.differences(leaves), "_revs_diff", limit: Self.maximumAnswer)
+            return try MissingRevisions.read(answer)
+        } catch let failure as RemoteFailure { throw failure.failure(of: "_revs_diff") }
+    }
+
+    /// Writes documents without the content of attachments; returns those that were refused.
+    ///
+    /// - Throws: ``RemoteFailure`` with 413 or 412 if the batch as a whole was refused for one of them.
+    func write(_ documents: [[UInt8]]) async throws -> [RefusedDocument] {
+        do {
+            let answer = try await json(
+                .bulkDocuments(documents),
+                "_bulk_docs",
+                limit: Self.maximumAnswer,
+                accepts: [417]
+            )
+            return try RefusedDocument.read(answer)
+        } catch let failure as RemoteFailure {
+            guard failure.status == 413 || failure.status == 412 else {
+                throw failure.failure(of: "_bulk_docs")
+            }
+            throw failure
+        }
+    }
+
+    /// Whether documents can be written in parts.
+    var takesParts: Bool { abilities.withLock { $0.parts } }
+
+    func noteWithoutParts() { abilities.withLock { $0.parts = false } }
+
+    /// Writes one document with the content of its attachments.
+    ///
+    /// - Throws: ``RemoteFailure``.
+    func write(_ id: String, contentType: String, _ upload: Upload) async throws {
+        try await client.retrying {
+            let request = RemoteRequest.document(id, contentType: contentType)
+            let response = try await self.client.send(request, to: self.path, upload)
+            guard (200..<300).contains(response.status) else { throw await response.failure() }
+            _ = try await response.bytes(limit: 1 << 20)
+        }
+    }
+
+    // MARK: Requests
+
+    /// `tries`: whether a failure of the server may pass; `accepts`: statuses that are answers.
+    private func json(
+        _ request: RemoteRequest,
+        _ what: String,
+        limit: Int,
+        tries: Bool = true,
+        accepts: Set<Int> = []
+    ) async throws -> JSONElement {
+        func once() async throws -> JSONElement {
+            let response = try await client.send(request, to: path)
+            guard (200..<300).contains(response.status) || accepts.contains(response.status) else {
+                throw await response.failure()
+            }
+            let bytes = try await response.bytes(limit: limit)
+            do { return try JSONElement(parsing: bytes) } catch {
+                throw LoveseatError(.remoteError, "the peer's answer to \(what) is not JSON: \(error)")
+            }
+        }
+        do {
+            return try await client.retrying {
+                do { return try await once() } catch let failure as RemoteFailure where !tries {
+                    // A server that fails at this may do so each time.
+                    guard failure.status == 500 else { throw failure }
+                    throw RemoteFailure(status: 501, body: [])
+                }
+            }
+        } catch let error as AnswerTooLarge where tries { throw error.failure }
+    }
+}

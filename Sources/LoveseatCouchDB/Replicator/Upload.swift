@@ -1,0 +1,128 @@
+import AsyncHTTPClient
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+import NIOCore
+
+/// The body of a request with attachments, read from the disk while it is sent. It can be sent again from its beginning.
+struct Upload: Sendable {
+    fileprivate enum Piece: Sendable {
+        case bytes([UInt8])
+        case blob(BlobDigest, length: Int)
+        case base64(BlobDigest, inflates: Bool)
+    }
+
+    private let pieces: [Piece]
+    /// In bytes; nil if it is not known before.
+    private let length: Int?
+    private let blobs: BlobFiles
+
+    /// A document and its attachments in parts.
+    init(_ layout: MultipartReply.Layout, blobs: BlobFiles) {
+        self.blobs = blobs
+        length = layout.length
+        pieces = layout.pieces.map { piece in
+            switch piece {
+            case .bytes(let bytes): .bytes(bytes)
+            case .content(.text(let bytes), _): .bytes(bytes)
+            case .content(.blob(let digest), let length): .blob(digest, length: length)
+            }
+        }
+    }
+
+    /// A document with its attachments inline.
+    init(_ document: RenderedDocument, blobs: BlobFiles) {
+        self.blobs = blobs
+        length = nil
+        pieces = document.pieces.map { piece in
+            switch piece {
+            case .bytes(let bytes): .bytes(bytes)
+            case .base64(let digest, let inflates): .base64(digest, inflates: inflates)
+            }
+        }
+    }
+
+    var body: HTTPClientRequest.Body {
+        let size = length.map { HTTPClientRequest.Body.Length.known(Int64($0)) } ?? .unknown
+        return .stream(Pieces(pieces: pieces, blobs: blobs), length: size)
+    }
+
+    private struct Pieces: AsyncSequence, Sendable {
+        typealias Element = ByteBuffer
+        let pieces: [Piece]
+        let blobs: BlobFiles
+
+        func makeAsyncIterator() -> Reader { Reader(pieces[...], blobs) }
+    }
+
+    private struct Reader: AsyncIteratorProtocol {
+        private static let size = 256 << 10
+
+        private var pieces: ArraySlice<Piece>
+        private let blobs: BlobFiles
+        private var offset = 0
+        private var inflater: GzipInflater?
+        /// Bytes that do not make a whole group of Base64 yet.
+        private var left: [UInt8] = []
+
+        init(_ pieces: ArraySlice<Piece>, _ blobs: BlobFiles) { (self.pieces, self.blobs) = (pieces, blobs) }
+
+        mutating func next() async throws -> ByteBuffer? {
+            while let piece = pieces.first {
+                let bytes: [UInt8]?
+                switch piece {
+                case .bytes(let all): bytes = offset == 0 ? all : nil
+                case .blob(let digest, let length):
+                    let read = try blobs.read(
+                        digest,
+                        from: UInt64(offset),
+                        count: min(Self.size, length - offset)
+                    )
+                    guard !read.isEmpty || offset == length else {
+                        throw LoveseatError(
+                            .corruptData,
+                            "blob \(digest) is shorter than it was: run `check`"
+                        )
+                    }
+                    bytes = read.isEmpty ? nil : read
+                case .base64(let digest, let inflates): bytes = try base64(digest, inflates)
+                }
+                guard let bytes else {
+                    pieces.removeFirst()
+                    (offset, inflater, left) = (0, nil, [])
+                    continue
+                }
+                if case .base64 = piece {} else { offset += max(bytes.count, 1) }
+                if !bytes.isEmpty { return ByteBuffer(bytes: bytes) }
+            }
+            return nil
+        }
+
+        /// The next digits; nil at the end.
+        private mutating func base64(_ digest: BlobDigest, _ inflates: Bool) throws -> [UInt8]? {
+            guard offset >= 0 else { return nil }
+            let read = try blobs.read(digest, from: UInt64(offset), count: inflates ? 4 << 10 : 192 << 10)
+            offset += read.count
+            var isAtEnd = read.isEmpty
+            if inflates {
+                let inflater = try self.inflater ?? GzipInflater()
+                self.inflater = inflater
+                var made: [UInt8] = []
+                if !inflater.isEnded {
+                    try read.withUnsafeBytes { bytes in
+                        try inflater.inflate(bytes) { made.append(contentsOf: $0) }
+                    }
+                }
+                left += made
+                isAtEnd = isAtEnd || inflater.isEnded
+            } else {
+                left += read
+            }
+            let whole = isAtEnd ? left.count : left.count - left.count % 3
+            let digits = BulkBase64.encode(left[..<whole])
+            left.removeFirst(whole)
+            if isAtEnd { offset = -1 }
+            return digits
+        }
+    }
+}

@@ -1,0 +1,156 @@
+package import LoveseatModel
+
+/// A row of a remote's feed of changes.
+package struct RemoteChange: Hashable, Sendable {
+    package let sequence: RemoteSequence
+    package let documentID: String
+    /// The leaves, as the remote writes them.
+    package let revisions: [String]
+    /// Whether the winner is deleted.
+    package let isDeleted: Bool
+
+    /// Nil if something that every row has is missing.
+    init?(_ row: JSONElement) {
+        guard let sequence = row["seq"], !sequence.isNull, let id = row["id"]?.string,
+            let changes = row["changes"], changes.kind == .array
+        else { return nil }
+        self.sequence = RemoteSequence(sequence)
+        documentID = id
+        revisions = changes.items.compactMap { $0["rev"]?.string }
+        isDeleted = row["deleted"]?.bool ?? false
+    }
+}
+
+/// Reads a `normal` or `longpoll` answer of `_changes` as it arrives (protocol/couchdb.md §5). Holds one row at a time.
+package struct ChangesParser: Sendable {
+    /// The end of an answer.
+    package struct End: Hashable, Sendable {
+        /// Where to go on.
+        package let lastSequence: RemoteSequence?
+        /// How many changes follow, where the remote says so.
+        package let pending: Int?
+
+        package init(lastSequence: RemoteSequence?, pending: Int? = nil) {
+            (self.lastSequence, self.pending) = (lastSequence, pending)
+        }
+    }
+
+    private enum Place { case outside, rows, row, done }
+
+    /// The longest row, in bytes: a document may have a thousand leaves.
+    private static let maximumRow = 1 << 20
+    private static let maximumRest = 64 << 10
+
+    private var place = Place.outside
+    /// The answer without its rows.
+    private var rest: [UInt8] = []
+    private var row: [UInt8] = []
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+    /// The last string outside of rows, which may be the key of what follows.
+    private var lastString: [UInt8] = []
+
+    package init() {}
+
+    /// Reads the next bytes, and returns the rows that they complete.
+    ///
+    /// - Throws: `remoteError` for what is not an answer of `_changes`.
+    package mutating func receive(_ bytes: [UInt8]) throws(LoveseatError) -> [RemoteChange] {
+        var rows: [RemoteChange] = []
+        for byte in bytes {
+            switch place {
+            case .outside, .done: try readOutside(byte)
+            case .rows: try readBetween(byte)
+            case .row: if let done = try readRow(byte) { rows.append(done) }
+            }
+        }
+        return rows
+    }
+
+    /// Ends the answer.
+    ///
+    /// - Throws: `webSocketAbnormalClose` if it was cut.
+    package func finish() throws(LoveseatError) -> End {
+        guard place == .done, depth == 0, let text = try? JSONElement(parsing: rest) else {
+            throw LoveseatError(.webSocketAbnormalClose, "the peer's list of changes ended early")
+        }
+        let last = text["last_seq"].flatMap { $0.isNull ? nil : RemoteSequence($0) }
+        return End(lastSequence: last, pending: text["pending"]?.int)
+    }
+
+    private mutating func readOutside(_ byte: UInt8) throws(LoveseatError) {
+        rest.append(byte)
+        guard rest.count <= Self.maximumRest else { throw Self.malformed("it has no rows") }
+        if isInString {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                isInString = false
+                return
+            }
+            lastString.append(byte)
+            return
+        }
+        switch byte {
+        case UInt8(ascii: "\""): (isInString, lastString) = (true, [])
+        case UInt8(ascii: "["), UInt8(ascii: "{"):
+            depth += 1
+            if depth == 1, byte != UInt8(ascii: "{") { throw Self.malformed("it is not an object") }
+            if depth == 2, byte == UInt8(ascii: "["), place == .outside,
+                lastString.elementsEqual("results".utf8)
+            {
+                place = .rows
+            }
+        case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+        default: break
+        }
+        if depth < 0 { throw Self.malformed("its brackets do not match") }
+    }
+
+    private mutating func readBetween(_ byte: UInt8) throws(LoveseatError) {
+        switch byte {
+        case UInt8(ascii: "{"):
+            (row, place, depth) = ([byte], .row, 3)
+        case UInt8(ascii: "]"):
+            rest.append(byte)
+            (place, depth) = (.done, 1)
+        case UInt8(ascii: ","), UInt8(ascii: " "), 0x09, 0x0A, 0x0D: break
+        default: throw Self.malformed("a row is not an object")
+        }
+    }
+
+    private mutating func readRow(_ byte: UInt8) throws(LoveseatError) -> RemoteChange? {
+        row.append(byte)
+        guard row.count <= Self.maximumRow else { throw Self.malformed("a row is too long") }
+        if isInString {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                isInString = false
+            }
+            return nil
+        }
+        switch byte {
+        case UInt8(ascii: "\""): isInString = true
+        case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+        case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+        default: break
+        }
+        guard depth == 2 else { return nil }
+        place = .rows
+        guard let element = try? JSONElement(parsing: row), let change = RemoteChange(element) else {
+            throw Self.malformed("a row is not valid")
+        }
+        row = []
+        return change
+    }
+
+    private static func malformed(_ why: String) -> LoveseatError {
+        LoveseatError(.remoteError, "the peer's list of changes is malformed: \(why)")
+    }
+}

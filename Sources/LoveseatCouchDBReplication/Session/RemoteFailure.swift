@@ -1,0 +1,52 @@
+package import LoveseatModel
+
+/// An answer of a remote that reports an error (protocol/couchdb.md §9).
+package struct RemoteFailure: Error, Hashable, Sendable {
+    package let status: Int
+    /// CouchDB's word for it; empty if the answer has none.
+    package let error: String
+    package let reason: String
+    /// Seconds for which the remote asks not to be tried again.
+    package let retryAfter: UInt?
+
+    /// `body`: the answer, or its beginning.
+    package init(status: Int, body: [UInt8], retryAfter: UInt? = nil) {
+        self.status = status
+        self.retryAfter = retryAfter
+        let element = try? JSONElement(parsing: body)
+        error = element?["error"]?.string ?? ""
+        reason = element?["reason"]?.string ?? ""
+    }
+
+    /// Whether the account is locked for a while after failed logins, with which no document is meant.
+    package var isLockedOut: Bool { status == 403 && reason.contains("temporarily locked") }
+
+    /// Whether the remote does not know a kind of request: it lacks the endpoint or the form, or fails at it.
+    package var lacksEndpoint: Bool { [400, 404, 405, 406, 415, 500, 501].contains(status) }
+
+    /// Whether the remote refuses the document that was sent alone, and not the replicator.
+    package var refusesDocument: Bool {
+        switch status {
+        case 403: !isLockedOut
+        case 400, 409, 412, 413, 415, 422: true
+        default: false
+        }
+    }
+
+    /// The error of a replication. `what`: what was asked for, such as `_bulk_docs`.
+    package func failure(of what: String) -> LoveseatError {
+        let text = reason.isEmpty ? (error.isEmpty ? "HTTP \(status)" : error) : reason
+        var code = LoveseatError.Code(10_000 + status)
+        var advice = ""
+        switch status {
+        case 401: advice = ": check the user name and password"
+        // It passes after some minutes, as what is asked for too often does.
+        case 403 where isLockedOut: code = LoveseatError.Code(10_429)
+        case 404: advice = ": check the URL, or create the database with createsTarget"
+        default: break
+        }
+        var failure = LoveseatError(code, "the peer answered \(status) to \(what): \(text)\(advice)")
+        failure.retryAfter = retryAfter ?? (isLockedOut ? 300 : nil)
+        return failure
+    }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import LoveseatCore
+import LoveseatCouchDB
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// A database here that replicates with something over CouchDB's wire.
+struct ActiveSide {
+    let scratch: Scratch
+    let database: Database
+
+    init(_ name: String = "local") throws {
+        scratch = try Scratch()
+        database = try scratch.database(name)
+    }
+
+    var collection: LoveseatCore.Collection {
+        get throws { try database.defaultCollection() }
+    }
+
+    func configuration(_ endpoint: CouchDBEndpoint, _ type: ReplicatorType) throws -> ReplicatorConfiguration
+    {
+        var configuration = ReplicatorConfiguration(collections: [try collection], target: endpoint)
+        configuration.replicatorType = type
+        configuration.maxAttempts = 1
+        return configuration
+    }
+
+    /// Replicates in one pass, and returns the last status and the documents that were replicated.
+    @discardableResult
+    func replicate(_ configuration: ReplicatorConfiguration, reset: Bool = false) async throws -> Pass {
+        let replicator = Replicator(configuration)
+        let events = replicator.documentReplications
+        let counting = Task {
+            var documents: [(document: ReplicatedDocument, isPush: Bool)] = []
+            for await batch in events { documents += batch.documents.map { ($0, batch.isPush) } }
+            return documents
+        }
+        replicator.start(reset: reset)
+        let status = await replicator.waitUntilStopped()
+        return Pass(status: status, documents: await counting.value)
+    }
+
+    @discardableResult
+    func replicate(_ url: URL, _ type: ReplicatorType) async throws -> Pass {
+        try await replicate(try configuration(CouchDBEndpoint(url: url), type))
+    }
+
+    struct Pass {
+        let status: Replicator.Status
+        let documents: [(document: ReplicatedDocument, isPush: Bool)]
+
+        var pushed: [String] {
+            documents.filter { $0.isPush && $0.document.error == nil }.map(\.document.id).sorted()
+        }
+        var pulled: [String] {
+            documents.filter { !$0.isPush && $0.document.error == nil }.map(\.document.id).sorted()
+        }
+        var failed: [String: LoveseatError] {
+            documents.reduce(into: [:]) { $0[$1.document.id] = $1.document.error ?? $0[$1.document.id] }
+        }
+    }
+
+    /// The leaves of a document, the winner first.
+    func leaves(_ id: String) throws -> [String] {
+        let collection = try collection
+        let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
+        guard let record else { return [] }
+        return try DocumentBranches(of: record).leaves.map {
+            $0.id.text + ($0.isDeleted ? " deleted" : "")
+        }
+    }
+
+    func history(_ id: String) throws -> [String] {
+        let collection = try collection
+        let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
+        return try record.map { try DocumentBranches(of: $0).winner.history.map(\.text) } ?? []
+    }
+
+    func save(_ id: String, _ json: JSONValue) throws {
+        try collection.save(try Document(id: id, json: JSONText(canonical: json).bytes))
+    }
+}
+
+/// A listener of this package over a database of its own.
+final class PassiveSide: Sendable {
+    let scratch: Scratch
+    let database: Database
+    let listener: CouchDBListener
+
+    init(
+        _ name: String = "remote",
+        change: (inout CouchDBListenerConfiguration) -> Void = { _ in }
+    ) async throws {
+        scratch = try Scratch()
+        database = try scratch.database(name)
+        var configuration = CouchDBListenerConfiguration(database: database)
+        configuration.disableTLS = true
+        configuration.networkInterface = "127.0.0.1"
+        change(&configuration)
+        listener = CouchDBListener(configuration)
+        try await listener.start()
+    }
+
+    var client: RawClient {
+        get throws { RawClient(port: try #require(listener.port)) }
+    }
+
+    func url(_ name: String = "remote") throws -> URL {
+        try #require(URL(string: "http://127.0.0.1:\(try #require(listener.port))/\(name)"))
+    }
+
+    /// Sends a request to the listener, as other peers do.
+    @discardableResult
+    func send(_ method: String, _ path: String, _ body: String? = nil) async throws -> RawClient.Answer {
+        let client = try client
+        return try await offPool {
+            try client.send(
+                method,
+                path,
+                body == nil ? [] : [("Content-Type", "application/json")],
+                body: body.map { Array($0.utf8) }
+            )
+        }
+    }
+}
+
+/// The fake CouchDB of Tests/Fixtures, as a process.
+final class FakeCouch: Sendable {
+    let port: UInt16
+    private let process: Process
+
+    private static let script = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent()
+        .appending(path: "Fixtures/couchdb/fakecouch/fakecouch.py")
+
+    init(_ options: [String] = []) async throws {
+        port = try Self.freePort()
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["python3", Self.script.path, String(port)] + options
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        self.process = process
+        let client = RawClient(port: port)
+        for _ in 0..<200 {
+            let isUp = try await offPool { (try? client.send("GET", "/"))?.status }
+            if isUp != nil { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw RawClient.Failure()
+    }
+
+    deinit { process.terminate() }
+
+    /// A port that was free just now.
+    private static func freePort() throws -> UInt16 {
+        let server = try RawServer { _ in nil }
+        return server.port
+    }
+
+    func url(_ name: String = "db") throws -> URL {
+        try #require(URL(string: "http://127.0.0.1:\(port)/\(name)"))
+    }
+
+    @discardableResult
+    func send(
+        _ method: String,
+        _ path: String,
+        _ body: String? = nil,
+        headers: [(String, String)] = []
+    ) async throws -> RawClient.Answer {
+        let client = RawClient(port: port)
+        // A fake that fails now and then is asked again.
+        for _ in 0..<10 {
+            let answer = try await offPool {
+                try client.send(
+                    method,
+                    path,
+                    (body == nil ? [] : [("Content-Type", "application/json")]) + headers,
+                    body: body.map { Array($0.utf8) }
+                )
+            }
+            if answer.status != 503 { return answer }
+        }
+        throw RawClient.Failure()
+    }
+}
