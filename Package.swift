@@ -26,6 +26,7 @@ let package = Package(
     products: [
         .library(name: "Loveseat", targets: ["Loveseat"]),
         .library(name: "LoveseatCouchDB", targets: ["LoveseatCouchDB"]),
+        .library(name: "LoveseatDiscovery", targets: ["LoveseatDiscovery"]),
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
         .executable(name: "loveseat", targets: ["LoveseatCLI"]),
         .executable(name: "simulate", targets: ["Simulate"]),
@@ -67,6 +68,11 @@ let package = Package(
         ),
 
         .target(name: "LoveseatCouchDBReplication", dependencies: ["LoveseatModel"], swiftSettings: strict),
+
+        // Multicast DNS and service discovery, without sockets.
+        .target(name: "LoveseatDiscoveryCore", swiftSettings: strict),
+        // Its sockets, and avahi-client, where it is installed.
+        .target(name: "CDiscovery"),
 
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
@@ -155,6 +161,18 @@ let package = Package(
             swiftSettings: common
         ),
 
+        // Finding peers.
+        .target(
+            name: "LoveseatDiscovery",
+            dependencies: [
+                "CDiscovery", "LoveseatModel", "LoveseatPlatform", "LoveseatReplication",
+                "LoveseatBLIPReplication", "LoveseatDiscoveryCore", "LoveseatCore", "LoveseatIdentity",
+                "LoveseatNetwork",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+
         // Face.
         .target(
             name: "Loveseat",
@@ -182,7 +200,8 @@ let package = Package(
         .executableTarget(
             name: "LoveseatCLI",
             dependencies: [
-                "CQREncode", "Loveseat", "LoveseatCouchDB", arguments,
+                "CQREncode", "Loveseat", "LoveseatCouchDB", "LoveseatDiscovery", "LoveseatDiscoveryCore",
+                arguments,
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -216,6 +235,11 @@ let package = Package(
                 "LoveseatCouchDBReplication", "LoveseatCouchDB", "LoveseatTesting",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatDiscoveryCoreTests",
+            dependencies: ["LoveseatDiscoveryCore"],
             swiftSettings: strict
         ),
         .testTarget(
