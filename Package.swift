@@ -186,7 +186,7 @@ let package = Package(
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
                 "LoveseatStorage", "LoveseatCore",
-                "LoveseatIdentity", "LoveseatNetwork",
+                "LoveseatIdentity", "LoveseatNetwork", "LoveseatDiscoveryCore",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -200,8 +200,7 @@ let package = Package(
         .executableTarget(
             name: "LoveseatCLI",
             dependencies: [
-                "CQREncode", "Loveseat", "LoveseatCouchDB", "LoveseatDiscovery", "LoveseatDiscoveryCore",
-                arguments,
+                "CQREncode", "Loveseat", "LoveseatCouchDB", "LoveseatDiscovery", arguments,
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict

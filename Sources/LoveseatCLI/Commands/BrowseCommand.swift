@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import Loveseat
 import LoveseatDiscovery
-import LoveseatDiscoveryCore
 
 struct Browse: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
