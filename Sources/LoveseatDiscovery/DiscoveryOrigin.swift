@@ -26,7 +26,12 @@ struct DiscoveryOrigin: Hashable, Sendable {
     }
 
     private func makeProvider() -> any DiscoveryProvider {
-        #if os(Linux)
+        #if canImport(dnssd)
+        // mDNSResponder cannot be told some of the interfaces.
+        if method == .system || (method == .automatic && interfaces == nil) {
+            return DNSServiceProvider.shared
+        }
+        #elseif os(Linux)
         if method == .system { return AvahiProvider.any() }
         // Avahi cannot be told some of the interfaces.
         if method == .automatic, interfaces == nil, let avahi = AvahiProvider.answering() { return avahi }
