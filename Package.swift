@@ -242,6 +242,14 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LoveseatDiscoveryTests",
+            dependencies: [
+                "LoveseatModel", "LoveseatReplication", "LoveseatDiscoveryCore", "LoveseatDiscovery",
+                "LoveseatCore", "LoveseatNetwork", "LoveseatTesting",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "LoveseatBLIPTests",
             dependencies: ["CZlib", "LoveseatModel", "LoveseatBLIP", "LoveseatTesting"],
             swiftSettings: strict

@@ -17,17 +17,25 @@ public struct PeerAddress: Hashable, Sendable {
     /// The TXT record of the service.
     public let text: ServiceText
 
+    package init(address: String, port: UInt16, host: String, text: ServiceText) {
+        self.address = address
+        self.port = port
+        self.host = host
+        self.text = text
+    }
+
     /// Returns a URL, such as `http://192.168.1.7:59840/trips`, with the path of the TXT record.
     ///
     /// - Parameter scheme: Such as `wss`, `ws`, `https` or `http`. The default ports of a scheme are left out.
     public func url(scheme: String) -> URL? {
-        var parts = URLComponents()
-        parts.scheme = scheme
-        parts.host = address.contains(":") ? "[\(address)]" : address
+        let bracketed = "[\(address.replacingOccurrences(of: "%", with: "%25"))]"
         let standard = ["http": 80, "ws": 80, "https": 443, "wss": 443][scheme.lowercased()]
-        parts.port = standard == Int(port) ? nil : Int(port)
-        parts.path = "/" + (text["path"] ?? "").drop { $0 == "/" }
-        return parts.url
+        let suffix = standard == Int(port) ? "" : ":\(port)"
+        let path = String((text["path"] ?? "").drop { $0 == "/" })
+        guard let encoded = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) else {
+            return nil
+        }
+        return URL(string: "\(scheme)://\(address.contains(":") ? bracketed : address)\(suffix)/\(encoded)")
     }
 }
 

@@ -52,7 +52,7 @@ public struct ServiceAdvertisement: AdvertisementMaker, Sendable {
     }
 
     /// The service of a listener.
-    func service(of listener: AdvertisedListener) throws(LoveseatError) -> MulticastNode.Service {
+    package func service(of listener: AdvertisedListener) throws(LoveseatError) -> MulticastNode.Service {
         let serviceType = try ServiceType.validated(type)
         try ServiceType.validate(subtypes: subtypes)
         if !serviceType.isRegistrable {
