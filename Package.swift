@@ -26,6 +26,7 @@ let package = Package(
     products: [
         .library(name: "Loveseat", targets: ["Loveseat"]),
         .library(name: "LoveseatCouchDB", targets: ["LoveseatCouchDB"]),
+        .library(name: "LoveseatDiscovery", targets: ["LoveseatDiscovery"]),
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
         .library(name: "LoveseatCouchDBTesting", targets: ["LoveseatCouchDBTesting"]),
         .executable(name: "loveseat", targets: ["LoveseatCLI"]),
@@ -74,6 +75,11 @@ let package = Package(
             dependencies: ["LoveseatModel", "LoveseatReplication"],
             swiftSettings: strict
         ),
+
+        // Multicast DNS and service discovery, without sockets.
+        .target(name: "LoveseatDiscoveryCore", swiftSettings: strict),
+        // Its sockets, and avahi-client, where it is installed.
+        .target(name: "CDiscovery"),
 
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
@@ -168,6 +174,18 @@ let package = Package(
             swiftSettings: common
         ),
 
+        // Finding peers.
+        .target(
+            name: "LoveseatDiscovery",
+            dependencies: [
+                "CDiscovery", "LoveseatModel", "LoveseatPlatform", "LoveseatReplication",
+                "LoveseatBLIPReplication", "LoveseatDiscoveryCore", "LoveseatCore", "LoveseatIdentity",
+                "LoveseatNetwork",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+
         // Face.
         .target(
             name: "Loveseat",
@@ -181,7 +199,7 @@ let package = Package(
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
                 "LoveseatStorage", "LoveseatCore",
-                "LoveseatIdentity", "LoveseatNetwork",
+                "LoveseatIdentity", "LoveseatNetwork", "LoveseatDiscoveryCore",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -204,7 +222,7 @@ let package = Package(
         .executableTarget(
             name: "LoveseatCLI",
             dependencies: [
-                "CQREncode", "Loveseat", "LoveseatCouchDB", arguments,
+                "CQREncode", "Loveseat", "LoveseatCouchDB", "LoveseatDiscovery", arguments,
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -241,6 +259,19 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatDiscoveryCoreTests",
+            dependencies: ["LoveseatDiscoveryCore"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatDiscoveryTests",
+            dependencies: [
+                "LoveseatModel", "LoveseatReplication", "LoveseatDiscoveryCore", "LoveseatDiscovery",
+                "LoveseatCore", "LoveseatNetwork", "LoveseatTesting",
             ],
             swiftSettings: strict
         ),

@@ -44,7 +44,7 @@ struct LoveseatCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Peers",
                 subcommands: [
-                    Serve.self, ServeStdio.self, Push.self, Pull.self, Sync.self, Pending.self,
+                    Serve.self, ServeStdio.self, Browse.self, Push.self, Pull.self, Sync.self, Pending.self,
                     Conflicts.self, Why.self,
                     Identity.self, Pair.self,
                 ]

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Loveseat
+import LoveseatDiscovery
 
 struct Pair: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,6 +12,12 @@ struct Pair: AsyncParsableCommand {
               loveseat pair use copy 123456 wss://192.168.1.7:55990/trips     on the other
               loveseat serve trips --port 55990 --paired
               loveseat sync copy --paired
+
+            With --advertise, the digits are enough:
+              loveseat pair show trips --advertise
+              loveseat pair use copy 123456
+              loveseat serve trips --paired --advertise
+              loveseat sync copy --paired --find "trips on ana"
             """,
         subcommands: [PairShow.self, PairUse.self, PairList.self, PairForget.self]
     )
@@ -37,6 +44,7 @@ struct PairShow: AsyncParsableCommand {
             "A name for the other machine, which can be used in the file of `serve --access`. Without it, that file can only use its fingerprint."
     )
     var name: String?
+    @OptionGroup(title: "Discovery") var advertise: AdvertiseOptions
     @OptionGroup var logging: LogOptions
 
     func validate() throws {
@@ -116,6 +124,9 @@ struct PairShow: AsyncParsableCommand {
         configuration.networkInterface = interface
         configuration.tlsIdentity = try Identities.identity(tls)
         configuration.authenticator = pairing
+        var advertisement = advertise.advertisement
+        advertisement?.isPairing = true
+        configuration.advertise = advertisement
         return configuration
     }
 }
@@ -131,21 +142,28 @@ struct PairUse: AsyncParsableCommand {
             "The text of the QR code, or the six digits; - to read --code-file or LOVESEAT_PAIRING_CODE, which other users cannot see."
     )
     var code: String
-    @Argument(help: "The URL that was shown with the digits.") var url: String?
+    @Argument(
+        help:
+            "The URL that was shown with the digits. It may be omitted if the other machine has --advertise."
+    )
+    var url: String?
     @Option(help: "A file with the code in its first line.")
     var codeFile: String?
     @Option(help: "The identity to show to that peer from now on: anonymous, a label, or files.")
     var identity = "anonymous"
+    @OptionGroup(title: "Discovery") var discovery: DiscoveryOptions
 
     func run() async throws {
+        Signals.begin()
+        let code = try await pairingCode()
         let database = try argument.create()
         let identity = try Identities.identity(identity)
-        let peer = try await pairingCode().pair(with: database, identity: identity)
+        let peer = try await code.pair(with: database, identity: identity)
         try await database.close()
         Output.remark("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
     }
 
-    private func pairingCode() throws -> PairingCode {
+    private func pairingCode() async throws -> PairingCode {
         let given = code == "-" ? nil : code
         guard let code = try Secret.read(given, file: codeFile, variable: "LOVESEAT_PAIRING_CODE") else {
             throw LoveseatError(
@@ -153,11 +171,44 @@ struct PairUse: AsyncParsableCommand {
                 "there is no code: use --code-file or LOVESEAT_PAIRING_CODE"
             )
         }
-        guard let url else { return try PairingCode(text: code) }
+        guard let url else {
+            // The text of a QR code has its URLs.
+            guard code.utf8.count < 16 else { return try PairingCode(text: code) }
+            return try PairingCode(digits: code, url: try await listenerURL())
+        }
         guard let parsed = URL(string: url) else {
             throw LoveseatError(.invalidURL, "\(url) is not a URL: use wss://host:port/database")
         }
         return try PairingCode(digits: code, url: parsed)
+    }
+}
+
+extension PairUse {
+    /// The URL of the only listener on this network that waits for a code.
+    ///
+    /// The exchange does not tell another listener the code, but each attempt with a wrong one is a guess there.
+    private func listenerURL() async throws -> URL {
+        let peer = try await discovery.find(
+            "a machine that shows a code with --advertise",
+            where: \.isPairing
+        )
+        let browser = try discovery.browser()
+        // Others may answer a little later.
+        try await Task.sleep(for: .milliseconds(500))
+        let others = browser.peers.filter { $0.isPairing && $0.id != peer.id }
+        guard others.isEmpty else {
+            throw LoveseatError(
+                .invalidParameter,
+                "several machines show a code (\(([peer] + others).map(\.name).sorted().joined(separator: ", "))): give the URL that is shown with the digits"
+            )
+        }
+        guard let url = try await peer.resolve().first?.url(scheme: "wss") else {
+            throw LoveseatError(
+                .timeout,
+                "\(peer.name) cannot be reached: give the URL that is shown with the digits"
+            )
+        }
+        return url
     }
 }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Loveseat
 import LoveseatCouchDB
+import LoveseatDiscovery
 
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -61,6 +62,7 @@ struct Serve: AsyncParsableCommand {
     @Flag(help: "Do not print a line when a peer connects, becomes idle, or disconnects.")
     var quiet = false
 
+    @OptionGroup(title: "Discovery") var advertise: AdvertiseOptions
     @OptionGroup(title: "CouchDB") var couchDB: CouchDBOptions
     @OptionGroup var logging: LogOptions
 
@@ -90,6 +92,7 @@ struct Serve: AsyncParsableCommand {
         configuration.accessPolicy = policy
         configuration.enableDeltaSync = delta
         configuration.disableTLS = noTls
+        configuration.advertise = advertise.advertisement
         if !noTls { configuration.tlsIdentity = try Identities.identity(tls) }
         if paired { configuration.authenticator = ListenerPairingAuthenticator(database: database) }
         if let clientCA {

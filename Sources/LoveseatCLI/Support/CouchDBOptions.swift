@@ -80,6 +80,7 @@ struct CouchDBOptions: ParsableArguments {
         configuration.disableTLS = other.disableTLS
         configuration.tlsIdentity = other.tlsIdentity
         configuration.authenticator = other.authenticator
+        configuration.advertise = other.advertise
         configuration.origins = origins
         configuration.allowsDatabaseCreation = creates
         return CouchDBListener(configuration)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Loveseat
 import LoveseatCouchDB
+import LoveseatDiscovery
 
 /// Which peer, and which documents are meant.
 struct PeerOptions: ParsableArguments {
@@ -14,6 +15,14 @@ struct PeerOptions: ParsableArguments {
     var localDb: String?
     @Flag(help: "Connect to the peer that the database was paired with. The URL may be omitted.")
     var paired = false
+    @Option(
+        help: ArgumentHelp(
+            "Find the peer on this network by its name or ID (`loveseat browse`), instead of a URL.",
+            valueName: "name|id"
+        )
+    )
+    var find: String?
+    @OptionGroup(title: "Discovery") var discovery: DiscoveryOptions
     @OptionGroup var credentials: Credentials
     @OptionGroup var trust: TrustOptions
     @Option(
@@ -54,8 +63,14 @@ struct PeerOptions: ParsableArguments {
     var createTarget = false
 
     func validate() throws {
-        guard (url == nil) != (localDb == nil) || (paired && localDb == nil) else {
-            throw ValidationError("Name the peer: either a URL, --local-db, or --paired.")
+        let ways = [url, localDb, find].count { $0 != nil }
+        guard ways == 1 || (paired && ways == 0), !paired || localDb == nil else {
+            throw ValidationError("Name the peer: either a URL, --find, --local-db, or --paired.")
+        }
+        if find != nil, !paired, trust.pin == nil, trust.ca == nil, !trust.selfSigned {
+            throw ValidationError(
+                "Anybody can advertise that name: use --paired or --pin, or --self-signed to connect to whoever has it."
+            )
         }
         guard [session, sessionFile, credentials.user, trust.identity].count(where: { $0 != nil }) <= 1 else {
             throw ValidationError("Use one of --session, --session-file, --user and --identity.")
@@ -68,6 +83,7 @@ struct PeerOptions: ParsableArguments {
     }
 
     private func endpoint(connects: Bool) throws -> any Endpoint {
+        if let find { return service(find) }
         if let localDb {
             var other = DatabaseArgument()
             other.database = localDb
@@ -115,9 +131,31 @@ struct PeerOptions: ParsableArguments {
         return endpoint
     }
 
+    /// A name of 32 hexadecimal digits is an ID.
+    private func service(_ title: String) -> ServiceEndpoint {
+        let isID = title.utf8.count == 32 && title.allSatisfy(\.isHexDigit)
+        var endpoint =
+            isID
+            ? ServiceEndpoint(
+                peerID: title,
+                type: discovery.type,
+                method: discovery.method,
+                interfaces: discovery.interfaceNames
+            )
+            : ServiceEndpoint(
+                name: title,
+                type: discovery.type,
+                method: discovery.method,
+                interfaces: discovery.interfaceNames
+            )
+        endpoint.allowsUnpinned = trust.selfSigned
+        return endpoint
+    }
+
     /// The paired peer, selected by its URL if there are several.
     private func pairedPeer(of database: Database) throws -> PairedPeer {
-        let peers = try database.pairedPeers().filter { !$0.urls.isEmpty }
+        // A peer that is found needs no URL.
+        let peers = try database.pairedPeers().filter { !$0.urls.isEmpty || find != nil }
         let named = peers.filter { peer in url.map { peer.urls.contains($0) } ?? true }
         guard let peer = named.first ?? (peers.count == 1 ? peers.first : nil), named.count <= 1 else {
             throw LoveseatError(
@@ -209,7 +247,7 @@ struct PeerOptions: ParsableArguments {
         let peer = paired ? try pairedPeer(of: database) : nil
         var configuration = ReplicatorConfiguration(
             collections: entries,
-            target: try url == nil
+            target: try url == nil && find == nil
                 ? peer?.endpoint ?? endpoint(connects: connects) : endpoint(connects: connects)
         )
         configuration.replicatorType = type

@@ -47,8 +47,9 @@ final class PartsReceiver {
         }
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
-            if let ready = received[attachment.name] {
-                if case .ready(let stored, _) = ready { prepared.add(ready, stored.digest) }
+            if let (digest, length) = received[attachment.name] {
+                let ready = DocumentSaving.ready(attachment, digest: digest, storedLength: length)
+                prepared.add(ready, digest)
                 continue
             }
             switch attachment.content {

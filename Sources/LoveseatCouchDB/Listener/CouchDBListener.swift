@@ -28,6 +28,7 @@ public final class CouchDBListener: Sendable {
         let port: UInt16
         let urls: [URL]
         let identity: TLSIdentity?
+        let advertisement: (any RunningAdvertisement)?
     }
 
     /// Creates a listener. It listens when it is started.
@@ -38,7 +39,18 @@ public final class CouchDBListener: Sendable {
 
     /// The URLs of the server, without a database's name, one for each address of this host, with those for this host alone last; nil
     /// while it is not running.
-    public var urls: [URL]? { running.withLockedValue { $0?.urls } }
+    ///
+    /// While the listener is advertised, a URL with its host name in the domain `local` follows.
+    public var urls: [URL]? {
+        running.withLockedValue { running in
+            guard let running else { return nil }
+            return running.urls
+                + ListenerAddresses.url(in: running.urls, host: running.advertisement?.hostName)
+        }
+    }
+
+    /// The name under which the listener is advertised; nil while it is not, and until it is known that no other service has the name.
+    public var advertisedName: String? { running.withLockedValue { $0?.advertisement?.publishedName } }
 
     /// The identity that the listener shows to clients; nil while it is not running, and without TLS.
     public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
@@ -150,6 +162,14 @@ public final class CouchDBListener: Sendable {
                 }
             }
         }
+        do { try run(channel, connections, identity) } catch {
+            try? await channel.close().get()
+            throw error
+        }
+    }
+
+    private func run(_ channel: any Channel, _ connections: OpenConnections, _ identity: TLSIdentity?) throws
+    {
         let port = UInt16(channel.localAddress?.port ?? 0)
         let urls = try ListenerAddresses.urls(
             networkInterface: config.networkInterface,
@@ -158,6 +178,18 @@ public final class CouchDBListener: Sendable {
             isSecure: identity != nil,
             databaseName: ""
         )
+        let advertisement = try beginAdvertisement(config.advertise) {
+            AdvertisedListener(
+                // Of several databases, the alphabetically first one.
+                databaseName: config.databases?.keys.min() ?? config.database.name,
+                ownName: config.database.name,
+                databaseID: try config.database.publicID,
+                port: port,
+                fingerprint: identity?.certs.first?.fingerprint,
+                protocols: ["c"],
+                networkInterface: config.networkInterface
+            )
+        }
         LogDomain.listener.log(.info, "\(config.database.name): listening for CouchDB's wire on port \(port)")
         running.withLockedValue {
             $0 = Running(
@@ -166,7 +198,8 @@ public final class CouchDBListener: Sendable {
                 connections: connections,
                 port: port,
                 urls: urls,
-                identity: identity
+                identity: identity,
+                advertisement: advertisement
             )
         }
     }
@@ -186,6 +219,7 @@ public final class CouchDBListener: Sendable {
             return running
         }
         guard let stopped else { return }
+        await stopped.advertisement?.withdraw()
         try? await stopped.channel.close().get()
         await stopped.connections.closeAll()
         LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")

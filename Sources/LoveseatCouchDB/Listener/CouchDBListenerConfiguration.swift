@@ -50,6 +50,10 @@ public struct CouchDBListenerConfiguration: Sendable {
     /// How long a connection may be idle between two requests, in seconds. The default is 300.
     public var idleTimeout = 300.0
 
+    /// How the listener makes itself known to other hosts of its network: a `ServiceAdvertisement` of the product LoveseatDiscovery. Nil,
+    /// the default, means that it does not.
+    public var advertise: (any ListenerAdvertisement)?
+
     /// Creates a configuration that serves all collections of a database to everybody who can reach the port, with TLS, on a free port.
     ///
     /// The default collection is served as `/name`, with the database's name, and every other one as `/name.scope.collection`; those of

@@ -8,8 +8,8 @@ private import LoveseatPlatform
 #endif
 
 /// Reports changes of the host's network: interfaces, addresses, routes.
-final class NetworkMonitor: Sendable {
-    static let shared = NetworkMonitor()
+package final class NetworkMonitor: Sendable {
+    package static let shared = NetworkMonitor()
 
     private struct State {
         var nextNumber = 0
@@ -21,7 +21,7 @@ final class NetworkMonitor: Sendable {
     private let queue = DispatchQueue(label: "loveseat.network-monitor")
 
     /// An element for every change from now on; several in a row may be one.
-    func changes() -> AsyncStream<Void> {
+    package func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = state.withLockedValue { state in
             if state.source == nil { state.source = makeSource() }

@@ -79,7 +79,8 @@ package struct WebSocketAddress: Hashable, Sendable {
     /// The host and the port, for the request to a proxy.
     var authority: String { "\(bracketedHost):\(port)" }
 
-    private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
+    /// Without the scope of a link-local address, which means something on this host only (RFC 6874).
+    private var bracketedHost: String { host.contains(":") ? "[\(host.prefix { $0 != "%" })]" : host }
 
     /// The address in a `Location` header.
     package func redirected(to location: String) throws(LoveseatError) -> WebSocketAddress {

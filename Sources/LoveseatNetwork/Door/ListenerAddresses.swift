@@ -21,6 +21,15 @@ package enum ListenerAddresses {
         return address
     }
 
+    /// The first of some URLs with another host; none without a host.
+    package static func url(in urls: [URL], host: String?) -> [URL] {
+        guard let host, let first = urls.first,
+            var parts = URLComponents(url: first, resolvingAgainstBaseURL: false)
+        else { return [] }
+        parts.host = host
+        return [parts.url].compactMap { $0 }
+    }
+
     /// The URLs of a listener: those that other hosts reach first, this host's own last.
     package static func urls(
         networkInterface: String?,

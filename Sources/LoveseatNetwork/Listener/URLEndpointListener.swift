@@ -32,6 +32,7 @@ public final class URLEndpointListener: Sendable {
         let port: UInt16
         let urls: [URL]
         let identity: TLSIdentity?
+        let advertisement: (any RunningAdvertisement)?
     }
 
     /// Creates a listener. It listens when it is started.
@@ -45,7 +46,21 @@ public final class URLEndpointListener: Sendable {
 
     /// The URLs at which peers can reach the listener, one for each address of this host, with those for this host alone last; nil
     /// while it is not running.
-    public var urls: [URL]? { running.withLockedValue { $0?.urls } }
+    ///
+    /// While the listener is advertised, a URL with its host name in the domain `local` follows. Only hosts that resolve such names can
+    /// use it.
+    public var urls: [URL]? {
+        running.withLockedValue { running in
+            guard let running else { return nil }
+            return running.urls
+                + ListenerAddresses.url(in: running.urls, host: running.advertisement?.hostName)
+        }
+    }
+
+    /// The name under which the listener is advertised; nil while it is not, and until it is known that no other service has the name.
+    ///
+    /// It differs from the name in ``URLEndpointListenerConfiguration/advertise`` if that is in use, by a number at its end.
+    public var advertisedName: String? { running.withLockedValue { $0?.advertisement?.publishedName } }
 
     /// The identity that the listener shows to clients; nil while it is not running, and without TLS.
     public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
@@ -116,7 +131,7 @@ public final class URLEndpointListener: Sendable {
         try database.adopt(self)
         do {
             let channel = try await bind(peers, identity, databaseName: name)
-            do { try run(channel, peers, identity, databaseName: name) } catch {
+            do { try run(channel, peers, identity, database, databaseName: name) } catch {
                 try? await channel.close().get()
                 throw error
             }
@@ -130,6 +145,7 @@ public final class URLEndpointListener: Sendable {
         _ channel: any Channel,
         _ peers: PassiveReplicator,
         _ identity: TLSIdentity?,
+        _ database: Database,
         databaseName: String
     ) throws {
         let port = UInt16(channel.localAddress?.port ?? 0)
@@ -139,9 +155,27 @@ public final class URLEndpointListener: Sendable {
             isSecure: !config.disableTLS,
             databaseName: databaseName
         )
+        let advertisement = try beginAdvertisement(config.advertise) {
+            AdvertisedListener(
+                databaseName: databaseName,
+                ownName: database.name,
+                databaseID: try database.publicID,
+                port: port,
+                fingerprint: identity?.certs.first?.fingerprint,
+                protocols: ["b2", "b3"],
+                networkInterface: config.networkInterface
+            )
+        }
         LogDomain.listener.log(.info, "\(databaseName): listening on port \(port)")
         running.withLockedValue {
-            $0 = Running(channel: channel, peers: peers, port: port, urls: urls, identity: identity)
+            $0 = Running(
+                channel: channel,
+                peers: peers,
+                port: port,
+                urls: urls,
+                identity: identity,
+                advertisement: advertisement
+            )
         }
     }
 
@@ -168,6 +202,7 @@ public final class URLEndpointListener: Sendable {
             return running
         }
         guard let stopped else { return }
+        await stopped.advertisement?.withdraw()
         try? await stopped.channel.close().get()
         await stopped.peers.stop()
         registry.finish()

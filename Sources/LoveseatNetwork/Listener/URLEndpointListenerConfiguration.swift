@@ -50,6 +50,9 @@ public struct URLEndpointListenerConfiguration: Sendable {
     /// How much to compress what is sent, from 0 for not at all to 9. The default is 1. On a fast network, 0 saves about a quarter of the
     /// processor's time.
     public var compressionLevel = ReplicatorConfiguration.defaultCompressionLevel
+    /// How the listener makes itself known to other hosts of its network: a `ServiceAdvertisement` of the product LoveseatDiscovery. Nil,
+    /// the default, means that it does not.
+    public var advertise: (any ListenerAdvertisement)?
     /// How long a connection may take for its handshakes, in seconds.
     package var handshakeSeconds = 15.0
 

@@ -58,11 +58,11 @@ package struct PairingHeader {
 }
 
 /// The names that devices give themselves, for people to read. Rights never depend on them.
-enum DeviceName {
+package enum DeviceName {
     private static let maximumLength = 64
 
     /// The name of this host.
-    static var ofThisHost: String { ProcessInfo.processInfo.hostName }
+    package static var ofThisHost: String { ProcessInfo.processInfo.hostName }
 
     /// The name in a header.
     static func encoded(_ name: String) -> String {

@@ -1,0 +1,60 @@
+private import Dispatch
+import LoveseatCore
+import LoveseatDiscoveryCore
+import LoveseatModel
+import LoveseatNetwork
+
+/// With what, and on which interfaces, something is searched or published.
+struct DiscoveryOrigin: Hashable, Sendable {
+    var method: DiscoveryMethod
+    /// Nil for all.
+    var interfaces: Set<String>?
+
+    private static let queue = DispatchQueue(label: "loveseat.discovery", attributes: .concurrent)
+
+    /// The implementation to use, which is asked for off the caller's thread because the system's daemon may be slow.
+    func withProvider(_ body: @escaping @Sendable (any DiscoveryProvider) -> Void) {
+        Self.queue.async { body(makeProvider()) }
+    }
+
+    var provider: any DiscoveryProvider {
+        get async {
+            await withCheckedContinuation { continuation in
+                withProvider { continuation.resume(returning: $0) }
+            }
+        }
+    }
+
+    private func makeProvider() -> any DiscoveryProvider {
+        #if canImport(dnssd)
+        // mDNSResponder cannot be told some of the interfaces.
+        if method == .system || (method == .automatic && interfaces == nil) {
+            return DNSServiceProvider.shared
+        }
+        #elseif os(Linux)
+        if method == .system { return AvahiProvider.any() }
+        // Avahi cannot be told some of the interfaces.
+        if method == .automatic, interfaces == nil, let avahi = AvahiProvider.answering() { return avahi }
+        #endif
+        return MulticastProvider.shared(interfaces: interfaces) { NetworkMonitor.shared.changes() }
+    }
+
+    /// Why nothing can be found or published at the moment; nil if something can.
+    func problem() async -> LoveseatError? {
+        let provider = await provider
+        #if os(Linux)
+        if let avahi = provider as? AvahiProvider {
+            guard !avahi.isConnected else { return nil }
+            return LoveseatError(
+                .unsupported,
+                "peers cannot be found: the Avahi daemon does not answer, or avahi-client is not installed"
+            )
+        }
+        #endif
+        guard let own = provider as? MulticastProvider, !own.isUsable else { return nil }
+        return LoveseatError(
+            .unsupported,
+            "peers cannot be found: multicast is not possible on any interface, and no system service answers"
+        )
+    }
+}

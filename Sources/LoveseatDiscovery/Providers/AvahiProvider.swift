@@ -1,0 +1,356 @@
+#if os(Linux)
+import CDiscovery
+private import Dispatch
+package import LoveseatDiscoveryCore
+import LoveseatModel
+private import Synchronization
+
+/// DNS-SD through the Avahi daemon. When the daemon is restarted, everything is begun anew.
+// @unchecked because everything that changes is touched on the queue only.
+package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
+    private static let collision: Int32 = -8
+    private static let retry = DispatchTimeInterval.seconds(2)
+    /// After this, a daemon counts as not answering.
+    private static let patience = DispatchTimeInterval.milliseconds(200)
+
+    private struct Browse {
+        let type: ServiceType
+        let subtype: String?
+        let report: @Sendable (BrowseReport) -> Void
+        var object: AvahiClient.Object?
+        var seen: [ServiceName: Set<Link>] = [:]
+        var watches: [ServiceName: AvahiClient.Object] = [:]
+    }
+
+    private struct Resolution {
+        let service: ServiceName
+        let report: @Sendable ([MulticastNode.Location]) -> Void
+        var objects: [AvahiClient.Object] = []
+        var found: [Link: MulticastNode.Location] = [:]
+    }
+
+    private struct Registration {
+        var service: MulticastNode.Service
+        let report: @Sendable (PublishReport) -> Void
+        var object: AvahiClient.Object?
+
+        var interface: Int32 { service.interface.map { Int32($0) } ?? -1 }
+        var subtypes: [String] {
+            service.subtypes.map { "\($0.hasPrefix("_") ? "" : "_")\($0)._sub.\(service.type)" }
+        }
+    }
+
+    private let queue = DispatchQueue(label: "loveseat.avahi")
+    private var client: AvahiClient?
+    private var generation = 0
+    private var browses: [Int: Browse] = [:]
+    private var resolutions: [Int: Resolution] = [:]
+    private var registrations: [Int: Registration] = [:]
+    private var nextNumber = 1
+    /// Whether the host's name is changing: services are published again when it has one.
+    private var isRenaming = false
+
+    private struct Shared {
+        weak var provider: AvahiProvider?
+    }
+    private static let shared = Mutex(Shared())
+
+    /// The provider of this process; nil if the daemon does not answer at once.
+    package static func answering() -> AvahiProvider? {
+        guard lv_avahi_is_installed() != 0 else { return nil }
+        let provider = any()
+        let connected = DispatchSemaphore(value: 0)
+        let box = AnswerBox()
+        // The queue opens the connection before it runs this.
+        provider.queue.async {
+            box.answers.store(provider.client != nil, ordering: .releasing)
+            connected.signal()
+        }
+        guard connected.wait(timeout: .now() + patience) == .success, box.answers.load(ordering: .acquiring)
+        else { return nil }
+        return provider
+    }
+
+    private final class AnswerBox: Sendable { let answers = Atomic(false) }
+
+    /// The provider of this process, whether the daemon runs or not.
+    package static func any() -> AvahiProvider {
+        shared.withLock { shared in
+            if let provider = shared.provider { return provider }
+            let provider = AvahiProvider()
+            shared.provider = provider
+            provider.queue.async { provider.connect() }
+            return provider
+        }
+    }
+
+    /// Whether the daemon answers.
+    package var isConnected: Bool { queue.sync { client != nil } }
+
+    private func connect() {
+        guard client == nil else { return }
+        generation += 1
+        let current = generation
+        client = AvahiClient { [weak self] event in
+            guard let self, case .state(let state) = event else { return }
+            queue.async { [weak self] in self?.changed(state, current) }
+        }
+        guard client != nil else {
+            return queue.asyncAfter(deadline: .now() + Self.retry) { [weak self] in self?.connect() }
+        }
+        for id in browses.keys.sorted() { begin(browse: id) }
+        for id in resolutions.keys.sorted() { begin(resolution: id) }
+        for id in registrations.keys.sorted() { begin(registration: id) }
+    }
+
+    private func changed(_ state: Int32, _ generation: Int) {
+        guard generation == self.generation, client != nil else { return }
+        switch state {
+        case 1, 3: isRenaming = true
+        case 2 where isRenaming:
+            isRenaming = false
+            for id in registrations.keys.sorted() { publish(id) }
+        case 100: disconnected()
+        default: break
+        }
+    }
+
+    /// The daemon has ended: what it told is no longer known.
+    private func disconnected() {
+        client = nil
+        for id in Array(browses.keys) {
+            guard let browse = browses[id] else { continue }
+            for (service, links) in browse.seen {
+                for link in links { browse.report(.disappeared(service, link)) }
+            }
+            browses[id] = Browse(type: browse.type, subtype: browse.subtype, report: browse.report)
+        }
+        resolutions = resolutions.mapValues { Resolution(service: $0.service, report: $0.report) }
+        for id in Array(registrations.keys) {
+            registrations[id]?.object = nil
+            registrations[id]?.report(
+                .failed(LoveseatError(.timeout, "the Avahi daemon has ended: advertised again when it runs"))
+            )
+        }
+        queue.asyncAfter(deadline: .now() + Self.retry) { [weak self] in self?.connect() }
+    }
+
+    // MARK: Browsing
+
+    package func browse(
+        _ type: ServiceType,
+        subtype: String?,
+        report: @escaping @Sendable (BrowseReport) -> Void
+    ) -> DiscoveryTask {
+        begin { [self] id in
+            browses[id] = Browse(type: type, subtype: subtype, report: report)
+            begin(browse: id)
+        } end: { [self] id in
+            guard let browse = browses.removeValue(forKey: id), let client else { return }
+            for watch in browse.watches.values { client.endWatch(watch) }
+            if let object = browse.object { client.endBrowse(object) }
+        }
+    }
+
+    private func begin(
+        _ start: @escaping @Sendable (Int) -> Void,
+        end: @escaping @Sendable (Int) -> Void
+    ) -> DiscoveryTask {
+        let number = AvahiNumber()
+        queue.async { [self] in
+            number.value = nextNumber
+            nextNumber += 1
+            start(number.value)
+        }
+        return DiscoveryTask { [queue] in queue.async { end(number.value) } }
+    }
+
+    private func begin(browse id: Int) {
+        guard let browse = browses[id], let client else { return }
+        let prefix = browse.subtype.map { "\($0.hasPrefix("_") ? "" : "_")\($0)._sub." } ?? ""
+        let current = generation
+        browses[id]?.object = client.browse("\(prefix)\(browse.type)") { [weak self] event in
+            self?.queue.async { [weak self] in
+                guard let self, generation == current else { return }
+                browsed(event, id)
+            }
+        }
+    }
+
+    private func browsed(_ event: AvahiEvent, _ id: Int) {
+        guard case .browsed(let interface, let isIPv6, let isThere, let name) = event,
+            let browse = browses[id],
+            let client
+        else { return }
+        let service = ServiceName(instance: name, type: browse.type)
+        let link = Link(interface: interface, isIPv6: isIPv6)
+        if isThere {
+            browses[id]?.seen[service, default: []].insert(link)
+            browse.report(.appeared(service, link))
+            guard browse.watches[service] == nil, browse.watches.count < PeerTable.maximumPeers else {
+                return
+            }
+            let current = generation
+            browses[id]?.watches[service] = client.watch(name, "\(browse.type)") { [weak self] event in
+                self?.queue.async { [weak self] in
+                    guard let self, generation == current, case .text(true, let text) = event else { return }
+                    browses[id]?.report(.text(service, text))
+                }
+            }
+        } else {
+            browses[id]?.seen[service]?.remove(link)
+            browse.report(.disappeared(service, link))
+            guard browses[id]?.seen[service]?.isEmpty == true else { return }
+            browses[id]?.seen[service] = nil
+            if let watch = browses[id]?.watches.removeValue(forKey: service) { client.endWatch(watch) }
+        }
+    }
+
+    // MARK: Resolving
+
+    package func resolve(
+        _ service: ServiceName,
+        report: @escaping @Sendable ([MulticastNode.Location]) -> Void
+    ) -> DiscoveryTask {
+        begin { [self] id in
+            resolutions[id] = Resolution(service: service, report: report)
+            begin(resolution: id)
+        } end: { [self] id in
+            guard let resolution = resolutions.removeValue(forKey: id) else { return }
+            for object in resolution.objects { client?.endResolve(object) }
+        }
+    }
+
+    private func begin(resolution id: Int) {
+        guard let resolution = resolutions[id], let client else { return }
+        let current = generation
+        resolutions[id]?.objects = [false, true].compactMap { isIPv6 in
+            client.resolve(resolution.service.instance, "\(resolution.service.type)", isIPv6: isIPv6) {
+                [weak self] event in
+                self?.queue.async { [weak self] in
+                    guard let self, generation == current else { return }
+                    resolved(event, id)
+                }
+            }
+        }
+    }
+
+    private func resolved(_ event: AvahiEvent, _ id: Int) {
+        guard case .resolved(let interface, _, let host, let address, let port, let text) = event,
+            let resolution = resolutions[id]
+        else { return }
+        let link = Link(interface: interface, isIPv6: address.count == 16)
+        let before = resolution.found[link]
+        let addresses = (before?.addresses ?? []).filter { $0 != address } + [address]
+        resolutions[id]?.found[link] = MulticastNode.Location(
+            link: link,
+            host: host,
+            port: port,
+            addresses: Array(addresses.suffix(8)),
+            text: text
+        )
+        if let found = resolutions[id]?.found.values { resolution.report(Array(found)) }
+    }
+
+    /// Avahi asks again by itself when a record is about to expire, and has no call to ask earlier.
+    package func reconfirm(_ service: ServiceName) {}
+
+    // MARK: Publishing
+
+    package func publish(
+        _ service: MulticastNode.Service,
+        report: @escaping @Sendable (PublishReport) -> Void
+    ) -> Publication {
+        let number = AvahiNumber()
+        queue.async { [self] in
+            number.value = nextNumber
+            nextNumber += 1
+            registrations[number.value] = Registration(service: service, report: report)
+            begin(registration: number.value)
+        }
+        return Publication { [self] text in
+            queue.async { [self] in update(number.value, text) }
+        } onWithdraw: { [self] done in
+            queue.async { [self] in
+                if let object = registrations.removeValue(forKey: number.value)?.object {
+                    client?.endGroup(object)
+                }
+                done()
+            }
+        }
+    }
+
+    private func begin(registration id: Int) {
+        let current = generation
+        registrations[id]?.object = client?.group { [weak self] event in
+            self?.queue.async { [weak self] in
+                guard let self, generation == current, case .published(let state) = event else { return }
+                published(state, id)
+            }
+        }
+        publish(id)
+    }
+
+    private func publish(_ id: Int) {
+        guard let registration = registrations[id], let object = registration.object, let client else {
+            return
+        }
+        let service = registration.service
+        let error = client.publish(
+            object,
+            interface: registration.interface,
+            service.instance,
+            "\(service.type)",
+            subtypes: registration.subtypes,
+            port: service.port,
+            text: service.text
+        )
+        if error == Self.collision {
+            registrations[id]?.service.instance = InstanceName.alternative(to: service.instance)
+            publish(id)
+        } else if error < 0 {
+            registration.report(.failed(Self.failure(error)))
+        }
+    }
+
+    private func published(_ state: Int32, _ id: Int) {
+        guard let registration = registrations[id], let client else { return }
+        switch state {
+        case 2: registration.report(.published(instance: registration.service.instance, host: client.host))
+        case 3:
+            registrations[id]?.service.instance = InstanceName.alternative(to: registration.service.instance)
+            publish(id)
+        case 4: registration.report(.failed(Self.failure(-1)))
+        default: break
+        }
+    }
+
+    private func update(_ id: Int, _ text: [UInt8]) {
+        registrations[id]?.service.text = text
+        guard let registration = registrations[id], let object = registration.object, let client else {
+            return
+        }
+        let error = client.update(
+            object,
+            interface: registration.interface,
+            registration.service.instance,
+            "\(registration.service.type)",
+            text: text
+        )
+        if error < 0 { registration.report(.failed(Self.failure(error))) }
+    }
+
+    private static func failure(_ error: Int32) -> LoveseatError {
+        LoveseatError(
+            .unsupported,
+            "the Avahi daemon does not advertise the listener: \(AvahiClient.message(error)); see avahi-daemon.conf"
+        )
+    }
+}
+
+/// The number of something that was begun on a queue.
+// @unchecked because it is touched on that queue only.
+private final class AvahiNumber: @unchecked Sendable {
+    var value = 0
+}
+#endif

@@ -1,0 +1,302 @@
+import Foundation
+import LoveseatBLIPReplication
+public import LoveseatCore
+import LoveseatDiscoveryCore
+import LoveseatIdentity
+package import LoveseatModel
+import LoveseatNetwork
+import LoveseatReplication
+
+/// A peer that is found by its name or ID, anew at each attempt to connect.
+///
+/// ```swift
+/// var configuration = ReplicatorConfiguration(collections: collections, target: ServiceEndpoint(name: "Ana's trips"))
+/// configuration.trust(pairedPeer, identity: identity)
+/// ```
+///
+/// The configuration has to pin the peer's certificate, or to name the authorities that issue it, because anybody on the network can
+/// use the name; see ``allowsUnpinned``. A peer that is not there is waited for, as one that cannot be reached.
+public struct ServiceEndpoint: BLIPEndpoint {
+    private enum Target: Hashable {
+        case name(String)
+        case id(String)
+    }
+
+    private let target: Target
+    private let type: String
+    private let method: DiscoveryMethod
+    private let interfaces: Set<String>?
+
+    /// The name of the peer's database. Nil, the default, means the one that the peer advertises.
+    public var databaseName: String?
+    /// Whether to connect with ``ReplicatorConfiguration/acceptOnlySelfSignedServerCertificate``, which accepts the certificate of anybody
+    /// who takes the peer's name. The default is false.
+    public var allowsUnpinned = false
+    /// Whether to connect without TLS to a peer that does not offer it, unless a certificate is pinned. The default is false. Others on
+    /// the network can read everything then, and pretend to be the peer.
+    public var allowsInsecure = false
+    /// Whether to connect to ports below 1,024. The default is false, so that nobody leads connections to other services.
+    public var allowsPrivilegedPorts = false
+    /// How long to search at each attempt. The default is 5 seconds.
+    public var timeout = Duration.seconds(5)
+
+    /// Creates an endpoint of a service.
+    ///
+    /// Checkpoints belong to the name: if another peer takes it, all documents are compared again.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the service. It has to be equal.
+    ///   - type: The type of service.
+    public init(
+        name: String,
+        type: String = "_loveseat._tcp",
+        method: DiscoveryMethod = .automatic,
+        interfaces: Set<String>? = nil
+    ) {
+        (target, self.type, self.method, self.interfaces) = (.name(name), type, method, interfaces)
+    }
+
+    /// Creates an endpoint of the peer with a ``DiscoveredPeer/peerID``, whatever its name is.
+    ///
+    /// Checkpoints belong to the ID, so that nothing starts anew when the peer's name or address changes.
+    public init(
+        peerID: String,
+        type: String = "_loveseat._tcp",
+        method: DiscoveryMethod = .automatic,
+        interfaces: Set<String>? = nil
+    ) {
+        (target, self.type, self.method, self.interfaces) = (
+            .id(peerID.lowercased()), type, method, interfaces
+        )
+    }
+
+    /// Creates an endpoint of a peer that was found: by its ID, or by its name if it has none.
+    public init(_ peer: DiscoveredPeer) {
+        target = peer.peerID.map { .id($0) } ?? .name(peer.found.services.first?.instance ?? "")
+        type = peer.type
+        method = peer.origin.method
+        interfaces = peer.origin.interfaces
+    }
+
+    private var origin: DiscoveryOrigin { DiscoveryOrigin(method: method, interfaces: interfaces) }
+
+    private var title: String {
+        switch target {
+        case .name(let name): name
+        case .id(let id): id
+        }
+    }
+
+    package var remoteName: String {
+        let database = databaseName.map { "/\($0)" } ?? ""
+        return switch target {
+        case .id(let id): "peer:\(id)\(database)"
+        case .name(let name): "dns-sd:\(name).\(type.lowercased())\(database)"
+        }
+    }
+
+    package func validate() throws(LoveseatError) {
+        _ = try ServiceType.validated(type)
+        guard !title.isEmpty else { throw LoveseatError(.invalidParameter, "the name of the peer is empty") }
+        guard timeout > .zero else {
+            throw LoveseatError(.invalidParameter, "the timeout of the search has to be more than 0")
+        }
+    }
+
+    package func networkChanges() -> AsyncStream<Void>? {
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let network = Task { for await _ in NetworkMonitor.shared.changes() { continuation.yield() } }
+        let browsing = Task { [self] in
+            guard let browser = try? PeerBrowser(type: type, method: method, interfaces: interfaces) else {
+                return
+            }
+            // The peer was not reached though it was there: wait for a change.
+            var isFirst = true
+            for await event in browser {
+                switch event {
+                case .found(let peer), .changed(let peer):
+                    if matches(peer), !isFirst { continuation.yield() }
+                    if matches(peer) { isFirst = false }
+                case .gone(let peer): if matches(peer) { isFirst = false }
+                }
+            }
+        }
+        continuation.onTermination = { _ in
+            network.cancel()
+            browsing.cancel()
+        }
+        return stream
+    }
+
+    private func matches(_ peer: DiscoveredPeer) -> Bool {
+        switch target {
+        case .id(let id): peer.peerID == id
+        case .name(let name): peer.found.services.contains { $0.instance == name }
+        }
+    }
+
+    // MARK: Connecting
+
+    package func connect(_ options: ConnectionOptions) async throws -> PeerConnection {
+        guard options.proxy == nil else {
+            throw LoveseatError(
+                .invalidParameter,
+                "a peer on this network cannot be reached through a proxy: remove the proxy, or use a URL"
+            )
+        }
+        let isPinned = options.pinnedServerCertificate != nil || options.pinnedServerFingerprint != nil
+        let isTrusted = isPinned || options.rootCertificates != nil
+        guard isTrusted || allowsInsecure || (allowsUnpinned && options.acceptsOnlySelfSigned) else {
+            throw LoveseatError(
+                .tlsCertUnknownRoot,
+                "anybody can advertise \"\(title)\": pair with the peer, or pin its certificate"
+            )
+        }
+        let services = try await services()
+        let addresses = try await Resolver(origin: origin).addresses(
+            of: services,
+            timeout: timeout,
+            name: title
+        )
+        var problem: LoveseatError?
+        let candidates = addresses.compactMap { address in
+            do throws(LoveseatError) { return try candidate(address, options) } catch {
+                problem = problem ?? error
+                return nil
+            }
+        }
+        if candidates.isEmpty, let problem { throw problem }
+        do { return try await race(candidates, options) } catch {
+            // It may be gone without a goodbye.
+            let provider = await origin.provider
+            for service in services { provider.reconfirm(service) }
+            throw error
+        }
+    }
+
+    /// The services of the peer.
+    private func services() async throws -> [ServiceName] {
+        switch target {
+        case .name(let name): return [ServiceName(instance: name, type: try ServiceType.validated(type))]
+        case .id:
+            let browser = try PeerBrowser(type: type, method: method, interfaces: interfaces)
+            let search = Task {
+                for await event in browser {
+                    switch event {
+                    case .found(let peer), .changed(let peer): if matches(peer) { return peer.found.services }
+                    case .gone: break
+                    }
+                }
+                return []
+            }
+            let deadline = Task {
+                try await Task.sleep(for: timeout)
+                search.cancel()
+            }
+            defer { deadline.cancel() }
+            let services = await withTaskCancellationHandler {
+                await search.value
+            } onCancel: {
+                search.cancel()
+            }
+            guard services.isEmpty else { return services }
+            try Task.checkCancellation()
+            throw LoveseatError(
+                .timeout,
+                "the peer \(title) is not on this network: is its device awake, and does its app run?"
+            )
+        }
+    }
+
+    /// The address to connect to, or why it must not be connected to.
+    private func candidate(_ address: PeerAddress, _ options: ConnectionOptions) throws(LoveseatError)
+        -> WebSocketAddress
+    {
+        guard allowsPrivilegedPorts || address.port >= Resolver.firstOrdinaryPort else {
+            throw LoveseatError(
+                .invalidParameter,
+                "\"\(title)\" advertises port \(address.port), and ports below 1024 are not connected to"
+            )
+        }
+        let pin = options.pinnedServerCertificate?.fingerprint ?? options.pinnedServerFingerprint
+        if let pin, let hint = address.text["fp"]?.lowercased(), !pin.hasPrefix(hint) {
+            throw LoveseatError(
+                .tlsCertUntrusted,
+                "\"\(title)\" is advertised with another certificate than the pinned one: somebody pretends to be the peer, or it has a new identity; pair again if it has"
+            )
+        }
+        let isInsecure =
+            allowsInsecure && pin == nil && options.rootCertificates == nil
+            && address.text["tls"] != "1"
+        let path = databaseName ?? address.text["path"].map { String($0.drop { $0 == "/" }) } ?? ""
+        guard let encoded = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed),
+            !encoded.isEmpty
+        else {
+            throw LoveseatError(
+                .invalidURL,
+                "\"\(title)\" does not say which database it serves: set databaseName"
+            )
+        }
+        return WebSocketAddress(
+            host: address.address,
+            port: Int(address.port),
+            isSecure: !isInsecure,
+            target: "/\(encoded)/_blipsync"
+        )
+    }
+
+    /// Between the starts of two attempts (RFC 8305).
+    private static let stagger = Duration.milliseconds(250)
+
+    /// Tries one address after the other; the first that connects wins.
+    private func race(_ candidates: [WebSocketAddress], _ options: ConnectionOptions) async throws
+        -> PeerConnection
+    {
+        try await withThrowingTaskGroup(of: Result<PeerConnection, any Error>?.self) { group in
+            var waiting = candidates[...]
+            var running = 0
+            var failure: (any Error)?
+            func startNext() {
+                guard let next = waiting.popFirst() else { return }
+                running += 1
+                group.addTask {
+                    do {
+                        return .success(try await WebSocketClient(options: options).connect(to: next))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+                group.addTask {
+                    try? await Task.sleep(for: Self.stagger)
+                    return nil
+                }
+            }
+            startNext()
+            var winner: PeerConnection?
+            while let result = try await group.next() {
+                switch result {
+                case nil: if winner == nil { startNext() }
+                case .success(let connection):
+                    running -= 1
+                    if winner == nil {
+                        winner = connection
+                        group.cancelAll()
+                    } else {
+                        await connection.channel.close(code: 1001, reason: "")
+                    }
+                case .failure(let error):
+                    running -= 1
+                    // A refusal says more than a connection that was not possible.
+                    if failure == nil || (failure as? LoveseatError)?.isNetworkDependent == true {
+                        failure = error
+                    }
+                    if winner == nil, running == 0, waiting.isEmpty { group.cancelAll() }
+                    if winner == nil { startNext() }
+                }
+            }
+            if let winner { return winner }
+            try Task.checkCancellation()
+            throw failure ?? LoveseatError(.timeout, "\"\(title)\" has no address that can be connected to")
+        }
+    }
+}
