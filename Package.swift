@@ -68,6 +68,8 @@ let package = Package(
 
         .target(name: "LoveseatCouchDBReplication", dependencies: ["LoveseatModel"], swiftSettings: strict),
 
+        .target(name: "LoveseatQuery", dependencies: ["LoveseatModel"], swiftSettings: strict),
+
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
         // The C library of the platform.
@@ -77,7 +79,7 @@ let package = Package(
         .target(
             name: "LoveseatStorage",
             dependencies: [
-                "LoveseatModel", "LoveseatPlatform",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatQuery",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -167,7 +169,7 @@ let package = Package(
             name: "LoveseatTesting",
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
-                "LoveseatStorage", "LoveseatCore",
+                "LoveseatQuery", "LoveseatStorage", "LoveseatCore",
                 "LoveseatIdentity", "LoveseatNetwork",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -201,6 +203,14 @@ let package = Package(
             name: "LoveseatModelTests",
             dependencies: [
                 "LoveseatModel", "LoveseatTesting", .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatQueryTests",
+            dependencies: [
+                "LoveseatModel", "LoveseatPlatform", "LoveseatQuery", "LoveseatStorage", "LoveseatTesting",
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
