@@ -81,6 +81,8 @@ let package = Package(
         // Its sockets, and avahi-client, where it is installed.
         .target(name: "CDiscovery"),
 
+        .target(name: "LoveseatQuery", dependencies: ["LoveseatModel"], swiftSettings: strict),
+
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
         // The C library of the platform.
@@ -90,7 +92,7 @@ let package = Package(
         .target(
             name: "LoveseatStorage",
             dependencies: [
-                "LoveseatModel", "LoveseatPlatform",
+                "LoveseatModel", "LoveseatPlatform", "LoveseatQuery",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -198,7 +200,7 @@ let package = Package(
             name: "LoveseatTesting",
             dependencies: [
                 "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
-                "LoveseatStorage", "LoveseatCore",
+                "LoveseatQuery", "LoveseatStorage", "LoveseatCore",
                 "LoveseatIdentity", "LoveseatNetwork", "LoveseatDiscoveryCore",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -241,6 +243,14 @@ let package = Package(
             name: "LoveseatModelTests",
             dependencies: [
                 "LoveseatModel", "LoveseatTesting", .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatQueryTests",
+            dependencies: [
+                "LoveseatModel", "LoveseatPlatform", "LoveseatQuery", "LoveseatStorage", "LoveseatTesting",
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),

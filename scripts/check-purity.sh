@@ -4,7 +4,7 @@
 # platform's C library, so that everything builds with Musl too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-pure="Sources/LoveseatModel Sources/LoveseatBLIP Sources/LoveseatReplication Sources/LoveseatBLIPReplication Sources/LoveseatCouchDBReplication Sources/LoveseatDiscoveryCore"
+pure="Sources/LoveseatModel Sources/LoveseatBLIP Sources/LoveseatReplication Sources/LoveseatBLIPReplication Sources/LoveseatCouchDBReplication Sources/LoveseatDiscoveryCore Sources/LoveseatQuery"
 bad=$(grep -rnE '^(public |package |private |internal )?import ' $pure \
     | grep -vE 'import (LoveseatModel|LoveseatBLIP|LoveseatReplication|CZlib|Synchronization)$' || true)
 bad+=$(grep -rnE '\b(Date\(|DispatchQueue|ProcessInfo|SystemRandomNumberGenerator|\.random\(|ContinuousClock|getenv)' $pure || true)

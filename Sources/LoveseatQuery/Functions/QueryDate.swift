@@ -1,0 +1,211 @@
+/// A date as text has it: its fields, and its zone if one is written.
+struct QueryDate: Sendable {
+    var year = 2000
+    var month = 1
+    var day = 1
+    /// Milliseconds since midnight.
+    var time: Int64 = 0
+    /// Minutes ahead of UTC; nil if no zone is written.
+    var offset: Int?
+    var hasDate = false
+    var hasTime = false
+    /// Between date and time.
+    var separator: UInt8 = UInt8(ascii: "T")
+
+    static let day: Int64 = 86_400_000
+
+    /// Reads a date, a time, or both; nil if it is neither.
+    init?(_ text: String) {
+        var reader = Reader(bytes: Array(text.utf8))
+        if reader.isDate {
+            guard let year = reader.digits(4), reader.take("-"), let month = reader.digits(2), reader.take("-"),
+                let day = reader.digits(2), (1...12).contains(month),
+                (1...Self.days(year, month)).contains(day)
+            else { return nil }
+            (self.year, self.month, self.day) = (year, month, day)
+            hasDate = true
+            let separator = reader.next
+            if reader.take("T") {
+                guard time(&reader) else { return nil }
+                self.separator = UInt8(ascii: "T")
+            } else if separator == UInt8(ascii: " ") {
+                reader.skipBlanks()
+                if reader.next.map({ $0 &- 0x30 <= 9 }) == true {
+                    guard time(&reader) else { return nil }
+                    self.separator = UInt8(ascii: " ")
+                }
+            }
+        } else {
+            guard time(&reader) else { return nil }
+        }
+        reader.skipBlanks()
+        guard reader.next == nil else { return nil }
+    }
+
+    private mutating func time(_ reader: inout Reader) -> Bool {
+        guard let hour = reader.digits(2), hour <= 24, reader.take(":"), let minute = reader.digits(2), minute < 60 else {
+            return false
+        }
+        var milliseconds = Int64(hour * 60 + minute) * 60_000
+        if reader.take(":") {
+            guard let second = reader.digits(2), second < 60 else { return false }
+            milliseconds += Int64(second) * 1000
+            if reader.take(".") {
+                guard let fraction = reader.fraction() else { return false }
+                milliseconds += Int64((fraction * 1000).rounded())
+            }
+        }
+        time = milliseconds
+        hasTime = true
+        let mark = reader.position
+        reader.skipBlanks()
+        if reader.take("Z") || reader.take("z") {
+            offset = 0
+        } else if let sign = reader.sign() {
+            guard let hours = reader.digits(2), hours <= 14 else { return false }
+            _ = reader.take(":")
+            guard let minutes = reader.digits(2), minutes < 60 else { return false }
+            offset = sign * (hours * 60 + minutes)
+        } else {
+            reader.position = mark
+        }
+        return true
+    }
+
+    private struct Reader {
+        let bytes: [UInt8]
+        var position = 0
+
+        var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+        var isDate: Bool { bytes.count > 4 && bytes[4] == UInt8(ascii: "-") }
+
+        mutating func take(_ character: Unicode.Scalar) -> Bool {
+            guard next == UInt8(ascii: character) else { return false }
+            position += 1
+            return true
+        }
+
+        mutating func sign() -> Int? { take("+") ? 1 : take("-") ? -1 : nil }
+
+        mutating func skipBlanks() { while next == UInt8(ascii: " ") { position += 1 } }
+
+        /// Exactly so many digits.
+        mutating func digits(_ count: Int) -> Int? {
+            guard position + count <= bytes.count else { return nil }
+            var value = 0
+            for byte in bytes[position..<position + count] {
+                guard byte &- 0x30 <= 9 else { return nil }
+                value = value * 10 + Int(byte &- 0x30)
+            }
+            position += count
+            return value
+        }
+
+        mutating func fraction() -> Double? {
+            let start = position
+            var (value, scale) = (0.0, 1.0)
+            while let byte = next, byte &- 0x30 <= 9 {
+                value = value * 10 + Double(byte &- 0x30)
+                scale *= 10
+                position += 1
+                // More digits do not change milliseconds, and must not overflow.
+                if position - start > 17 {
+                    while let byte = next, byte &- 0x30 <= 9 { position += 1 }
+                }
+            }
+            return position > start ? value / scale : nil
+        }
+    }
+
+    // MARK: The calendar
+
+    static func days(_ year: Int, _ month: Int) -> Int {
+        switch month {
+        case 4, 6, 9, 11: 30
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        default: 31
+        }
+    }
+
+    /// Days since 1970-01-01 of a date whose day may be beyond its month's end.
+    static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
+        let y = Int64(month <= 2 ? year - 1 : year)
+        let era = (y >= 0 ? y : y - 399) / 400
+        let yearOfEra = y - era * 400
+        let dayOfYear = Int64((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1)
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    static func date(ofDay number: Int64) -> (year: Int, month: Int, day: Int) {
+        let z = number + 719_468
+        let era = (z >= 0 ? z : z - 146_096) / 146_097
+        let dayOfEra = z - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shifted = (5 * dayOfYear + 2) / 153
+        let day = Int(dayOfYear - (153 * shifted + 2) / 5 + 1)
+        let month = Int(shifted < 10 ? shifted + 3 : shifted - 9)
+        return (Int(yearOfEra + era * 400) + (month <= 2 ? 1 : 0), month, day)
+    }
+
+    /// Milliseconds since 1970 of the fields, as if they were UTC.
+    var fields: Int64 { Self.dayNumber(year, month, day) * Self.day + time }
+
+    /// Milliseconds since 1970. Without a zone the date is in local time, of which a repeated hour is the first.
+    func milliseconds(_ environment: QueryEnvironment) -> Int64 {
+        if let offset { return fields - Int64(offset) * 60_000 }
+        let seconds = fields.quotientAndRemainder(dividingBy: 1000).quotient
+        let before = environment.localOffset(seconds - 86_400)
+        let after = environment.localOffset(seconds + 86_400)
+        // Before a change of the clock the earlier offset holds, if the result is before the change too. An hour that
+        // is left out is taken by the later one.
+        let isBefore = environment.localOffset(seconds - before) == before
+        return fields - (isBefore ? before : after) * 1000
+    }
+
+    /// What a written date shows: date, time, zone.
+    struct Format {
+        var hasDate = true
+        var hasTime = true
+        var hasZone = true
+        var separator = UInt8(ascii: "T")
+
+        init() {}
+
+        init?(_ example: QueryValue?) {
+            guard let text = example?.string, let date = QueryDate(text) else { return nil }
+            hasDate = date.hasDate
+            hasTime = date.hasTime
+            hasZone = date.offset != nil
+            separator = date.separator
+        }
+    }
+
+    /// Writes a time, in a zone so many minutes ahead of UTC.
+    static func text(_ milliseconds: Int64, offset: Int, _ format: Format) -> String {
+        let (local, overflow) = milliseconds.addingReportingOverflow(Int64(offset) * 60_000)
+        guard !overflow else { return "" }
+        var dayNumber = local / day
+        var rest = local % day
+        if rest < 0 {
+            rest += day
+            dayNumber -= 1
+        }
+        func two(_ value: some BinaryInteger) -> String { (value < 10 ? "0" : "") + String(value) }
+        var result = ""
+        if format.hasDate {
+            let date = date(ofDay: dayNumber)
+            let year = String(abs(date.year))
+            result += (date.year < 0 ? "-" : "") + String(repeating: "0", count: max(0, 4 - year.utf8.count)) + year
+            result += "-" + two(date.month) + "-" + two(date.day)
+        }
+        guard format.hasTime else { return result }
+        if format.hasDate { result += String(Character(Unicode.Scalar(format.separator))) }
+        result += two(rest / 3_600_000) + ":" + two(rest / 60_000 % 60) + ":" + two(rest / 1000 % 60)
+        let fraction = rest % 1000
+        if fraction != 0 { result += "." + String(String(1000 + fraction).dropFirst()) }
+        guard format.hasZone else { return result }
+        if offset == 0 { return result + "Z" }
+        return result + (offset < 0 ? "-" : "+") + two(abs(offset) / 60) + two(abs(offset) % 60)
+    }
+}

@@ -1,0 +1,146 @@
+/// A step of a path into a document: a key, or a position in an array.
+package enum PathStep: Hashable, Sendable {
+    case key(String)
+    /// A position from 0, or from the end if negative.
+    case index(Int)
+}
+
+/// How text is compared: by bytes, or as the options of `COLLATE` say.
+package struct QueryCollation: Hashable, Sendable {
+    package var isUnicode = false
+    package var ignoresCase = false
+    /// Only the Unicode algorithm can ignore accents.
+    package var ignoresAccents = false
+    package var locale: String?
+
+    package init(
+        isUnicode: Bool = false,
+        ignoresCase: Bool = false,
+        ignoresAccents: Bool = false,
+        locale: String? = nil
+    ) {
+        self.isUnicode = isUnicode
+        self.ignoresCase = ignoresCase
+        self.ignoresAccents = ignoresAccents
+        self.locale = locale
+    }
+}
+
+/// An expression of a query, as parsed or as built.
+package struct QueryExpression: Hashable, Sendable {
+    package var kind: Kind
+    /// The first byte in the query's text, or nil if the expression was not parsed.
+    package var position: Int?
+    /// The height of the tree, which is bounded.
+    package let depth: Int
+
+    package init(_ kind: Kind, at position: Int? = nil) {
+        self.kind = kind
+        self.position = position
+        depth = 1 + (kind.children.map(\.depth).max() ?? 0)
+    }
+
+    package enum UnaryOperator: Hashable, Sendable { case negate, plus, not }
+
+    package enum BinaryOperator: String, Hashable, Sendable {
+        case add = "+"
+        case subtract = "-"
+        case multiply = "*"
+        case divide = "/"
+        case modulo = "%"
+        case less = "<"
+        case lessOrEqual = "<="
+        case greater = ">"
+        case greaterOrEqual = ">="
+        case equal = "="
+        case notEqual = "!="
+        case `is` = "IS"
+        case isNot = "IS NOT"
+        case shiftLeft = "<<"
+        case shiftRight = ">>"
+        case bitAnd = "&"
+        case bitOr = "|"
+    }
+
+    package enum Test: Hashable, Sendable { case null, missing, valued }
+
+    package enum Quantifier: Hashable, Sendable { case any, every, anyAndEvery }
+
+    /// A full-text index by name, with the alias of its collection if one was written.
+    package struct IndexReference: Hashable, Sendable {
+        package var source: String?
+        package var name: String
+        package init(source: String? = nil, name: String) {
+            self.source = source
+            self.name = name
+        }
+    }
+
+    package struct Branch: Hashable, Sendable {
+        package var condition: QueryExpression
+        package var result: QueryExpression
+        package init(condition: QueryExpression, result: QueryExpression) {
+            self.condition = condition
+            self.result = result
+        }
+    }
+
+    package struct Member: Hashable, Sendable {
+        package var key: String
+        package var value: QueryExpression
+        package init(key: String, value: QueryExpression) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    package indirect enum Kind: Hashable, Sendable {
+        case literal(QueryValue)
+        case array([QueryExpression])
+        case object([Member])
+        case parameter(String)
+        case property([PathStep])
+        /// `*`, or everything of one source.
+        case wildcard(source: String?)
+        /// `META(source)`; without a name the whole object.
+        case meta(source: String?, name: String?)
+        /// A path into the value of an expression.
+        case nested(QueryExpression, [PathStep])
+        case unary(UnaryOperator, QueryExpression)
+        case binary(BinaryOperator, QueryExpression, QueryExpression)
+        case and([QueryExpression])
+        case or([QueryExpression])
+        case concatenation([QueryExpression])
+        case test(QueryExpression, Test, isNegated: Bool)
+        case contained(QueryExpression, [QueryExpression], isNegated: Bool)
+        case like(QueryExpression, pattern: QueryExpression, isNegated: Bool)
+        case between(QueryExpression, QueryExpression, QueryExpression, isNegated: Bool)
+        case choice(operand: QueryExpression?, [Branch], otherwise: QueryExpression?)
+        case quantified(Quantifier, variable: String, collection: QueryExpression, condition: QueryExpression)
+        /// The name is in capitals.
+        case function(String, [QueryExpression])
+        case match(IndexReference, QueryExpression)
+        case rank(IndexReference)
+        case exists(SelectQuery)
+        case collated(QueryExpression, QueryCollation)
+
+        var children: [QueryExpression] {
+            switch self {
+            case .literal, .parameter, .property, .wildcard, .meta, .rank, .exists: []
+            case .array(let items), .and(let items), .or(let items), .concatenation(let items),
+                .function(_, let items):
+                items
+            case .object(let members): members.map(\.value)
+            case .nested(let value, _), .unary(_, let value), .test(let value, _, _), .match(_, let value),
+                .collated(let value, _):
+                [value]
+            case .binary(_, let left, let right), .like(let left, let right, _): [left, right]
+            case .contained(let value, let items, _): [value] + items
+            case .between(let value, let low, let high, _): [value, low, high]
+            case .choice(let operand, let branches, let otherwise):
+                [operand, otherwise].compactMap { $0 } + branches.flatMap { [$0.condition, $0.result] }
+            case .quantified(_, _, let collection, let condition): [collection, condition]
+            }
+        }
+    }
+}

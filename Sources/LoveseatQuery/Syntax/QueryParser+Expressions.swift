@@ -1,0 +1,447 @@
+extension QueryParser {
+    /// Reads an expression with its collation.
+    mutating func expression() -> QueryExpression? {
+        nested { parser in
+            let start = parser.cursor.position
+            guard let item = parser.disjunction() else { return nil }
+            guard parser.cursor.take(keyword: "COLLATE") else { return item }
+            guard let collation = parser.collation() else { return nil }
+            return parser.checked(parser.node(.collated(item, collation), at: start))
+        }
+    }
+
+    private mutating func collation() -> QueryCollation? {
+        var collation = QueryCollation()
+        if cursor.take("(") {
+            repeat {
+                guard collationOption(&collation) else { return nil }
+            } while !cursor.take(")")
+            return collation
+        }
+        return collationOption(&collation) ? collation : nil
+    }
+
+    private mutating func collationOption(_ collation: inout QueryCollation) -> Bool {
+        let word = cursor.word()
+        switch word?.uppercased() {
+        case "UNICODE": collation.isUnicode = true
+        case "NOUNICODE": collation.isUnicode = false
+        case "CASE": collation.ignoresCase = false
+        case "NOCASE": collation.ignoresCase = true
+        case "DIAC": collation.ignoresAccents = false
+        case "NODIAC": collation.ignoresAccents = true
+        default:
+            cursor.expect("UNICODE, CASE, NOCASE, DIAC or NODIAC")
+            return false
+        }
+        cursor.advance(word?.utf8.count ?? 0)
+        if collation.isUnicode, cursor.peek() == UInt8(ascii: ":") {
+            cursor.advance()
+            guard let locale = cursor.identifier("a locale", skippingSpace: false) else { return false }
+            collation.locale = locale
+        }
+        cursor.skipSpace()
+        return true
+    }
+
+    private mutating func disjunction() -> QueryExpression? {
+        let start = cursor.position
+        guard let first = conjunction() else { return nil }
+        guard cursor.take(keyword: "OR") else { return first }
+        var items = [first]
+        repeat {
+            guard let item = conjunction() else { return nil }
+            items.append(item)
+        } while cursor.take(keyword: "OR")
+        return checked(node(.or(items), at: start))
+    }
+
+    private mutating func conjunction() -> QueryExpression? {
+        let start = cursor.position
+        guard let first = negation() else { return nil }
+        guard cursor.take(keyword: "AND") else { return first }
+        var items = [first]
+        repeat {
+            guard let item = negation() else { return nil }
+            items.append(item)
+        } while cursor.take(keyword: "AND")
+        return checked(node(.and(items), at: start))
+    }
+
+    private mutating func negation() -> QueryExpression? {
+        let start = cursor.position
+        guard cursor.isAt(keyword: "NOT") else { return equality() }
+        _ = cursor.take(keyword: "NOT")
+        guard let item = nested({ $0.negation() }) else { return nil }
+        return checked(node(.unary(.not, item), at: start))
+    }
+
+    // MARK: Comparisons
+
+    private mutating func equality() -> QueryExpression? {
+        let start = cursor.position
+        guard let first = comparison() else { return nil }
+        if let test = test(of: first, at: start) { return checked(test) }
+        if problem != nil { return nil }
+        var left = first
+        while let name = equalityOperator() {
+            guard let right = comparison() else { return nil }
+            guard let grown = checked(node(.binary(name, left, right), at: start)) else { return nil }
+            left = grown
+        }
+        return left
+    }
+
+    /// `IS MISSING`, `IN`, `LIKE` and `BETWEEN`; nil, with nothing read, if none of these is here.
+    private mutating func test(of value: QueryExpression, at start: Int) -> QueryExpression? {
+        let mark = cursor.position
+        if cursor.take(keyword: "IS") {
+            let isNegated = cursor.take(keyword: "NOT")
+            for (word, test) in [("NULL", QueryExpression.Test.null), ("MISSING", .missing), ("VALUED", .valued)]
+            where cursor.take(keyword: word) {
+                return node(.test(value, test, isNegated: isNegated), at: start)
+            }
+            cursor.rewind(to: mark)
+            return nil
+        }
+        let isNegated = cursor.take(keyword: "NOT")
+        if isNegated, cursor.take(keyword: "NULL") {
+            return node(.test(value, .null, isNegated: true), at: start)
+        }
+        if cursor.take(keyword: "IN"), let items = list() {
+            return node(.contained(value, items, isNegated: isNegated), at: start)
+        } else if cursor.take(keyword: "LIKE"), let pattern = comparison() {
+            return node(.like(value, pattern: pattern, isNegated: isNegated), at: start)
+        } else if cursor.take(keyword: "BETWEEN"), let low = comparison(), cursor.take(keyword: "AND"),
+            let high = comparison()
+        {
+            return node(.between(value, low, high, isNegated: isNegated), at: start)
+        }
+        cursor.rewind(to: mark)
+        return nil
+    }
+
+    /// A list in parentheses, which may be empty, or in brackets.
+    private mutating func list() -> [QueryExpression]? {
+        if cursor.take("(") { return items(until: ")") }
+        if cursor.take("[") { return items(until: "]") }
+        return nil
+    }
+
+    private mutating func items(until end: StaticString) -> [QueryExpression]? {
+        if cursor.take(end) { return [] }
+        var items: [QueryExpression] = []
+        repeat {
+            guard let item = expression() else { return nil }
+            items.append(item)
+        } while cursor.take(",")
+        return cursor.take(end) ? items : nil
+    }
+
+    private mutating func equalityOperator() -> QueryExpression.BinaryOperator? {
+        if cursor.take("==") || cursor.take("=") { return .equal }
+        if cursor.take("!=") || cursor.take("<>") { return .notEqual }
+        guard cursor.take(keyword: "IS") else { return nil }
+        return cursor.take(keyword: "NOT") ? .isNot : .is
+    }
+
+    private mutating func comparison() -> QueryExpression? { binary(0) }
+
+    // MARK: Arithmetic
+
+    /// Reads a chain of operators that bind at least this tightly.
+    private mutating func binary(_ minimum: Int) -> QueryExpression? {
+        let start = cursor.position
+        guard var left = concatenation() else { return nil }
+        while let (name, length, strength) = arithmeticOperator(), strength >= minimum {
+            cursor.advance(length)
+            cursor.skipSpace()
+            guard let right = binary(strength + 1),
+                let grown = checked(node(.binary(name, left, right), at: start))
+            else { return nil }
+            left = grown
+        }
+        return left
+    }
+
+    private mutating func arithmeticOperator() -> (QueryExpression.BinaryOperator, length: Int, strength: Int)? {
+        switch (cursor.peek(), cursor.peek(1)) {
+        case (UInt8(ascii: "<"), UInt8(ascii: ">")): break
+        case (UInt8(ascii: "<"), UInt8(ascii: "<")): return (.shiftLeft, 2, 1)
+        case (UInt8(ascii: ">"), UInt8(ascii: ">")): return (.shiftRight, 2, 1)
+        case (UInt8(ascii: "<"), UInt8(ascii: "=")): return (.lessOrEqual, 2, 0)
+        case (UInt8(ascii: ">"), UInt8(ascii: "=")): return (.greaterOrEqual, 2, 0)
+        case (UInt8(ascii: "<"), _): return (.less, 1, 0)
+        case (UInt8(ascii: ">"), _): return (.greater, 1, 0)
+        case (UInt8(ascii: "|"), UInt8(ascii: "|")): break
+        case (UInt8(ascii: "|"), _): return (.bitOr, 1, 1)
+        case (UInt8(ascii: "&"), _): return (.bitAnd, 1, 1)
+        case (UInt8(ascii: "+"), _): return (.add, 1, 2)
+        case (UInt8(ascii: "-"), _): return (.subtract, 1, 2)
+        case (UInt8(ascii: "*"), _): return (.multiply, 1, 3)
+        case (UInt8(ascii: "/"), _): return (.divide, 1, 3)
+        case (UInt8(ascii: "%"), _): return (.modulo, 1, 3)
+        default: break
+        }
+        cursor.expect("an operator")
+        return nil
+    }
+
+    private mutating func concatenation() -> QueryExpression? {
+        let start = cursor.position
+        guard let first = member() else { return nil }
+        guard cursor.take("||") else { return first }
+        var items = [first]
+        repeat {
+            guard let item = member() else { return nil }
+            items.append(item)
+        } while cursor.take("||")
+        return checked(node(.concatenation(items), at: start))
+    }
+
+    // MARK: Operands
+
+    /// Reads an operand and the path behind it.
+    private mutating func member() -> QueryExpression? {
+        let start = cursor.position
+        if cursor.isAt(keyword: "NOT") {
+            // After an operator too, NOT takes in everything that binds tighter.
+            return nested { $0.negation() }
+        }
+        guard let value = nested({ $0.primary() }) else { return nil }
+        if case .property = value.kind { return value }
+        if case .wildcard = value.kind { return value }
+        guard cursor.peek() == UInt8(ascii: ".") else { return value }
+        let mark = cursor.position
+        _ = cursor.take(".")
+        guard let steps = path() else {
+            cursor.rewind(to: mark)
+            return nil
+        }
+        if case .meta(let source, nil) = value.kind, case .key(let name) = steps[0] {
+            let meta = node(.meta(source: source, name: name), at: start)
+            return steps.count == 1 ? meta : checked(node(.nested(meta, Array(steps.dropFirst())), at: start))
+        }
+        return checked(node(.nested(value, steps), at: start))
+    }
+
+    private mutating func primary() -> QueryExpression? {
+        let start = cursor.position
+        if let value = literal() { return checked(node(.literal(value), at: start)) }
+        if cursor.take("[", quietly: true), let items = items(until: "]") { return checked(node(.array(items), at: start)) }
+        if cursor.position == start, cursor.take("{", quietly: true), let members = members() {
+            return checked(node(.object(members), at: start))
+        }
+        guard cursor.position == start else { return nil }
+        if cursor.take("(", quietly: true) {
+            guard let item = expression(), cursor.take(")") else { return nil }
+            return item
+        }
+        if cursor.take("-", quietly: true) {
+            guard let value = nested({ $0.primary() }) else { return nil }
+            return checked(node(.unary(.negate, value), at: start))
+        }
+        if cursor.take("+", quietly: true) {
+            guard let value = nested({ $0.primary() }) else { return nil }
+            return checked(node(.unary(.plus, value), at: start))
+        }
+        if cursor.peek() == UInt8(ascii: "$") {
+            cursor.advance()
+            guard let name = cursor.identifier("the name of a parameter") else { return nil }
+            return checked(node(.parameter(name), at: start))
+        }
+        if cursor.peek() == UInt8(ascii: "*") {
+            _ = cursor.take("*")
+            return checked(node(.wildcard(source: nil), at: start))
+        }
+        return named()
+    }
+
+    private mutating func literal() -> QueryValue? {
+        switch cursor.peek() {
+        case UInt8(ascii: "'"), UInt8(ascii: "\""):
+            return cursor.string().map(QueryValue.string)
+        case let byte? where byte &- 0x30 <= 9 || byte == UInt8(ascii: "."): return cursor.number()
+        case UInt8(ascii: "-"):
+            let next = cursor.peek(1)
+            if next == UInt8(ascii: ".") || (next.map { $0 &- 0x30 <= 9 } ?? false) { return cursor.number() }
+            return nil
+        default: break
+        }
+        let words: [(String, QueryValue)] = [
+            ("TRUE", .bool(true)), ("FALSE", .bool(false)), ("NULL", .null), ("MISSING", .missing),
+        ]
+        for (word, value) in words where cursor.isAt(keyword: word) {
+            _ = cursor.take(keyword: word)
+            return value
+        }
+        cursor.expect("an expression")
+        return nil
+    }
+
+    private mutating func members() -> [QueryExpression.Member]? {
+        if cursor.take("}") { return [] }
+        var members: [QueryExpression.Member] = []
+        repeat {
+            guard let key = cursor.string(), cursor.take(":"), let value = expression() else { return nil }
+            // Of a key that is written twice, the last counts.
+            members.removeAll { $0.key == key }
+            members.append(.init(key: key, value: value))
+        } while cursor.take(",")
+        return cursor.take("}") ? members : nil
+    }
+
+    // MARK: What begins with a word
+
+    private mutating func named() -> QueryExpression? {
+        let start = cursor.position
+        let word = cursor.word()?.uppercased()
+        switch word {
+        case "CASE": return choice()
+        case "ANY", "EVERY", "SOME":
+            if let quantified = quantified() { return quantified }
+            guard word == "SOME" else { return nil }
+            cursor.rewind(to: start)
+        case "EXISTS":
+            _ = cursor.take(keyword: "EXISTS")
+            if cursor.take("("), let query = nested({ $0.select() }), cursor.take(")") {
+                return checked(node(.exists(query), at: start))
+            }
+            cursor.rewind(to: start)
+        default: break
+        }
+        if let name = word, cursor.peek() != UInt8(ascii: "`"), let call = call(name) { return checked(call) }
+        guard problem == nil else { return nil }
+        cursor.rewind(to: start)
+        return property()
+    }
+
+    private mutating func choice() -> QueryExpression? {
+        let start = cursor.position
+        guard cursor.take(keyword: "CASE") else { return nil }
+        var operand: QueryExpression?
+        if !cursor.isAt(keyword: "WHEN") {
+            guard let read = expression() else {
+                cursor.expect("WHEN", at: cursor.position)
+                return nil
+            }
+            operand = read
+        }
+        var branches: [QueryExpression.Branch] = []
+        while cursor.take(keyword: "WHEN") {
+            guard let condition = expression(), cursor.take(keyword: "THEN"), let result = expression() else {
+                return nil
+            }
+            branches.append(.init(condition: condition, result: result))
+        }
+        guard !branches.isEmpty else { return nil }
+        var otherwise: QueryExpression?
+        if cursor.take(keyword: "ELSE") {
+            guard let read = expression() else { return nil }
+            otherwise = read
+        }
+        guard cursor.take(keyword: "END") else { return nil }
+        return checked(node(.choice(operand: operand, branches, otherwise: otherwise), at: start))
+    }
+
+    private mutating func quantified() -> QueryExpression? {
+        let start = cursor.position
+        var quantifier = QueryExpression.Quantifier.every
+        if !cursor.take(keyword: "EVERY") {
+            guard cursor.take(keyword: "ANY") || cursor.take(keyword: "SOME") else { return nil }
+            quantifier = .any
+            if cursor.take(keyword: "AND") {
+                guard cursor.take(keyword: "EVERY") else { return nil }
+                quantifier = .anyAndEvery
+            }
+        }
+        guard let variable = cursor.identifier("the name of a variable"), cursor.take(keyword: "IN"),
+            let collection = expression(), cursor.take(keyword: "SATISFIES"), let condition = expression(),
+            cursor.take(keyword: "END")
+        else { return nil }
+        return checked(
+            node(
+                .quantified(quantifier, variable: variable, collection: collection, condition: condition),
+                at: start
+            )
+        )
+    }
+
+    /// Reads a function's arguments; nil if this is not a function.
+    private mutating func call(_ name: String) -> QueryExpression? {
+        guard QueryFunctionTable.isFunction(name) else { return nil }
+        let start = cursor.position
+        cursor.advance(name.utf8.count)
+        cursor.skipSpace()
+        guard cursor.peek() == UInt8(ascii: "("), cursor.take("(") else { return nil }
+        switch name {
+        case "META":
+            if cursor.take(")") { return node(.meta(source: nil, name: nil), at: start) }
+            guard var source = cursor.identifier("the alias of a collection") else { return nil }
+            if cursor.take(".") {
+                guard let last = cursor.identifier("the name of a collection") else { return nil }
+                source += "." + last
+            }
+            return cursor.take(")") ? node(.meta(source: source, name: nil), at: start) : nil
+        case "MATCH":
+            guard let index = indexReference(), cursor.take(","), let text = expression(), cursor.take(")") else {
+                return nil
+            }
+            return node(.match(index, text), at: start)
+        case "RANK":
+            guard let index = indexReference(), cursor.take(")") else { return nil }
+            return node(.rank(index), at: start)
+        default:
+            guard let arguments = items(until: ")") else { return nil }
+            return node(.function(name, arguments), at: start)
+        }
+    }
+
+    private mutating func indexReference() -> QueryExpression.IndexReference? {
+        guard let first = cursor.identifier("the name of a full-text index") else { return nil }
+        guard cursor.take(".") else { return .init(name: first) }
+        guard let second = cursor.identifier("the name of a full-text index") else { return nil }
+        return .init(source: first, name: second)
+    }
+
+    private mutating func property() -> QueryExpression? {
+        let start = cursor.position
+        guard let name = cursor.identifier("a property") else { return nil }
+        if cursor.peek() == UInt8(ascii: "."), cursor.peek(1) == UInt8(ascii: "*") {
+            _ = cursor.take(".")
+            _ = cursor.take("*")
+            return checked(node(.wildcard(source: name), at: start))
+        }
+        guard let steps = steps(after: [.key(name)]) else { return nil }
+        return checked(node(.property(steps), at: start))
+    }
+
+    /// A path that begins with a name.
+    private mutating func path() -> [PathStep]? {
+        guard let name = cursor.identifier("a property") else { return nil }
+        return steps(after: [.key(name)])
+    }
+
+    private mutating func steps(after first: [PathStep]) -> [PathStep]? {
+        var steps = first
+        while true {
+            if cursor.peek() == UInt8(ascii: "."), cursor.take(".") {
+                guard let name = cursor.identifier("a property") else { return nil }
+                steps.append(.key(name))
+            } else if cursor.peek() == UInt8(ascii: "["), cursor.take("[") {
+                guard case .integer(let value)? = cursor.number(), cursor.take("]") else {
+                    cursor.expect("a position in the array")
+                    return nil
+                }
+                steps.append(.index(Int(clamping: value)))
+            } else {
+                cursor.expect("an operator")
+                return steps
+            }
+            if steps.count > QueryLimits.depth * 4 {
+                cursor.expect("a shorter path")
+                return nil
+            }
+        }
+    }
+}

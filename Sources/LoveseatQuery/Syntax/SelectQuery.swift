@@ -1,0 +1,54 @@
+/// A query as a tree: what the parser makes of text, and what a builder makes without text.
+package struct SelectQuery: Hashable, Sendable {
+    package struct Result: Hashable, Sendable {
+        package var expression: QueryExpression
+        package var alias: String?
+        package init(_ expression: QueryExpression, alias: String? = nil) {
+            self.expression = expression
+            self.alias = alias
+        }
+    }
+
+    /// A collection, as written: one component or two.
+    package struct Source: Hashable, Sendable {
+        package var scope: String?
+        package var name: String
+        package var alias: String?
+        package var position: Int?
+        package init(scope: String? = nil, name: String, alias: String? = nil, at position: Int? = nil) {
+            self.scope = scope
+            self.name = name
+            self.alias = alias
+            self.position = position
+        }
+    }
+
+    package enum JoinKind: Hashable, Sendable { case inner, left, cross }
+
+    package enum Join: Hashable, Sendable {
+        case collection(JoinKind, Source, on: QueryExpression?)
+        case unnest(QueryExpression, alias: String?)
+    }
+
+    package struct Ordering: Hashable, Sendable {
+        package var expression: QueryExpression
+        package var isDescending: Bool
+        package init(_ expression: QueryExpression, isDescending: Bool = false) {
+            self.expression = expression
+            self.isDescending = isDescending
+        }
+    }
+
+    package var isDistinct = false
+    package var results: [Result] = []
+    package var source: Source
+    package var joins: [Join] = []
+    package var condition: QueryExpression?
+    package var grouping: [QueryExpression] = []
+    package var having: QueryExpression?
+    package var order: [Ordering] = []
+    package var limit: QueryExpression?
+    package var offset: QueryExpression?
+
+    package init(from source: Source) { self.source = source }
+}

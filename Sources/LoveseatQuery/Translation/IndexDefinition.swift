@@ -1,0 +1,122 @@
+/// An index over the values of expressions.
+package struct ValueIndexDefinition: Hashable, Sendable {
+    package var name: String
+    /// Expressions, separated by commas.
+    package var expressions: String
+    /// Only documents that this condition holds for are in the index.
+    package var condition: String?
+
+    package init(name: String, expressions: String, condition: String? = nil) {
+        self.name = name
+        self.expressions = expressions
+        self.condition = condition
+    }
+}
+
+/// An index over the words of properties.
+package struct FullTextIndexDefinition: Hashable, Sendable {
+    package var name: String
+    /// Properties, separated by commas.
+    package var expressions: String
+    package var condition: String?
+    /// A language, such as `en` or `fr_CA`; it decides about stems and stop words.
+    package var language: String?
+    package var ignoresAccents: Bool
+    /// Words that are not indexed, separated by blanks, instead of the language's.
+    package var stopWords: String?
+    package var disablesStemming: Bool
+    /// The SQLite table of the words.
+    package var table: String
+
+    package init(
+        name: String,
+        expressions: String,
+        condition: String? = nil,
+        language: String? = nil,
+        ignoresAccents: Bool = false,
+        stopWords: String? = nil,
+        disablesStemming: Bool = false,
+        table: String
+    ) {
+        self.name = name
+        self.expressions = expressions
+        self.condition = condition
+        self.language = language
+        self.ignoresAccents = ignoresAccents
+        self.stopWords = stopWords
+        self.disablesStemming = disablesStemming
+        self.table = table
+    }
+
+    /// The names of the columns, which a search may name.
+    package var columns: [String] {
+        guard let expressions = try? QueryParser.parseList(expressions) else { return [] }
+        return expressions.map { expression in
+            guard case .property(let steps) = expression.kind else { return "" }
+            return QueryPath(steps).text.dropFirst().description
+        }
+    }
+
+    /// What the translation of a search needs to know, a line each: the columns, and the options of the tokenizer.
+    var matchOptions: String { ([columns.joined(separator: "\t")] + tokenizerOptions).joined(separator: "\n") }
+
+    private var tokenizerOptions: [String] {
+        var options: [String] = []
+        if ignoresAccents { options += ["accents", "0"] }
+        if let language, let known = FullTextLanguage(language) {
+            if !disablesStemming { options += ["stem", known.rawValue] }
+            if stopWords == nil { options += ["stop", known.rawValue] }
+        }
+        if let stopWords {
+            options += ["words", stopWords.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()]
+        }
+        return options
+    }
+
+    /// The tokenizer's name and options, in FTS5's quotes.
+    var tokenizer: String {
+        (["loveseat"] + tokenizerOptions)
+            .map { "'" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'" }
+            .joined(separator: " ")
+    }
+}
+
+/// An index over the items of an array.
+package struct ArrayIndexDefinition: Hashable, Sendable {
+    package var name: String
+    /// The path of the array, with `[]` between levels.
+    package var path: String
+    /// Expressions of an item, separated by commas; nil for the item itself.
+    package var expressions: String?
+    /// The SQLite table of the items. Indexes over the same path share it.
+    package var table: String
+
+    package init(name: String, path: String, expressions: String? = nil, table: String) {
+        self.name = name
+        self.path = path
+        self.expressions = expressions
+        self.table = table
+    }
+
+    /// The paths of the levels, as SQL has them; empty if the path is not one.
+    package var levels: [String] {
+        var levels: [String] = []
+        for level in path.split(separator: "]", omittingEmptySubsequences: false) {
+            var part = level
+            if part.hasSuffix("[") { part.removeLast() }
+            if part.hasPrefix(".") { part.removeFirst() }
+            if part.isEmpty { continue }
+            guard let expression = try? QueryParser.parseExpression(String(part)), case .property(let steps) = expression.kind
+            else { return [] }
+            levels.append(QueryPath(steps).text)
+        }
+        return levels
+    }
+}
+
+/// The statements that make an index and take it away.
+package struct IndexStatements: Hashable, Sendable {
+    /// In the order in which they run, in one transaction; they fill the index too.
+    package var create: [String]
+    package var drop: [String]
+}

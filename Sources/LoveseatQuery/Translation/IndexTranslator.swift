@@ -1,0 +1,148 @@
+package import LoveseatModel
+
+/// Translates the definitions of indexes.
+package enum IndexTranslator {
+    /// Checks an index's name.
+    package static func checkName(_ name: String) throws(QueryError) {
+        guard !name.isEmpty, !name.contains("\""), !name.utf8.contains(0) else {
+            throw QueryError(.invalidParameter, "\"\(name)\" is not a valid name of an index: it may not be empty or contain quotes")
+        }
+    }
+
+    private static func translator(_ collection: QueryCollection) -> QueryTranslator {
+        var translator = QueryTranslator(catalog: QueryCatalog(databaseName: "", collections: [collection]))
+        translator.sources = [
+            BoundSource(alias: collection.name.fullName, hasExplicitAlias: false, title: "", collection: collection)
+        ]
+        translator.scope = .init(isIndex: true)
+        return translator
+    }
+
+    private static func items(_ expressions: String, _ translator: inout QueryTranslator) throws(QueryError) -> String {
+        var items: [String] = []
+        for expression in try QueryParser.parseList(expressions) { items.append(try translator.sortKey(expression)) }
+        return items.joined(separator: ", ")
+    }
+
+    private static func condition(_ text: String?, _ translator: inout QueryTranslator) throws(QueryError) -> String? {
+        guard let text, !text.allSatisfy({ $0.isWhitespace }) else { return nil }
+        var terms: [String] = []
+        func add(_ expression: QueryExpression) throws(QueryError) {
+            if case .and(let items) = expression.kind {
+                for item in items { try add(item) }
+            } else {
+                terms.append(try translator.sql(expression, .operand))
+            }
+        }
+        try add(QueryParser.parseExpression(text))
+        return terms.joined(separator: " AND ")
+    }
+
+    /// The statements of a value index, which SQLite knows by `sqlName`.
+    package static func statements(
+        _ definition: ValueIndexDefinition,
+        collection: QueryCollection,
+        sqlName: String
+    ) throws(QueryError) -> IndexStatements {
+        try checkName(definition.name)
+        var translator = translator(collection)
+        let items = try items(definition.expressions, &translator)
+        let condition = try condition(definition.condition, &translator).map { " WHERE " + $0 } ?? ""
+        return IndexStatements(
+            create: ["CREATE INDEX \(SQL.name(sqlName)) ON \(SQL.name(collection.table)) (\(items))\(condition)"],
+            drop: ["DROP INDEX IF EXISTS \(SQL.name(sqlName))"]
+        )
+    }
+
+    /// The statements of a full-text index: a table of FTS5, filled, and triggers that keep it.
+    package static func statements(
+        _ definition: FullTextIndexDefinition,
+        collection: QueryCollection
+    ) throws(QueryError) -> IndexStatements {
+        try checkName(definition.name)
+        var paths: [String] = []
+        for expression in try QueryParser.parseList(definition.expressions) {
+            guard case .property(let steps) = expression.kind,
+                case .path(_, let rest) = try translator(collection).resolve(steps, at: expression.position)
+            else {
+                throw QueryError(.invalidQuery, "A full-text index takes properties only", at: expression.position)
+            }
+            paths.append(QueryPath(rest).text)
+        }
+        var translator = translator(collection)
+        let condition = try condition(definition.condition, &translator)
+        let (table, source) = (SQL.name(definition.table), SQL.name(collection.table))
+        let columns = paths.indices.map { "c\($0)" }
+        let live = "flags & 1 = 0" + (condition.map { " AND " + $0 } ?? "")
+        // One view of the documents that are in the index: the triggers ask it, so that the condition is written once.
+        let view = SQL.name(definition.table + " rows")
+        let names = columns.joined(separator: ", ")
+        let fill = "SELECT row, \(names) FROM \(view)"
+        let trigger = { (suffix: String) in SQL.name(definition.table + suffix) }
+        let insert = "INSERT INTO \(table) (rowid, \(names)) \(fill) WHERE row = new.row;"
+        return IndexStatements(
+            create: [
+                "CREATE VIEW \(view) AS SELECT row, \(zip(paths, columns).map { "ls_words(body, \(SQL.string($0))) AS \($1)" }.joined(separator: ", ")) FROM \(source) WHERE \(live)",
+                "CREATE VIRTUAL TABLE \(table) USING fts5(\(names), tokenize = \(SQL.string(definition.tokenizer)))",
+                "INSERT INTO \(table) (rowid, \(names)) \(fill)",
+                "CREATE TRIGGER \(trigger(" insert")) AFTER INSERT ON \(source) BEGIN \(insert) END",
+                "CREATE TRIGGER \(trigger(" delete")) AFTER DELETE ON \(source) BEGIN DELETE FROM \(table) WHERE rowid = old.row; END",
+                "CREATE TRIGGER \(trigger(" update")) AFTER UPDATE OF body, flags ON \(source) BEGIN DELETE FROM \(table) WHERE rowid = old.row; \(insert) END",
+            ],
+            drop: [
+                "DROP TRIGGER IF EXISTS \(trigger(" insert"))", "DROP TRIGGER IF EXISTS \(trigger(" delete"))",
+                "DROP TRIGGER IF EXISTS \(trigger(" update"))", "DROP TABLE IF EXISTS \(table)",
+                "DROP VIEW IF EXISTS \(view)",
+            ]
+        )
+    }
+
+    /// The statements of an array index: a table of items, filled, triggers that keep it, and an index of SQLite.
+    package static func statements(
+        _ definition: ArrayIndexDefinition,
+        collection: QueryCollection,
+        sqlName: String,
+        sharesTable: Bool = false
+    ) throws(QueryError) -> IndexStatements {
+        try checkName(definition.name)
+        let levels = definition.levels
+        guard (1...2).contains(levels.count) else {
+            throw QueryError(.invalidQuery, "'\(definition.path)' is not the path of an array of at most two levels")
+        }
+        let (table, source) = (SQL.name(definition.table), SQL.name(collection.table))
+        // An item is like a document whose text it is.
+        var item = translator(collection)
+        item.sources[0].collection = nil
+        let expressions = definition.expressions.flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 }
+        let items = try expressions.map { text throws(QueryError) in try Self.items(text, &item) } ?? "ls_value(body, '')"
+        func fill(_ condition: String) -> String {
+            var from = "\(source) AS d JOIN ls_each(d.body, \(SQL.string(levels[0]))) AS a"
+            var parent = "0"
+            var last = "a"
+            if levels.count > 1 {
+                from += " JOIN ls_each(a.body, \(SQL.string(levels[1]))) AS b"
+                parent = "a.i"
+                last = "b"
+            }
+            return "INSERT INTO \(table) (doc, parent, i, body) SELECT d.row, \(parent), \(last).i, \(last).body FROM \(from) "
+                + "WHERE d.flags & 1 = 0\(condition)"
+        }
+        let trigger = { (suffix: String) in SQL.name(definition.table + suffix) }
+        let delete = "DELETE FROM \(table) WHERE doc = old.row;"
+        let index = "CREATE INDEX \(SQL.name(sqlName)) ON \(table) (\(items))"
+        let refill = fill(" AND d.row = new.row") + ";"
+        let make = [
+            "CREATE TABLE \(table) (doc INTEGER NOT NULL, parent INTEGER NOT NULL, i INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (doc, parent, i)) WITHOUT ROWID",
+            fill(""),
+            "CREATE TRIGGER \(trigger(" insert")) AFTER INSERT ON \(source) BEGIN \(refill) END",
+            "CREATE TRIGGER \(trigger(" delete")) AFTER DELETE ON \(source) BEGIN \(delete) END",
+            "CREATE TRIGGER \(trigger(" update")) AFTER UPDATE OF body, flags ON \(source) BEGIN \(delete) \(refill) END",
+        ]
+        let remove = [" insert", " delete", " update"].map { "DROP TRIGGER IF EXISTS \(trigger($0))" }
+            + ["DROP TABLE IF EXISTS \(table)"]
+        return IndexStatements(
+            create: (sharesTable ? [] : make) + [index],
+            drop: ["DROP INDEX IF EXISTS \(SQL.name(sqlName))"] + (sharesTable ? [] : remove)
+        )
+    }
+}
