@@ -10,7 +10,8 @@ public enum FuzzTargets {
     public static let named: [String: @Sendable ([UInt8]) -> Void] = [
         "active": active, "blip": blip, "certificate": certificate, "delta": delta, "http": http,
         "identity": identity,
-        "json": json, "pairing": pairing, "passive": passive, "response": response, "tree": tree,
+        "json": json, "pairing": pairing, "passive": passive, "query": query, "response": response,
+        "tree": tree,
         "websocket": webSocket,
     ]
 
