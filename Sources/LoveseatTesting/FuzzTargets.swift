@@ -11,7 +11,8 @@ public enum FuzzTargets {
         "active": active, "blip": blip, "certificate": certificate, "delta": delta,
         "discovery": discovery, "http": http,
         "identity": identity,
-        "json": json, "pairing": pairing, "passive": passive, "response": response, "tree": tree,
+        "json": json, "pairing": pairing, "passive": passive, "query": query, "response": response,
+        "tree": tree,
         "websocket": webSocket,
     ]
 

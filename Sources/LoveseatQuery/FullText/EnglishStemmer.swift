@@ -1,7 +1,8 @@
 /// The Porter2 algorithm for English.
 struct EnglishStemmer: FullTextStemmer {
     private static let exceptions: [String: String] = [
-        "skis": "ski", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "idly": "idl", "gently": "gentl",
+        "skis": "ski", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "idly": "idl",
+        "gently": "gentl",
         "ugly": "ugli", "early": "earli", "only": "onli", "singly": "singl", "sky": "sky", "news": "news",
         "howe": "howe", "atlas": "atlas", "cosmos": "cosmos", "bias": "bias", "andes": "andes",
     ]
@@ -10,8 +11,10 @@ struct EnglishStemmer: FullTextStemmer {
     ]
 
     func stem(_ word: String) -> String {
-        let bytes = Array(word.utf8)
-        guard bytes.count > 2, bytes.allSatisfy({ $0 < 0x80 }) else { return word }
+        let scalars = Array(word.unicodeScalars)
+        // Other letters count as consonants, and are put back at the end: only what is behind them changes.
+        let bytes = scalars.map { $0.isASCII ? UInt8($0.value) : Self.otherLetter }
+        guard bytes.count > 2 else { return word }
         if let exception = Self.exceptions[word] { return exception }
         var stem = Stem(bytes)
         stem.markConsonants()
@@ -25,8 +28,14 @@ struct EnglishStemmer: FullTextStemmer {
             stem.longSuffixes()
             stem.finalE()
         }
-        return stem.text
+        var result = Array(stem.text.unicodeScalars)
+        for index in scalars.indices where !scalars[index].isASCII && index < result.count {
+            result[index] = scalars[index]
+        }
+        return String(String.UnicodeScalarView(result))
     }
+
+    private static let otherLetter: UInt8 = 1
 
     private struct Stem {
         private var word: [UInt8]
@@ -36,7 +45,9 @@ struct EnglishStemmer: FullTextStemmer {
         init(_ word: [UInt8]) { self.word = word }
 
         /// Y as a consonant is in capitals meanwhile.
-        var text: String { String(decoding: word.map { $0 == UInt8(ascii: "Y") ? UInt8(ascii: "y") : $0 }, as: UTF8.self) }
+        var text: String {
+            String(decoding: word.map { $0 == UInt8(ascii: "Y") ? UInt8(ascii: "y") : $0 }, as: UTF8.self)
+        }
 
         private static func isVowel(_ byte: UInt8) -> Bool { "aeiouy".utf8.contains(byte) }
 
@@ -48,7 +59,9 @@ struct EnglishStemmer: FullTextStemmer {
 
         mutating func findRegions() {
             r1 = word.count
-            for start in ["gener", "commun", "arsen"] where word.starts(with: start.utf8) { r1 = start.utf8.count }
+            for start in ["gener", "commun", "arsen"] where word.starts(with: start.utf8) {
+                r1 = start.utf8.count
+            }
             if r1 == word.count { r1 = region(from: 0) }
             r2 = region(from: r1)
         }
@@ -62,7 +75,9 @@ struct EnglishStemmer: FullTextStemmer {
             return word.count
         }
 
-        private func ends(_ suffix: String) -> Bool { word.count >= suffix.utf8.count && word.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) }
+        private func ends(_ suffix: String) -> Bool {
+            word.count >= suffix.utf8.count && word.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+        }
 
         private mutating func replace(_ suffix: String, _ other: String) {
             word.removeLast(suffix.utf8.count)
@@ -127,19 +142,27 @@ struct EnglishStemmer: FullTextStemmer {
 
         mutating func doubleSuffixes() {
             for suffix in ["ogi", "li"] where ends(suffix) {
-                let rest = ["bli", "abli", "alli", "fulli", "lessli", "ousli", "entli", "ousli"].contains(where: ends)
+                let rest = ["bli", "abli", "alli", "fulli", "lessli", "ousli", "entli", "ousli"].contains(
+                    where: ends
+                )
                 if suffix == "ogi" {
-                    if start(suffix) >= r1, word.count > 3, word[word.count - 4] == UInt8(ascii: "l") { replace("ogi", "og") }
+                    if start(suffix) >= r1, word.count > 3, word[word.count - 4] == UInt8(ascii: "l") {
+                        replace("ogi", "og")
+                    }
                     return
                 }
                 if rest { break }
-                if start("li") >= r1, word.count > 2, "cdeghkmnrt".utf8.contains(word[word.count - 3]) { replace("li", "") }
+                if start("li") >= r1, word.count > 2, "cdeghkmnrt".utf8.contains(word[word.count - 3]) {
+                    replace("li", "")
+                }
                 return
             }
             first(
                 of: [
-                    ("ational", "ate"), ("ization", "ize"), ("fulness", "ful"), ("ousness", "ous"), ("iveness", "ive"),
-                    ("tional", "tion"), ("biliti", "ble"), ("lessli", "less"), ("entli", "ent"), ("ation", "ate"),
+                    ("ational", "ate"), ("ization", "ize"), ("fulness", "ful"), ("ousness", "ous"),
+                    ("iveness", "ive"),
+                    ("tional", "tion"), ("biliti", "ble"), ("lessli", "less"), ("entli", "ent"),
+                    ("ation", "ate"),
                     ("alism", "al"), ("aliti", "al"), ("ousli", "ous"), ("iviti", "ive"), ("fulli", "ful"),
                     ("enci", "ence"), ("anci", "ance"), ("abli", "able"), ("izer", "ize"), ("ator", "ate"),
                     ("alli", "al"), ("bli", "ble"),
@@ -164,7 +187,8 @@ struct EnglishStemmer: FullTextStemmer {
 
         mutating func longSuffixes() {
             for suffix in [
-                "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize",
+                "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous",
+                "ive", "ize",
                 "ion", "al", "er", "ic",
             ] where ends(suffix) {
                 guard start(suffix) >= r2 else { return }

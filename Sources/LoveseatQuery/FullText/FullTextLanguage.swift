@@ -1,6 +1,7 @@
 /// The languages that full-text search knows stems of.
 package enum FullTextLanguage: String, CaseIterable, Sendable {
-    case danish = "da", dutch = "nl", english = "en", finnish = "fi", french = "fr", german = "de", hungarian = "hu"
+    case danish = "da", dutch = "nl", english = "en", finnish = "fi", french = "fr", german = "de",
+        hungarian = "hu"
     case italian = "it", norwegian = "no", portuguese = "pt", romanian = "ro", russian = "ru", spanish = "es"
     case swedish = "sv", turkish = "tr"
 
@@ -8,7 +9,9 @@ package enum FullTextLanguage: String, CaseIterable, Sendable {
     package init?(_ text: String) {
         let name = text.lowercased()
         let code = String(name.prefix { $0 != "_" && $0 != "-" })
-        guard let found = Self.allCases.first(where: { $0.rawValue == code || String(describing: $0) == name }) else {
+        guard
+            let found = Self.allCases.first(where: { $0.rawValue == code || String(describing: $0) == name })
+        else {
             return nil
         }
         self = found

@@ -34,7 +34,9 @@ package struct FullTextQuery {
     }
 
     private func malformed() -> QueryRunError {
-        QueryRunError("malformed MATCH expression: [\(String(text))]: check quotes, parentheses and operators")
+        QueryRunError(
+            "malformed MATCH expression: [\(String(text))]: check quotes, parentheses and operators"
+        )
     }
 
     private mutating func skipSpace() {
@@ -46,7 +48,9 @@ package struct FullTextQuery {
         skipSpace()
         let end = position + word.count
         guard end <= text.count, String(text[position..<end]) == word else { return false }
-        guard end == text.count || text[end].isWhitespace || text[end] == "(" || text[end] == "\"" else { return false }
+        guard end == text.count || text[end].isWhitespace || text[end] == "(" || text[end] == "\"" else {
+            return false
+        }
         position = end
         return true
     }
@@ -214,7 +218,9 @@ package struct FullTextQuery {
     private mutating func column() -> Int? {
         for (index, name) in columns.enumerated() where !name.isEmpty {
             let end = position + name.count
-            if end < text.count, text[end] == ":", String(text[position..<end]).lowercased() == name.lowercased() {
+            if end < text.count, text[end] == ":",
+                String(text[position..<end]).lowercased() == name.lowercased()
+            {
                 position = end + 1
                 return index
             }

@@ -9,6 +9,8 @@ extension FullTextLanguage {
     var stemmer: (any FullTextStemmer)? {
         switch self {
         case .english: EnglishStemmer()
+        case .french: FrenchStemmer()
+        case .german: GermanStemmer()
         default: nil
         }
     }

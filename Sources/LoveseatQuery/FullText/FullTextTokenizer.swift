@@ -36,7 +36,8 @@ package struct FullTextTokenizer: Sendable {
             return scalar.value &- 0x30 <= 9 || (scalar.value | 0x20) &- 0x61 < 26
         }
         switch scalar.properties.generalCategory {
-        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter, .decimalNumber,
+        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter,
+            .decimalNumber,
             .letterNumber, .otherNumber, .nonspacingMark, .spacingMark, .privateUse:
             return true
         default: return false
@@ -53,10 +54,10 @@ package struct FullTextTokenizer: Sendable {
             guard !word.isEmpty else { return }
             var text = String(word)
             word = String.UnicodeScalarView()
-            // Stop words and stems are of the word with its accents.
+            // Stop words and stems are of the word without its accents, if these do not count.
+            if !keepsAccents { text = Self.withoutAccents(text) }
             guard isPrefix || !stopWords.contains(text) else { return }
             if let stemmer, !isPrefix { text = stemmer.stem(text) }
-            if !keepsAccents { text = Self.withoutAccents(text) }
             if !text.isEmpty { tokens.append(Token(text: text, start: start, end: end)) }
         }
         while let (scalar, from, to) = decoder.next() {
@@ -112,7 +113,8 @@ private struct UTF8Positions {
         }
         let count = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1
         position = min(text.count, start + count)
-        let scalar = String(decoding: text[start..<position], as: UTF8.self).unicodeScalars.first ?? "\u{FFFD}"
+        let scalar =
+            String(decoding: text[start..<position], as: UTF8.self).unicodeScalars.first ?? "\u{FFFD}"
         return (scalar, start, position)
     }
 }

@@ -18,7 +18,10 @@ struct QueryDate: Sendable {
     init?(_ text: String) {
         var reader = Reader(bytes: Array(text.utf8))
         if reader.isDate {
-            guard let year = reader.digits(4), reader.take("-"), let month = reader.digits(2), reader.take("-"),
+            // A year before 0 is read too, though nothing more is said of it.
+            let era = reader.take("-") ? -1 : 1
+            guard let year = reader.digits(4).map({ $0 * era }), reader.take("-"),
+                let month = reader.digits(2), reader.take("-"),
                 let day = reader.digits(2), (1...12).contains(month),
                 (1...Self.days(year, month)).contains(day)
             else { return nil }
@@ -43,7 +46,9 @@ struct QueryDate: Sendable {
     }
 
     private mutating func time(_ reader: inout Reader) -> Bool {
-        guard let hour = reader.digits(2), hour <= 24, reader.take(":"), let minute = reader.digits(2), minute < 60 else {
+        guard let hour = reader.digits(2), hour <= 24, reader.take(":"), let minute = reader.digits(2),
+            minute < 60
+        else {
             return false
         }
         var milliseconds = Int64(hour * 60 + minute) * 60_000
@@ -77,7 +82,10 @@ struct QueryDate: Sendable {
         var position = 0
 
         var next: UInt8? { position < bytes.count ? bytes[position] : nil }
-        var isDate: Bool { bytes.count > 4 && bytes[4] == UInt8(ascii: "-") }
+        var isDate: Bool {
+            let year = bytes.first == UInt8(ascii: "-") ? 5 : 4
+            return bytes.count > year && bytes[year] == UInt8(ascii: "-")
+        }
 
         mutating func take(_ character: Unicode.Scalar) -> Bool {
             guard next == UInt8(ascii: character) else { return false }
@@ -151,16 +159,17 @@ struct QueryDate: Sendable {
     /// Milliseconds since 1970 of the fields, as if they were UTC.
     var fields: Int64 { Self.dayNumber(year, month, day) * Self.day + time }
 
-    /// Milliseconds since 1970. Without a zone the date is in local time, of which a repeated hour is the first.
+    /// Milliseconds since 1970. Without a zone the date is in local time.
     func milliseconds(_ environment: QueryEnvironment) -> Int64 {
         if let offset { return fields - Int64(offset) * 60_000 }
         let seconds = fields.quotientAndRemainder(dividingBy: 1000).quotient
         let before = environment.localOffset(seconds - 86_400)
         let after = environment.localOffset(seconds + 86_400)
-        // Before a change of the clock the earlier offset holds, if the result is before the change too. An hour that
-        // is left out is taken by the later one.
-        let isBefore = environment.localOffset(seconds - before) == before
-        return fields - (isBefore ? before : after) * 1000
+        // An hour that the clock repeats or leaves out is taken by the later offset, as the real engine does.
+        let isEarlier =
+            environment.localOffset(seconds - after) != after
+            && environment.localOffset(seconds - before) == before
+        return fields - (isEarlier ? before : after) * 1000
     }
 
     /// What a written date shows: date, time, zone.
@@ -196,7 +205,8 @@ struct QueryDate: Sendable {
         if format.hasDate {
             let date = date(ofDay: dayNumber)
             let year = String(abs(date.year))
-            result += (date.year < 0 ? "-" : "") + String(repeating: "0", count: max(0, 4 - year.utf8.count)) + year
+            result +=
+                (date.year < 0 ? "-" : "") + String(repeating: "0", count: max(0, 4 - year.utf8.count)) + year
             result += "-" + two(date.month) + "-" + two(date.day)
         }
         guard format.hasTime else { return result }

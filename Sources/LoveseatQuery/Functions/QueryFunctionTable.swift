@@ -1,6 +1,7 @@
 /// The scalar functions, by the name of what computes them.
 package enum QueryFunctionID: String, CaseIterable, Sendable {
-    case abs, acos, asin, atan, atan2, ceil, cos, degrees, div, e, exp, floor, idiv, ln, log, pi, power, radians
+    case abs, acos, asin, atan, atan2, ceil, cos, degrees, div, e, exp, floor, idiv, ln, log, pi, power,
+        radians
     case round, roundEven = "round_even", sign, sin, sqrt, tan, trunc
     case concat, contains, length, lower, upper, trim, ltrim, rtrim
     case regexpLike = "regexp_like", regexpPosition = "regexp_position", regexpReplace = "regexp_replace"
@@ -26,7 +27,8 @@ package enum QueryFunctionID: String, CaseIterable, Sendable {
     /// Whether the result is a boolean, MISSING or null.
     var isLogical: Bool {
         switch self {
-        case .contains, .regexpLike, .arrayContains, .isArray, .isAtom, .isBoolean, .isNumber, .isObject, .isString,
+        case .contains, .regexpLike, .arrayContains, .isArray, .isAtom, .isBoolean, .isNumber, .isObject,
+            .isString,
             .toBoolean, .like:
             true
         default: false
@@ -57,13 +59,18 @@ enum QueryFunctionTable {
     static let signatures: [String: Signature] = {
         var table: [String: Signature] = [:]
         func add(_ ids: [QueryFunctionID], _ arguments: ClosedRange<Int>) {
-            for id in ids { table[id.rawValue.uppercased()] = Signature(arguments: arguments, target: .scalar(id)) }
+            for id in ids {
+                table[id.rawValue.uppercased()] = Signature(arguments: arguments, target: .scalar(id))
+            }
         }
         add(
             [
-                .abs, .acos, .asin, .atan, .ceil, .cos, .degrees, .exp, .floor, .ln, .log, .radians, .sign, .sin, .sqrt,
-                .tan, .length, .lower, .upper, .arrayAverage, .arrayCount, .arrayIfNull, .arrayLength, .arrayMax,
-                .arrayMin, .arraySum, .isArray, .isAtom, .isBoolean, .isNumber, .isObject, .isString, .type, .toArray,
+                .abs, .acos, .asin, .atan, .ceil, .cos, .degrees, .exp, .floor, .ln, .log, .radians, .sign,
+                .sin, .sqrt,
+                .tan, .length, .lower, .upper, .arrayAverage, .arrayCount, .arrayIfNull, .arrayLength,
+                .arrayMax,
+                .arrayMin, .arraySum, .isArray, .isAtom, .isBoolean, .isNumber, .isObject, .isString, .type,
+                .toArray,
                 .toAtom, .toBoolean, .toNumber, .toObject, .toString, .strToMillis,
             ],
             1...1
@@ -71,7 +78,10 @@ enum QueryFunctionTable {
         add([.e, .pi], 0...0)
         add([.atan2, .div, .idiv, .power, .contains, .regexpLike, .regexpPosition, .arrayContains], 2...2)
         add([.missingIf, .nullIf], 2...2)
-        add([.round, .roundEven, .trunc, .trim, .ltrim, .rtrim, .strToUTC, .millisToUTC, .millisToStr], 1...2)
+        add(
+            [.round, .roundEven, .trunc, .trim, .ltrim, .rtrim, .strToUTC, .millisToUTC, .millisToStr],
+            1...2
+        )
         add([.regexpReplace], 3...4)
         add([.concat, .ifMissing, .ifNull, .ifMissingOrNull], 2...maximumArguments)
         add([.arrayOf], 0...maximumArguments)
@@ -79,9 +89,12 @@ enum QueryFunctionTable {
         add([.dateAddStr], 3...4)
         add([.dateAddMillis, .dateDiffStr, .dateDiffMillis], 3...3)
         for (name, other) in [
-            ("IS_ARRAY", "ISARRAY"), ("IS_ATOM", "ISATOM"), ("IS_BOOLEAN", "ISBOOLEAN"), ("IS_NUMBER", "ISNUMBER"),
-            ("IS_OBJECT", "ISOBJECT"), ("IS_STRING", "ISSTRING"), ("TYPENAME", "TYPE"), ("TO_ARRAY", "TOARRAY"),
-            ("TO_ATOM", "TOATOM"), ("TO_BOOLEAN", "TOBOOLEAN"), ("TO_NUMBER", "TONUMBER"), ("TO_OBJECT", "TOOBJECT"),
+            ("IS_ARRAY", "ISARRAY"), ("IS_ATOM", "ISATOM"), ("IS_BOOLEAN", "ISBOOLEAN"),
+            ("IS_NUMBER", "ISNUMBER"),
+            ("IS_OBJECT", "ISOBJECT"), ("IS_STRING", "ISSTRING"), ("TYPENAME", "TYPE"),
+            ("TO_ARRAY", "TOARRAY"),
+            ("TO_ATOM", "TOATOM"), ("TO_BOOLEAN", "TOBOOLEAN"), ("TO_NUMBER", "TONUMBER"),
+            ("TO_OBJECT", "TOOBJECT"),
             ("TO_STRING", "TOSTRING"), ("REGEXP_CONTAINS", "REGEXP_LIKE"),
         ] {
             table[name] = table[other]
@@ -89,7 +102,9 @@ enum QueryFunctionTable {
         table["GREATEST"] = Signature(arguments: 2...maximumArguments, target: .greatest)
         table["LEAST"] = Signature(arguments: 2...maximumArguments, target: .least)
         table["COUNT"] = Signature(arguments: 0...1, target: .aggregate("count"))
-        for (name, target) in [("SUM", "sum"), ("AVG", "avg"), ("MIN", "min"), ("MAX", "max"), ("ARRAY_AGG", "ls_array_agg")] {
+        for (name, target) in [
+            ("SUM", "sum"), ("AVG", "avg"), ("MIN", "min"), ("MAX", "max"), ("ARRAY_AGG", "ls_array_agg"),
+        ] {
             table[name] = Signature(arguments: 1...1, target: .aggregate(target))
         }
         return table

@@ -36,7 +36,9 @@ extension QueryFunctions {
                 present += 1
                 if id == .arrayIfNull { return walker.value(at: item.value) }
             }
-            guard kind == .number || kind == .bool, let number = walker.value(at: item.value).number else { continue }
+            guard kind == .number || kind == .bool, let number = walker.value(at: item.value).number else {
+                continue
+            }
             sum += number
             if kind == .number {
                 least = min(least ?? number, number)

@@ -2,7 +2,9 @@ extension QueryFunctions {
     func dated(_ id: QueryFunctionID, _ arguments: [QueryValue]) -> QueryValue {
         func argument(_ index: Int) -> QueryValue { index < arguments.count ? arguments[index] : .missing }
         func date(_ index: Int) -> QueryDate? { argument(index).string.flatMap { QueryDate($0) } }
-        func number(_ index: Int) -> Int64? { argument(index).number == nil ? nil : Self.cut(argument(index)) }
+        func number(_ index: Int) -> Int64? {
+            argument(index).number == nil ? nil : Self.cut(argument(index))
+        }
 
         switch id {
         case .strToMillis:
@@ -24,7 +26,9 @@ extension QueryFunctions {
             guard let time = number(0) else { return .null }
             return written(time, localMinutes(time), argument(1))
         case .dateAddStr:
-            guard let date = date(0), let count = number(1), let part = Part(argument(2)) else { return .missing }
+            guard let date = date(0), let count = number(1), let part = Part(argument(2)) else {
+                return .missing
+            }
             let offset = date.offset ?? 0
             guard let fields = Self.add(date.fields, count, part) else { return .missing }
             return written(fields - Int64(offset) * 60_000, Int64(offset), argument(3))
@@ -34,12 +38,20 @@ extension QueryFunctions {
             else { return .missing }
             return .integer(result)
         case .dateDiffStr:
-            guard let one = date(0), let other = date(1), let part = Part(argument(2)) else { return .missing }
+            guard let one = date(0), let other = date(1), let part = Part(argument(2)) else {
+                return .missing
+            }
             return .integer(
-                Self.difference(one.fields - Int64(one.offset ?? 0) * 60_000, other.fields - Int64(other.offset ?? 0) * 60_000, part)
+                Self.difference(
+                    one.fields - Int64(one.offset ?? 0) * 60_000,
+                    other.fields - Int64(other.offset ?? 0) * 60_000,
+                    part
+                )
             )
         case .dateDiffMillis:
-            guard let one = number(0), let other = number(1), let part = Part(argument(2)) else { return .missing }
+            guard let one = number(0), let other = number(1), let part = Part(argument(2)) else {
+                return .missing
+            }
             return .integer(Self.difference(one, other, part))
         default: return .missing
         }

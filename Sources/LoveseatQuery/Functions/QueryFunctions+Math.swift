@@ -23,7 +23,8 @@ extension QueryFunctions {
     /// SQLite has no NaN: it is MISSING.
     private func double(_ value: Double) -> QueryValue { value.isNaN ? .missing : .double(value) }
 
-    private func required(_ arguments: [QueryValue], _ index: Int, _ id: QueryFunctionID) throws(QueryRunError)
+    private func required(_ arguments: [QueryValue], _ index: Int, _ id: QueryFunctionID)
+        throws(QueryRunError)
         -> Double
     {
         guard index < arguments.count, let number = arguments[index].number else {
@@ -56,7 +57,8 @@ extension QueryFunctions {
         }
     }
 
-    private func rounded(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError) -> QueryValue {
+    private func rounded(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError) -> QueryValue
+    {
         if let absent = Self.absent(arguments) { return absent }
         let number = try required(arguments, 0, id)
         let rule: FloatingPointRoundingRule =
@@ -76,20 +78,15 @@ extension QueryFunctions {
             return .null
         }
         if id == .div { return other == 0 ? .null : double(one / other) }
-        if case .unsigned(let large) = arguments[0], case .unsigned(let small) = arguments[1] {
-            return .integer(Int64(large / small))
-        }
-        if case .unsigned(let large) = arguments[0] {
-            let divisor = Self.cut(arguments[1])
-            guard divisor != 0 else { return .null }
-            let quotient = large / divisor.magnitude
-            if let whole = Int64(exactly: quotient) { return .integer(divisor < 0 ? -whole : whole) }
-            return divisor < 0 ? .double(-Double(quotient)) : .unsigned(quotient)
-        }
-        let (left, right) = (Self.cut(arguments[0]), Self.cut(arguments[1]))
+        let (left, right) = (Self.whole(one), Self.whole(other))
         guard right != 0 else { return .null }
         let (quotient, overflows) = left.dividedReportingOverflow(by: right)
         return overflows ? .double(-Double(left)) : .integer(quotient)
+    }
+
+    /// A double without its fraction. As in the real engine, what an Int64 cannot hold is its lowest value.
+    private static func whole(_ value: Double) -> Int64 {
+        value >= -0x1p63 && value < 0x1p63 ? Int64(value) : .min
     }
 
     /// A number without its fraction, clamped.

@@ -6,7 +6,9 @@ extension QueryFunctions {
         case .like: return Self.like(arguments)
         case .trim, .ltrim, .rtrim:
             guard arguments.count == 1 else {
-                throw QueryRunError("\(id.rawValue.uppercased())() takes one argument: what is stripped cannot be chosen")
+                throw QueryRunError(
+                    "\(id.rawValue.uppercased())() takes one argument: what is stripped cannot be chosen"
+                )
             }
             guard let text = arguments[0].string else { return arguments[0] }
             return .string(Self.trimmed(text, leading: id != .rtrim, trailing: id != .ltrim))
@@ -39,7 +41,9 @@ extension QueryFunctions {
 
     private static func isStripped(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0x09...0x0D, 0x20, 0x1680, 0x180E, 0x2000...0x2006, 0x2008...0x200A, 0x2028, 0x2029, 0x205F, 0x3000: true
+        case 0x09...0x0D, 0x20, 0x1680, 0x180E, 0x2000...0x2006, 0x2008...0x200A, 0x2028, 0x2029, 0x205F,
+            0x3000:
+            true
         default: false
         }
     }

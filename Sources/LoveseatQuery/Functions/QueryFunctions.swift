@@ -9,22 +9,28 @@ package struct QueryFunctions: Sendable {
     /// Computes a function.
     ///
     /// - Throws: ``QueryRunError`` where the language has a query fail because of an argument.
-    package func evaluate(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError) -> QueryValue {
+    package func evaluate(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError)
+        -> QueryValue
+    {
         switch id {
-        case .abs, .acos, .asin, .atan, .atan2, .ceil, .cos, .degrees, .div, .e, .exp, .floor, .idiv, .ln, .log, .pi,
+        case .abs, .acos, .asin, .atan, .atan2, .ceil, .cos, .degrees, .div, .e, .exp, .floor, .idiv, .ln,
+            .log, .pi,
             .power, .radians, .round, .roundEven, .sign, .sin, .sqrt, .tan, .trunc:
             try mathematical(id, arguments)
         case .concat, .contains, .length, .lower, .upper, .trim, .ltrim, .rtrim, .regexpLike, .regexpPosition,
             .regexpReplace, .like:
             try textual(id, arguments)
-        case .arrayAverage, .arrayContains, .arrayCount, .arrayIfNull, .arrayLength, .arrayMax, .arrayMin, .arrayOf,
+        case .arrayAverage, .arrayContains, .arrayCount, .arrayIfNull, .arrayLength, .arrayMax, .arrayMin,
+            .arrayOf,
             .arraySum, .object:
             collective(id, arguments)
         case .ifMissing, .ifNull, .ifMissingOrNull, .missingIf, .nullIf: conditional(id, arguments)
-        case .isArray, .isAtom, .isBoolean, .isNumber, .isObject, .isString, .type, .toArray, .toAtom, .toBoolean,
+        case .isArray, .isAtom, .isBoolean, .isNumber, .isObject, .isString, .type, .toArray, .toAtom,
+            .toBoolean,
             .toNumber, .toObject, .toString:
             converted(id, arguments.first ?? .missing)
-        case .strToMillis, .strToUTC, .strToTZ, .millisToUTC, .millisToTZ, .millisToStr, .dateAddStr, .dateAddMillis,
+        case .strToMillis, .strToUTC, .strToTZ, .millisToUTC, .millisToTZ, .millisToStr, .dateAddStr,
+            .dateAddMillis,
             .dateDiffStr, .dateDiffMillis:
             dated(id, arguments)
         }
@@ -117,7 +123,9 @@ package struct QueryFunctions: Sendable {
         }
         // As JSON writes numbers, with a plus sign, zeros in front, and blanks around.
         var trimmed = Substring(text)
-        while let first = trimmed.first, first == " " || first == "\t" || first == "\n" { trimmed.removeFirst() }
+        while let first = trimmed.first, first == " " || first == "\t" || first == "\n" {
+            trimmed.removeFirst()
+        }
         while let last = trimmed.last, last == " " || last == "\t" || last == "\n" { trimmed.removeLast() }
         let isNegative = trimmed.first == "-"
         if isNegative || trimmed.first == "+" { trimmed.removeFirst() }
@@ -125,7 +133,8 @@ package struct QueryFunctions: Sendable {
             trimmed.removeFirst()
         }
         guard let first = trimmed.utf8.first, first &- 0x30 <= 9,
-            let number = (try? JSONElement(parsing: Array((isNegative ? "-" : "").utf8) + Array(trimmed.utf8)))?.number
+            let number =
+                (try? JSONElement(parsing: Array((isNegative ? "-" : "").utf8) + Array(trimmed.utf8)))?.number
         else { return .null }
         return QueryValue(.number(number))
     }

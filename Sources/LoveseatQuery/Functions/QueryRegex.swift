@@ -37,7 +37,8 @@ struct QueryRegex: Sendable {
     func firstMatch(in text: [Unicode.Scalar], from start: Int) throws(QueryRunError) -> [Int?]? {
         var steps = 0
         for position in start...max(start, text.count) where position <= text.count {
-            if let found = try run(0, text, position, [Int?](repeating: nil, count: slots), &steps, depth: 0) {
+            if let found = try run(0, text, position, [Int?](repeating: nil, count: slots), &steps, depth: 0)
+            {
                 return found
             }
         }
@@ -92,14 +93,18 @@ struct QueryRegex: Sendable {
                 case .start: if position != 0 { break thread }
                 case .end: if position != text.count { break thread }
                 case .wordBoundary(let wanted):
-                    guard (isWord(text, position - 1) != isWord(text, position)) == wanted else { break thread }
+                    guard (isWord(text, position - 1) != isWord(text, position)) == wanted else {
+                        break thread
+                    }
                 case .backreference(let group):
                     if let from = slots[group * 2], let to = slots[group * 2 + 1], from <= to {
                         guard text[position...].starts(with: text[from..<to]) else { break thread }
                         position += to - from
                     }
                 case .look(let isNegated, let after):
-                    guard depth < 32 else { throw QueryRunError("The regular expression is nested too deeply") }
+                    guard depth < 32 else {
+                        throw QueryRunError("The regular expression is nested too deeply")
+                    }
                     let found = try run(place + 1, text, position, slots, &steps, depth: depth + 1)
                     guard (found == nil) == isNegated else { break thread }
                     if let found, !isNegated { slots = found }
@@ -116,7 +121,8 @@ struct QueryRegex: Sendable {
 }
 
 extension QueryFunctions {
-    static func matched(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError) -> QueryValue {
+    static func matched(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError) -> QueryValue
+    {
         if let absent = absent(arguments) { return absent }
         guard arguments.count >= 2, let text = arguments[0].string, let pattern = arguments[1].string else {
             return .null

@@ -11,7 +11,8 @@ struct RegexCompiler {
     static let digits: [ClosedRange<UInt32>] = [0x30...0x39]
     static let word: [ClosedRange<UInt32>] = [0x30...0x39, 0x41...0x5A, 0x5F...0x5F, 0x61...0x7A]
     static let space: [ClosedRange<UInt32>] = [
-        0x09...0x0D, 0x20...0x20, 0xA0...0xA0, 0x1680...0x1680, 0x2000...0x200A, 0x2028...0x2029, 0x202F...0x202F,
+        0x09...0x0D, 0x20...0x20, 0xA0...0xA0, 0x1680...0x1680, 0x2000...0x200A, 0x2028...0x2029,
+        0x202F...0x202F,
         0x205F...0x205F, 0x3000...0x3000, 0xFEFF...0xFEFF,
     ]
 
@@ -19,7 +20,8 @@ struct RegexCompiler {
         "alpha": [0x41...0x5A, 0x61...0x7A], "digit": digits, "d": digits, "w": word,
         "alnum": [0x30...0x39, 0x41...0x5A, 0x61...0x7A], "upper": [0x41...0x5A], "lower": [0x61...0x7A],
         "space": [0x09...0x0D, 0x20...0x20], "s": space, "blank": [0x09...0x09, 0x20...0x20],
-        "punct": [0x21...0x2F, 0x3A...0x40, 0x5B...0x60, 0x7B...0x7E], "xdigit": [0x30...0x39, 0x41...0x46, 0x61...0x66],
+        "punct": [0x21...0x2F, 0x3A...0x40, 0x5B...0x60, 0x7B...0x7E],
+        "xdigit": [0x30...0x39, 0x41...0x46, 0x61...0x66],
         "cntrl": [0x00...0x1F, 0x7F...0x7F], "print": [0x20...0x7E], "graph": [0x21...0x7E],
     ]
 
@@ -32,7 +34,9 @@ struct RegexCompiler {
     mutating func compile() throws(QueryRunError) -> ([QueryRegex.Instruction], slots: Int, groups: Int) {
         program = [.save(0)]
         try alternatives()
-        guard position == pattern.count else { throw malformed("a closing parenthesis without an opening one") }
+        guard position == pattern.count else {
+            throw malformed("a closing parenthesis without an opening one")
+        }
         program.append(.save(1))
         program.append(.match)
         return (program, slotBase + extraSlots, groups)
@@ -75,7 +79,8 @@ struct RegexCompiler {
             switch program[index] {
             case .split(let first, let second): program[index] = .split(shift(first), shift(second))
             case .jump(let target): program[index] = .jump(shift(target))
-            case .look(let isNegated, let after): program[index] = .look(isNegated: isNegated, after: shift(after))
+            case .look(let isNegated, let after):
+                program[index] = .look(isNegated: isNegated, after: shift(after))
             default: break
             }
         }
@@ -174,7 +179,9 @@ struct RegexCompiler {
         try repeated(from: start, least, most, isLazy)
     }
 
-    private mutating func repeated(from start: Int, _ least: Int, _ most: Int?, _ isLazy: Bool) throws(QueryRunError) {
+    private mutating func repeated(from start: Int, _ least: Int, _ most: Int?, _ isLazy: Bool)
+        throws(QueryRunError)
+    {
         let body = Array(program[start...])
         guard body.count * max(least, most ?? 0) < QueryRegex.maximumInstructions else {
             throw malformed("too many repetitions")
@@ -266,7 +273,10 @@ struct RegexCompiler {
 
     private mutating func hexadecimal(_ count: Int) throws(QueryRunError) -> Unicode.Scalar {
         guard position + count <= pattern.count,
-            let value = UInt32(String(String.UnicodeScalarView(pattern[position..<position + count])), radix: 16),
+            let value = UInt32(
+                String(String.UnicodeScalarView(pattern[position..<position + count])),
+                radix: 16
+            ),
             let scalar = Unicode.Scalar(value)
         else { throw malformed("hexadecimal digits are missing") }
         position += count
@@ -299,13 +309,17 @@ struct RegexCompiler {
     }
 
     /// Reads one character of a bracket; nil if it was a class, which is added.
-    private mutating func bracketItem(_ ranges: inout [ClosedRange<UInt32>]) throws(QueryRunError) -> Unicode.Scalar? {
+    private mutating func bracketItem(_ ranges: inout [ClosedRange<UInt32>]) throws(QueryRunError) -> Unicode
+        .Scalar?
+    {
         guard let scalar = next else { throw malformed("a closing bracket is missing") }
         position += 1
         if scalar == "[", next == ":" {
-            guard let close = pattern[position...].indices.first(where: {
-                $0 + 1 < pattern.count && $0 > position && pattern[$0] == ":" && pattern[$0 + 1] == "]"
-            }), let named = Self.classes[String(String.UnicodeScalarView(pattern[(position + 1)..<close]))]
+            guard
+                let close = pattern[position...].indices.first(where: {
+                    $0 + 1 < pattern.count && $0 > position && pattern[$0] == ":" && pattern[$0 + 1] == "]"
+                }),
+                let named = Self.classes[String(String.UnicodeScalarView(pattern[(position + 1)..<close]))]
             else { throw malformed("an unknown class") }
             ranges.append(contentsOf: named)
             position = close + 2

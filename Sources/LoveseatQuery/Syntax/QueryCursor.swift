@@ -13,9 +13,12 @@ struct QueryCursor {
     }
 
     static let reserved: Set<String> = [
-        "AND", "ANY", "AS", "ASC", "BETWEEN", "BY", "CASE", "COLLATE", "CROSS", "DESC", "DISTINCT", "ELSE", "END",
-        "EVERY", "FALSE", "FROM", "GROUP", "HAVING", "IN", "INNER", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "MISSING",
-        "NATURAL", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER", "OUTER", "RIGHT", "SATISFIES", "SELECT", "THEN",
+        "AND", "ANY", "AS", "ASC", "BETWEEN", "BY", "CASE", "COLLATE", "CROSS", "DESC", "DISTINCT", "ELSE",
+        "END",
+        "EVERY", "FALSE", "FROM", "GROUP", "HAVING", "IN", "INNER", "IS", "JOIN", "LEFT", "LIKE", "LIMIT",
+        "MISSING",
+        "NATURAL", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER", "OUTER", "RIGHT", "SATISFIES", "SELECT",
+        "THEN",
         "TRUE", "UNNEST", "USING", "VALUED", "WHEN", "WHERE",
     ]
 
@@ -156,7 +159,9 @@ struct QueryCursor {
         }
         if end < text.count, text[end] | 0x20 == UInt8(ascii: "e") {
             var exponent = end + 1
-            if exponent < text.count, text[exponent] == UInt8(ascii: "+") || text[exponent] == UInt8(ascii: "-") {
+            if exponent < text.count,
+                text[exponent] == UInt8(ascii: "+") || text[exponent] == UInt8(ascii: "-")
+            {
                 exponent += 1
             }
             let last = digits(from: exponent)

@@ -97,7 +97,9 @@ extension QueryParser {
         let mark = cursor.position
         if cursor.take(keyword: "IS") {
             let isNegated = cursor.take(keyword: "NOT")
-            for (word, test) in [("NULL", QueryExpression.Test.null), ("MISSING", .missing), ("VALUED", .valued)]
+            for (word, test) in [
+                ("NULL", QueryExpression.Test.null), ("MISSING", .missing), ("VALUED", .valued),
+            ]
             where cursor.take(keyword: word) {
                 return node(.test(value, test, isNegated: isNegated), at: start)
             }
@@ -164,7 +166,9 @@ extension QueryParser {
         return left
     }
 
-    private mutating func arithmeticOperator() -> (QueryExpression.BinaryOperator, length: Int, strength: Int)? {
+    private mutating func arithmeticOperator() -> (
+        QueryExpression.BinaryOperator, length: Int, strength: Int
+    )? {
         switch (cursor.peek(), cursor.peek(1)) {
         case (UInt8(ascii: "<"), UInt8(ascii: ">")): break
         case (UInt8(ascii: "<"), UInt8(ascii: "<")): return (.shiftLeft, 2, 1)
@@ -228,7 +232,9 @@ extension QueryParser {
     private mutating func primary() -> QueryExpression? {
         let start = cursor.position
         if let value = literal() { return checked(node(.literal(value), at: start)) }
-        if cursor.take("[", quietly: true), let items = items(until: "]") { return checked(node(.array(items), at: start)) }
+        if cursor.take("[", quietly: true), let items = items(until: "]") {
+            return checked(node(.array(items), at: start))
+        }
         if cursor.position == start, cursor.take("{", quietly: true), let members = members() {
             return checked(node(.object(members), at: start))
         }
@@ -384,7 +390,8 @@ extension QueryParser {
             }
             return cursor.take(")") ? node(.meta(source: source, name: nil), at: start) : nil
         case "MATCH":
-            guard let index = indexReference(), cursor.take(","), let text = expression(), cursor.take(")") else {
+            guard let index = indexReference(), cursor.take(","), let text = expression(), cursor.take(")")
+            else {
                 return nil
             }
             return node(.match(index, text), at: start)

@@ -59,7 +59,10 @@ package struct QueryParser {
         if place >= cursor.text.count {
             found = "the text ends"
         } else {
-            let rest = String(decoding: cursor.text[place..<min(cursor.text.count, place + 16)], as: UTF8.self)
+            let rest = String(
+                decoding: cursor.text[place..<min(cursor.text.count, place + 16)],
+                as: UTF8.self
+            )
             found = "found `\(rest.prefix { !$0.isWhitespace }.prefix(12))`"
         }
         let expected = cursor.expected.isEmpty ? "something else" : cursor.expected.joined(separator: ", ")
@@ -120,7 +123,8 @@ package struct QueryParser {
             _ = cursor.take(keyword: "ALL")
             // ALL is not reserved: it may as well be the first result.
             let next = cursor.peek()
-            if next == nil || next == UInt8(ascii: ",") || next == UInt8(ascii: ".") || cursor.isAt(keyword: "FROM")
+            if next == nil || next == UInt8(ascii: ",") || next == UInt8(ascii: ".")
+                || cursor.isAt(keyword: "FROM")
                 || cursor.isAt(keyword: "AS")
             {
                 cursor.rewind(to: mark)
@@ -223,7 +227,11 @@ package struct QueryParser {
             }
             if query.joins.count > QueryLimits.joins {
                 report(
-                    QueryError(.invalidQuery, "The query joins more than \(QueryLimits.joins) sources", at: mark)
+                    QueryError(
+                        .invalidQuery,
+                        "The query joins more than \(QueryLimits.joins) sources",
+                        at: mark
+                    )
                 )
                 return false
             }

@@ -58,7 +58,9 @@ package struct FullTextIndexDefinition: Hashable, Sendable {
     }
 
     /// What the translation of a search needs to know, a line each: the columns, and the options of the tokenizer.
-    var matchOptions: String { ([columns.joined(separator: "\t")] + tokenizerOptions).joined(separator: "\n") }
+    var matchOptions: String {
+        ([columns.joined(separator: "\t")] + tokenizerOptions).joined(separator: "\n")
+    }
 
     private var tokenizerOptions: [String] {
         var options: [String] = []
@@ -68,7 +70,9 @@ package struct FullTextIndexDefinition: Hashable, Sendable {
             if stopWords == nil { options += ["stop", known.rawValue] }
         }
         if let stopWords {
-            options += ["words", stopWords.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()]
+            options += [
+                "words", stopWords.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased(),
+            ]
         }
         return options
     }
@@ -76,7 +80,9 @@ package struct FullTextIndexDefinition: Hashable, Sendable {
     /// The tokenizer's name and options, in FTS5's quotes.
     var tokenizer: String {
         (["loveseat"] + tokenizerOptions)
-            .map { "'" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'" }
+            .map {
+                "'" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+            }
             .joined(separator: " ")
     }
 }
@@ -106,7 +112,8 @@ package struct ArrayIndexDefinition: Hashable, Sendable {
             if part.hasSuffix("[") { part.removeLast() }
             if part.hasPrefix(".") { part.removeFirst() }
             if part.isEmpty { continue }
-            guard let expression = try? QueryParser.parseExpression(String(part)), case .property(let steps) = expression.kind
+            guard let expression = try? QueryParser.parseExpression(String(part)),
+                case .property(let steps) = expression.kind
             else { return [] }
             levels.append(QueryPath(steps).text)
         }

@@ -5,26 +5,40 @@ package enum IndexTranslator {
     /// Checks an index's name.
     package static func checkName(_ name: String) throws(QueryError) {
         guard !name.isEmpty, !name.contains("\""), !name.utf8.contains(0) else {
-            throw QueryError(.invalidParameter, "\"\(name)\" is not a valid name of an index: it may not be empty or contain quotes")
+            throw QueryError(
+                .invalidParameter,
+                "\"\(name)\" is not a valid name of an index: it may not be empty or contain quotes"
+            )
         }
     }
 
     private static func translator(_ collection: QueryCollection) -> QueryTranslator {
         var translator = QueryTranslator(catalog: QueryCatalog(databaseName: "", collections: [collection]))
         translator.sources = [
-            BoundSource(alias: collection.name.fullName, hasExplicitAlias: false, title: "", collection: collection)
+            BoundSource(
+                alias: collection.name.fullName,
+                hasExplicitAlias: false,
+                title: "",
+                collection: collection
+            )
         ]
         translator.scope = .init(isIndex: true)
         return translator
     }
 
-    private static func items(_ expressions: String, _ translator: inout QueryTranslator) throws(QueryError) -> String {
+    private static func items(_ expressions: String, _ translator: inout QueryTranslator) throws(QueryError)
+        -> String
+    {
         var items: [String] = []
-        for expression in try QueryParser.parseList(expressions) { items.append(try translator.sortKey(expression)) }
+        for expression in try QueryParser.parseList(expressions) {
+            items.append(try translator.sortKey(expression))
+        }
         return items.joined(separator: ", ")
     }
 
-    private static func condition(_ text: String?, _ translator: inout QueryTranslator) throws(QueryError) -> String? {
+    private static func condition(_ text: String?, _ translator: inout QueryTranslator) throws(QueryError)
+        -> String?
+    {
         guard let text, !text.allSatisfy({ $0.isWhitespace }) else { return nil }
         var terms: [String] = []
         func add(_ expression: QueryExpression) throws(QueryError) {
@@ -49,7 +63,9 @@ package enum IndexTranslator {
         let items = try items(definition.expressions, &translator)
         let condition = try condition(definition.condition, &translator).map { " WHERE " + $0 } ?? ""
         return IndexStatements(
-            create: ["CREATE INDEX \(SQL.name(sqlName)) ON \(SQL.name(collection.table)) (\(items))\(condition)"],
+            create: [
+                "CREATE INDEX \(SQL.name(sqlName)) ON \(SQL.name(collection.table)) (\(items))\(condition)"
+            ],
             drop: ["DROP INDEX IF EXISTS \(SQL.name(sqlName))"]
         )
     }
@@ -65,7 +81,11 @@ package enum IndexTranslator {
             guard case .property(let steps) = expression.kind,
                 case .path(_, let rest) = try translator(collection).resolve(steps, at: expression.position)
             else {
-                throw QueryError(.invalidQuery, "A full-text index takes properties only", at: expression.position)
+                throw QueryError(
+                    .invalidQuery,
+                    "A full-text index takes properties only",
+                    at: expression.position
+                )
             }
             paths.append(QueryPath(rest).text)
         }
@@ -90,7 +110,8 @@ package enum IndexTranslator {
                 "CREATE TRIGGER \(trigger(" update")) AFTER UPDATE OF body, flags ON \(source) BEGIN DELETE FROM \(table) WHERE rowid = old.row; \(insert) END",
             ],
             drop: [
-                "DROP TRIGGER IF EXISTS \(trigger(" insert"))", "DROP TRIGGER IF EXISTS \(trigger(" delete"))",
+                "DROP TRIGGER IF EXISTS \(trigger(" insert"))",
+                "DROP TRIGGER IF EXISTS \(trigger(" delete"))",
                 "DROP TRIGGER IF EXISTS \(trigger(" update"))", "DROP TABLE IF EXISTS \(table)",
                 "DROP VIEW IF EXISTS \(view)",
             ]
@@ -107,14 +128,19 @@ package enum IndexTranslator {
         try checkName(definition.name)
         let levels = definition.levels
         guard (1...2).contains(levels.count) else {
-            throw QueryError(.invalidQuery, "'\(definition.path)' is not the path of an array of at most two levels")
+            throw QueryError(
+                .invalidQuery,
+                "'\(definition.path)' is not the path of an array of at most two levels"
+            )
         }
         let (table, source) = (SQL.name(definition.table), SQL.name(collection.table))
         // An item is like a document whose text it is.
         var item = translator(collection)
         item.sources[0].collection = nil
         let expressions = definition.expressions.flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 }
-        let items = try expressions.map { text throws(QueryError) in try Self.items(text, &item) } ?? "ls_value(body, '')"
+        let items =
+            try expressions.map { text throws(QueryError) in try Self.items(text, &item) }
+            ?? "ls_value(body, '')"
         func fill(_ condition: String) -> String {
             var from = "\(source) AS d JOIN ls_each(d.body, \(SQL.string(levels[0]))) AS a"
             var parent = "0"
@@ -124,7 +150,8 @@ package enum IndexTranslator {
                 parent = "a.i"
                 last = "b"
             }
-            return "INSERT INTO \(table) (doc, parent, i, body) SELECT d.row, \(parent), \(last).i, \(last).body FROM \(from) "
+            return
+                "INSERT INTO \(table) (doc, parent, i, body) SELECT d.row, \(parent), \(last).i, \(last).body FROM \(from) "
                 + "WHERE d.flags & 1 = 0\(condition)"
         }
         let trigger = { (suffix: String) in SQL.name(definition.table + suffix) }
@@ -138,7 +165,8 @@ package enum IndexTranslator {
             "CREATE TRIGGER \(trigger(" delete")) AFTER DELETE ON \(source) BEGIN \(delete) END",
             "CREATE TRIGGER \(trigger(" update")) AFTER UPDATE OF body, flags ON \(source) BEGIN \(delete) \(refill) END",
         ]
-        let remove = [" insert", " delete", " update"].map { "DROP TRIGGER IF EXISTS \(trigger($0))" }
+        let remove =
+            [" insert", " delete", " update"].map { "DROP TRIGGER IF EXISTS \(trigger($0))" }
             + ["DROP TABLE IF EXISTS \(table)"]
         return IndexStatements(
             create: (sharesTable ? [] : make) + [index],

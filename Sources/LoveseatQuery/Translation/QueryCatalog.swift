@@ -101,7 +101,9 @@ package enum QueryCompiler {
     }
 
     /// Translates a query that was built as a tree.
-    package static func translate(_ query: SelectQuery, catalog: QueryCatalog) throws(QueryError) -> TranslatedQuery {
+    package static func translate(_ query: SelectQuery, catalog: QueryCatalog) throws(QueryError)
+        -> TranslatedQuery
+    {
         var translator = QueryTranslator(catalog: catalog)
         return try translator.translate(query)
     }

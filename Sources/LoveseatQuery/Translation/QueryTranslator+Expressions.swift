@@ -19,7 +19,11 @@ extension QueryTranslator {
         case .object(let members): return try object(members, at: expression.position)
         case .parameter(let name):
             guard !scope.isIndex else {
-                throw QueryError(.invalidQuery, "An index cannot depend on the parameter $\(name)", at: expression.position)
+                throw QueryError(
+                    .invalidQuery,
+                    "An index cannot depend on the parameter $\(name)",
+                    at: expression.position
+                )
             }
             return context == .value
                 ? "ls_param(\(parameter(name, keepsBoolean: true)))" : parameter(name, keepsBoolean: false)
@@ -37,7 +41,11 @@ extension QueryTranslator {
             case .negate: return "(-\(try sql(value, .operand)))"
             case .not: return "(NOT \(try sql(value, .operand)))"
             case .plus:
-                throw QueryError(.invalidQuery, "A plus sign needs something in front: leave it out", at: expression.position)
+                throw QueryError(
+                    .invalidQuery,
+                    "A plus sign needs something in front: leave it out",
+                    at: expression.position
+                )
             }
         case .and(let items): return try joined(items, "AND")
         case .or(let items): return try joined(items, "OR")
@@ -47,7 +55,8 @@ extension QueryTranslator {
         case .test(let value, let test, let isNegated): return try tested(value, test, isNegated)
         case .contained(let value, let items, let isNegated):
             return try contained(value, items, isNegated, collation)
-        case .like(let value, let pattern, let isNegated): return try like(value, pattern, isNegated, collation)
+        case .like(let value, let pattern, let isNegated):
+            return try like(value, pattern, isNegated, collation)
         case .between(let value, let low, let high, let isNegated):
             return try between(value, low, high, isNegated, collation)
         case .choice(let operand, let branches, let otherwise):
@@ -105,17 +114,25 @@ extension QueryTranslator {
     }
 
     private mutating func array(_ items: [QueryExpression], at position: Int?) throws(QueryError) -> String {
-        if let constant = Self.constant(QueryExpression(.array(items))) { return Self.literal(constant, .value) }
+        if let constant = Self.constant(QueryExpression(.array(items))) {
+            return Self.literal(constant, .value)
+        }
         return try call("ls_array_of", items, at: position)
     }
 
-    private mutating func object(_ members: [QueryExpression.Member], at position: Int?) throws(QueryError) -> String {
-        if let constant = Self.constant(QueryExpression(.object(members))) { return Self.literal(constant, .value) }
+    private mutating func object(_ members: [QueryExpression.Member], at position: Int?) throws(QueryError)
+        -> String
+    {
+        if let constant = Self.constant(QueryExpression(.object(members))) {
+            return Self.literal(constant, .value)
+        }
         let items = members.flatMap { [QueryExpression(.literal(.string($0.key))), $0.value] }
         return try call("ls_object", items, at: position)
     }
 
-    mutating func call(_ name: String, _ items: [QueryExpression], at position: Int?) throws(QueryError) -> String {
+    mutating func call(_ name: String, _ items: [QueryExpression], at position: Int?) throws(QueryError)
+        -> String
+    {
         guard items.count <= QueryFunctionTable.maximumArguments else {
             throw QueryError(
                 .invalidQuery,
@@ -142,7 +159,8 @@ extension QueryTranslator {
 
     // MARK: Properties
 
-    private mutating func property(_ steps: [PathStep], _ context: Context, at position: Int?) throws(QueryError)
+    private mutating func property(_ steps: [PathStep], _ context: Context, at position: Int?)
+        throws(QueryError)
         -> String
     {
         switch try resolve(steps, at: position) {
@@ -155,11 +173,15 @@ extension QueryTranslator {
             scope.seesAliases = false
             defer { scope.seesAliases = true }
             var text: String
-            if case .collated(let inner, _) = expression.kind { text = try sql(inner, context) } else {
+            if case .collated(let inner, _) = expression.kind {
+                text = try sql(inner, context)
+            } else {
                 text = try sql(expression, context)
             }
             if !rest.isEmpty {
-                if case .property(let first) = expression.kind { return try property(first + rest, context, at: position) }
+                if case .property(let first) = expression.kind {
+                    return try property(first + rest, context, at: position)
+                }
                 text = "ls_nested(\(text), \(SQL.string(QueryPath(rest).text)))"
             }
             return text
@@ -183,7 +205,9 @@ extension QueryTranslator {
         switch expression.kind {
         case .meta(_, let meta): name = meta
         case .property(let steps):
-            if case .meta(_, let meta, let rest)? = try? resolve(steps, at: nil), rest.isEmpty { name = meta } else {
+            if case .meta(_, let meta, let rest)? = try? resolve(steps, at: nil), rest.isEmpty {
+                name = meta
+            } else {
                 name = nil
             }
         default: name = nil
@@ -237,7 +261,11 @@ extension QueryTranslator {
     ) throws(QueryError) -> String {
         switch name {
         case .shiftLeft, .shiftRight, .bitAnd, .bitOr:
-            throw QueryError(.invalidQuery, "The operator \(name.rawValue) does not exist in queries", at: position)
+            throw QueryError(
+                .invalidQuery,
+                "The operator \(name.rawValue) does not exist in queries",
+                at: position
+            )
         case .add, .subtract, .multiply, .divide, .modulo:
             return "(\(try sql(left, .operand)) \(name.rawValue) \(try sql(right, .operand)))"
         case .is, .isNot:
@@ -272,7 +300,9 @@ extension QueryTranslator {
         var list: [String] = []
         for item in items {
             let one = try sql(item, .operand)
-            if case .string? = Self.constant(item) { list.append(one) } else {
+            if case .string? = Self.constant(item) {
+                list.append(one)
+            } else {
                 list.append(column == .id ? "ls_text(\(one))" : one)
             }
         }
@@ -325,7 +355,8 @@ extension QueryTranslator {
 
     /// Whether a pattern asks for at least one character, and is short enough for SQLite.
     private static func isSpecific(_ pattern: String) -> Bool {
-        pattern.utf8.count < 40_000 && !pattern.utf8.contains(0) && pattern.contains { $0 != "%" && $0 != "_" }
+        pattern.utf8.count < 40_000 && !pattern.utf8.contains(0)
+            && pattern.contains { $0 != "%" && $0 != "_" }
     }
 
     private mutating func choice(
@@ -353,7 +384,11 @@ extension QueryTranslator {
         at position: Int?
     ) throws(QueryError) -> String {
         if variables.contains(where: { $0.name == variable }) {
-            throw QueryError(.invalidQuery, "The variable '\(variable)' is already in use: choose another name", at: position)
+            throw QueryError(
+                .invalidQuery,
+                "The variable '\(variable)' is already in use: choose another name",
+                at: position
+            )
         }
         let items = try collectionArguments(collection)
         if quantifier == .any, case .binary(.equal, let left, let right) = condition.kind,
@@ -363,7 +398,11 @@ extension QueryTranslator {
             return "ls_any(\(items), \(try sql(right, .operand)))"
         }
         guard !scope.isIndex else {
-            throw QueryError(.invalidQuery, "An index cannot contain this ANY or EVERY: make an array index", at: position)
+            throw QueryError(
+                .invalidQuery,
+                "An index cannot contain this ANY or EVERY: make an array index",
+                at: position
+            )
         }
         let table = tableAlias(variable)
         variables.append(Variable(name: variable, table: table))
@@ -468,7 +507,10 @@ extension QueryTranslator {
         if target == "count", case .wildcard(nil) = argument.kind { return "count(*)" }
         scope.allowsAggregates = false
         defer { scope.allowsAggregates = true }
-        let text = try sql(argument, target == "ls_array_agg" || target == "min" || target == "max" ? .value : .operand)
+        let text = try sql(
+            argument,
+            target == "ls_array_agg" || target == "min" || target == "max" ? .value : .operand
+        )
         return "\(target)(\(collated(text, collation)))"
     }
 
@@ -490,8 +532,15 @@ extension QueryTranslator {
                 at: position
             )
         }
-        guard let found = sources[source].collection?.fullTextIndexes.first(where: { $0.name == reference.name }) else {
-            throw QueryError(.missingIndex, "There is no full-text index '\(reference.name)': create it", at: position)
+        guard
+            let found = sources[source].collection?.fullTextIndexes.first(where: { $0.name == reference.name }
+            )
+        else {
+            throw QueryError(
+                .missingIndex,
+                "There is no full-text index '\(reference.name)': create it",
+                at: position
+            )
         }
         return (source, found)
     }
@@ -503,7 +552,11 @@ extension QueryTranslator {
     ) throws(QueryError) -> String {
         let (source, index) = try index(reference, at: position)
         guard !matches.contains(where: { $0.source == source && $0.index.name == index.name }) else {
-            throw QueryError(.invalidQuery, "Only one MATCH of the index '\(index.name)' may be in a query", at: position)
+            throw QueryError(
+                .invalidQuery,
+                "Only one MATCH of the index '\(index.name)' may be in a query",
+                at: position
+            )
         }
         let alias = Self.matchAlias(source, index)
         matches.append(Match(source: source, index: index, alias: alias))
@@ -511,7 +564,8 @@ extension QueryTranslator {
         return "\(SQL.name(alias)).\(SQL.name(index.table)) MATCH \(query)"
     }
 
-    private mutating func rank(_ reference: QueryExpression.IndexReference, at position: Int?) throws(QueryError)
+    private mutating func rank(_ reference: QueryExpression.IndexReference, at position: Int?)
+        throws(QueryError)
         -> String
     {
         let (source, index) = try index(reference, at: position)

@@ -41,21 +41,39 @@ extension QueryTranslator {
                     throw QueryError(.invalidQuery, "CROSS JOIN takes no ON: use JOIN", at: source.position)
                 }
                 if kind != .cross, condition == nil {
-                    throw QueryError(.invalidQuery, "JOIN needs ON: write CROSS JOIN for all pairs", at: source.position)
+                    throw QueryError(
+                        .invalidQuery,
+                        "JOIN needs ON: write CROSS JOIN for all pairs",
+                        at: source.position
+                    )
                 }
                 try bind(source)
             case .unnest(let expression, let alias):
                 guard case .property(let steps) = expression.kind else {
-                    throw QueryError(.invalidQuery, "UNNEST takes a property, as in UNNEST h.reviews", at: expression.position)
+                    throw QueryError(
+                        .invalidQuery,
+                        "UNNEST takes a property, as in UNNEST h.reviews",
+                        at: expression.position
+                    )
                 }
                 var name = alias
                 if name == nil, case .key(let last)? = steps.last { name = last }
                 guard let name else {
-                    throw QueryError(.invalidQuery, "UNNEST of an array's item needs AS and a name", at: expression.position)
+                    throw QueryError(
+                        .invalidQuery,
+                        "UNNEST of an array's item needs AS and a name",
+                        at: expression.position
+                    )
                 }
                 try declare(name, at: expression.position)
                 sources.append(
-                    BoundSource(alias: name, hasExplicitAlias: true, title: name, table: tableAlias(name), collection: nil)
+                    BoundSource(
+                        alias: name,
+                        hasExplicitAlias: true,
+                        title: name,
+                        table: tableAlias(name),
+                        collection: nil
+                    )
                 )
             }
         }
@@ -74,10 +92,18 @@ extension QueryTranslator {
 
     private func declare(_ alias: String, at position: Int?) throws(QueryError) {
         if alias.contains(where: { $0 == "'" || $0 == "\"" || $0 == ":" }) {
-            throw QueryError(.invalidQuery, "The alias `\(alias)` may not contain quotes or a colon", at: position)
+            throw QueryError(
+                .invalidQuery,
+                "The alias `\(alias)` may not contain quotes or a colon",
+                at: position
+            )
         }
         if sources.contains(where: { $0.alias == alias }) {
-            throw QueryError(.invalidQuery, "The alias '\(alias)' is used twice: choose another", at: position)
+            throw QueryError(
+                .invalidQuery,
+                "The alias '\(alias)' is used twice: choose another",
+                at: position
+            )
         }
     }
 
@@ -116,14 +142,16 @@ extension QueryTranslator {
     private mutating func retitle(_ query: SelectQuery) {
         var titles: [String: Int] = [:]
         for source in sources { titles[source.title, default: 0] += 1 }
-        for index in sources.indices where !sources[index].hasExplicitAlias && titles[sources[index].title] ?? 0 > 1 {
+        for index in sources.indices
+        where !sources[index].hasExplicitAlias && titles[sources[index].title] ?? 0 > 1 {
             sources[index].title = sources[index].alias
         }
     }
 
     /// Finds the sources of which the query asks whether they are deleted.
     private mutating func markTombstones(_ query: SelectQuery) {
-        var stack: [QueryExpression] = query.results.map(\.expression) + query.grouping + query.order.map(\.expression)
+        var stack: [QueryExpression] =
+            query.results.map(\.expression) + query.grouping + query.order.map(\.expression)
         stack += [query.condition, query.having, query.limit, query.offset].compactMap { $0 }
         for case .collection(_, _, let condition?) in query.joins { stack.append(condition) }
         while let expression = stack.popLast() {
@@ -141,7 +169,8 @@ extension QueryTranslator {
     }
 
     /// The FROM clause; conditions that belong to WHERE are added there.
-    mutating func fromClause(_ query: SelectQuery, _ conditions: inout [String]) throws(QueryError) -> String {
+    mutating func fromClause(_ query: SelectQuery, _ conditions: inout [String]) throws(QueryError) -> String
+    {
         var text = try table(0)
         conditions.append(contentsOf: liveCondition(0).map { [$0] } ?? [])
         text += matchTables(0)
@@ -188,8 +217,13 @@ extension QueryTranslator {
         guard case .property(let steps) = expression.kind else { return "" }
         let alias = SQL.name(sources[index].table ?? "")
         // Only what stands before can be unnested.
-        guard case .path(let body, let rest) = try resolve(steps, before: index, at: expression.position) else {
-            throw QueryError(.invalidQuery, "UNNEST takes a property of a document or of an item", at: expression.position)
+        guard case .path(let body, let rest) = try resolve(steps, before: index, at: expression.position)
+        else {
+            throw QueryError(
+                .invalidQuery,
+                "UNNEST takes a property of a document or of an item",
+                at: expression.position
+            )
         }
         let path = QueryPath(rest).text
         guard let parent = matchingSource(steps)?.index ?? (sources.count == 1 ? 0 : nil) else {
@@ -198,7 +232,8 @@ extension QueryTranslator {
         if let collection = sources[parent].collection {
             sources[index].arrayPath = (parent, path)
             if let array = collection.arrayIndexes.first(where: { $0.levels == [path] }) {
-                return "\(SQL.name(array.table)) AS \(alias) ON \(alias).doc = \(sources[parent].column("row"))"
+                return
+                    "\(SQL.name(array.table)) AS \(alias) ON \(alias).doc = \(sources[parent].column("row"))"
             }
         } else if let outer = sources[parent].arrayPath, let collection = sources[outer.source].collection,
             let array = collection.arrayIndexes.first(where: { $0.levels == [outer.path, path] })
@@ -231,7 +266,9 @@ extension QueryTranslator {
             }
         }
         for index in visible where !sources[index].hasExplicitAlias {
-            if sources[index].collection?.name.name == first, sources[index].alias != first, !isWrittenDefault(index) {
+            if sources[index].collection?.name.name == first, sources[index].alias != first,
+                !isWrittenDefault(index)
+            {
                 return (index, 1)
             }
         }
@@ -249,7 +286,9 @@ extension QueryTranslator {
     ]
 
     /// Finds what a path means.
-    func resolve(_ steps: [PathStep], before limit: Int? = nil, at position: Int?) throws(QueryError) -> Resolved {
+    func resolve(_ steps: [PathStep], before limit: Int? = nil, at position: Int?) throws(QueryError)
+        -> Resolved
+    {
         guard case .key(let first)? = steps.first else { return .path(body: body(of: 0), steps) }
         if let variable = variables.last(where: { $0.name == first }) {
             return .path(body: SQL.name(variable.table) + ".body", Array(steps.dropFirst()))
@@ -261,7 +300,9 @@ extension QueryTranslator {
             return .alias(expression, Array(steps.dropFirst()))
         }
         guard sources.count == 1 || (limit == 1) else {
-            let written = steps.compactMap { if case .key(let key) = $0 { key } else { nil } }.joined(separator: ".")
+            let written = steps.compactMap { if case .key(let key) = $0 { key } else { nil } }.joined(
+                separator: "."
+            )
             throw QueryError(
                 .invalidQuery,
                 "The property '\(written)' does not begin with the alias of a collection, which is needed with several",
@@ -272,7 +313,9 @@ extension QueryTranslator {
     }
 
     private func inside(_ index: Int, _ steps: [PathStep]) -> Resolved {
-        if sources[index].collection != nil, case .key(let name)? = steps.first, let meta = Self.metaNames[name] {
+        if sources[index].collection != nil, case .key(let name)? = steps.first,
+            let meta = Self.metaNames[name]
+        {
             return .meta(source: index, name: meta, Array(steps.dropFirst()))
         }
         return .path(body: body(of: index), steps)
@@ -289,20 +332,30 @@ extension QueryTranslator {
     func metaSource(_ name: String?, at position: Int?) throws(QueryError) -> Int {
         guard let name else {
             guard sources.filter({ $0.collection != nil }).count == 1 || sources.count == 1 else {
-                throw QueryError(.invalidQuery, "META() needs the alias of a collection, as there are several", at: position)
+                throw QueryError(
+                    .invalidQuery,
+                    "META() needs the alias of a collection, as there are several",
+                    at: position
+                )
             }
             return 0
         }
-        if let index = sources.firstIndex(where: { $0.alias == name && $0.collection != nil }) { return index }
+        if let index = sources.firstIndex(where: { $0.alias == name && $0.collection != nil }) {
+            return index
+        }
         let steps = name.split(separator: ".").map { PathStep.key(String($0)) }
-        guard let (index, length) = matchingSource(steps), length == steps.count, sources[index].collection != nil else {
+        guard let (index, length) = matchingSource(steps), length == steps.count,
+            sources[index].collection != nil
+        else {
             throw QueryError(.invalidQuery, "No collection has the alias '\(name)'", at: position)
         }
         return index
     }
 
     /// A property of META.
-    func meta(_ index: Int, _ name: String, _ context: Context, at position: Int?) throws(QueryError) -> String {
+    func meta(_ index: Int, _ name: String, _ context: Context, at position: Int?) throws(QueryError)
+        -> String
+    {
         let source = sources[index]
         switch name {
         case "id": return source.column("doc_id")
@@ -313,7 +366,12 @@ extension QueryTranslator {
         case "deleted":
             let value = "(\(source.column("flags")) & 1)"
             return context == .value ? "ls_mark\(value)" : value
-        default: throw QueryError(.invalidQuery, "'\(name)' is not a property of META(): use id, sequence, deleted, expiration or revisionID", at: position)
+        default:
+            throw QueryError(
+                .invalidQuery,
+                "'\(name)' is not a property of META(): use id, sequence, deleted, expiration or revisionID",
+                at: position
+            )
         }
     }
 }

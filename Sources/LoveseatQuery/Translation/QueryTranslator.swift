@@ -46,7 +46,9 @@ struct QueryTranslator {
 
     /// The statement with its clauses.
     private mutating func statement(_ query: SelectQuery, items: [String]) throws(QueryError) -> String {
-        for (name, expression) in query.results.compactMap({ item in item.alias.map { ($0, item.expression) } }) {
+        for (name, expression) in query.results.compactMap({ item in item.alias.map { ($0, item.expression) }
+            })
+        {
             aliases[name] = expression
         }
         scope = Scope(seesAliases: true)
@@ -66,12 +68,19 @@ struct QueryTranslator {
         }
         scope.allowsAggregates = false
         let page = try page(query)
-        for rank in ranks where !matches.contains(where: { $0.source == rank.source && $0.index.name == rank.index.name }) {
-            throw QueryError(.invalidQuery, "RANK(\(rank.index.name)) needs MATCH of the same index in WHERE", at: rank.position)
+        for rank in ranks
+        where !matches.contains(where: { $0.source == rank.source && $0.index.name == rank.index.name }) {
+            throw QueryError(
+                .invalidQuery,
+                "RANK(\(rank.index.name)) needs MATCH of the same index in WHERE",
+                at: rank.position
+            )
         }
         // Everything is translated: now it is known which full-text tables to join.
         let from = try fromClause(query, &conditions)
-        var text = "SELECT " + (query.isDistinct ? "DISTINCT " : "") + items.joined(separator: ", ") + " FROM " + from
+        var text =
+            "SELECT " + (query.isDistinct ? "DISTINCT " : "") + items.joined(separator: ", ") + " FROM "
+            + from
         if !conditions.isEmpty { text += " WHERE " + conditions.joined(separator: " AND ") }
         if !grouping.isEmpty { text += " GROUP BY " + grouping.joined(separator: ", ") }
         if let having { text += " HAVING " + having }
@@ -96,7 +105,9 @@ struct QueryTranslator {
     }
 
     /// An ORDER BY term; a bare integer is the number of a column.
-    private mutating func orderTerm(_ expression: QueryExpression, _ query: SelectQuery) throws(QueryError) -> String {
+    private mutating func orderTerm(_ expression: QueryExpression, _ query: SelectQuery) throws(QueryError)
+        -> String
+    {
         var expression = expression
         if case .literal(.integer(let number)) = expression.kind {
             guard number >= 1, number <= query.results.count else {
@@ -140,16 +151,21 @@ struct QueryTranslator {
     // MARK: Results
 
     /// The SELECT list and its titles.
-    private mutating func results(_ query: SelectQuery) throws(QueryError) -> (items: [String], titles: [String]) {
+    private mutating func results(_ query: SelectQuery) throws(QueryError) -> (
+        items: [String], titles: [String]
+    ) {
         scope = Scope(allowsAggregates: true)
         var items: [String] = []
         var titles: [String] = []
         var anonymous = 0
         var taken: Set<String> = []
-        let results = query.results.isEmpty ? [SelectQuery.Result(.init(.wildcard(source: nil)))] : query.results
+        let results =
+            query.results.isEmpty ? [SelectQuery.Result(.init(.wildcard(source: nil)))] : query.results
         for result in results {
             var expression = result.expression
-            if result.alias == nil, case .literal(.string(let text)) = expression.kind, let steps = PathStep.steps(text) {
+            if result.alias == nil, case .literal(.string(let text)) = expression.kind,
+                let steps = PathStep.steps(text)
+            {
                 // A bare string is a path.
                 expression = QueryExpression(.property(steps), at: expression.position)
             }
@@ -181,10 +197,18 @@ struct QueryTranslator {
             default: break
             }
         case .wildcard(let name):
-            return "ls_result(\(body(of: try wildcardSource(name, at: expression.position))), '')"
+            let source = try wildcardSource(name, at: expression.position)
+            // A whole document is not looked into.
+            if sources[source].collection != nil { return "CAST(\(body(of: source)) AS BLOB)" }
+            return "ls_result(\(body(of: source)), '')"
         case .meta(let source, let name?):
-            return try metaResult(try metaSource(source, at: expression.position), name, at: expression.position)
-        case .function("COUNT", _), .function("SUM", _), .function("AVG", _): return try sql(expression, .value)
+            return try metaResult(
+                try metaSource(source, at: expression.position),
+                name,
+                at: expression.position
+            )
+        case .function("COUNT", _), .function("SUM", _), .function("AVG", _):
+            return try sql(expression, .value)
         case .collated(let inner, _): if case .property = inner.kind { return try resultItem(inner) }
         default: break
         }
@@ -200,7 +224,8 @@ struct QueryTranslator {
     /// Whether an expression gives a boolean, MISSING or null.
     func isLogical(_ expression: QueryExpression) -> Bool {
         switch expression.kind {
-        case .unary(.not, _), .and, .or, .test, .contained, .like, .between, .quantified, .exists, .match: true
+        case .unary(.not, _), .and, .or, .test, .contained, .like, .between, .quantified, .exists, .match:
+            true
         case .binary(let name, _, _):
             switch name {
             case .less, .lessOrEqual, .greater, .greaterOrEqual, .equal, .notEqual, .is, .isNot: true
@@ -208,7 +233,11 @@ struct QueryTranslator {
             }
         case .collated(let inner, _): isLogical(inner)
         case .function(let name, _):
-            if case .scalar(let id)? = QueryFunctionTable.signatures[name]?.target { id.isLogical } else { false }
+            if case .scalar(let id)? = QueryFunctionTable.signatures[name]?.target {
+                id.isLogical
+            } else {
+                false
+            }
         default: false
         }
     }

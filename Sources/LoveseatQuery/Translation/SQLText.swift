@@ -8,7 +8,8 @@ enum SQL {
     /// A string literal. SQLite ends its text at a NUL, so that one inside goes through hexadecimal.
     static func string(_ text: String) -> String {
         if text.utf8.contains(0) { return "CAST(\(blob(Array(text.utf8))) AS TEXT)" }
-        return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+            + "'"
     }
 
     static func blob(_ bytes: [UInt8]) -> String {

@@ -27,7 +27,8 @@ struct CollationTailoring: Sendable {
     private mutating func add(_ letter: String, after anchor: UInt8, _ offset: UInt32, variant: Int) {
         let primary = CollationWeights.letter(UInt32(anchor)) + offset
         let marks: [UInt32] = variant > 0 ? [UInt32(variant)] : []
-        for (form, tertiary) in [(letter, UInt8(0)), (letter.uppercased(), 1), (Self.capitalized(letter), 1)] {
+        for (form, tertiary) in [(letter, UInt8(0)), (letter.uppercased(), 1), (Self.capitalized(letter), 1)]
+        {
             let scalars = UnicodeCollator.decomposed(form)
             guard let first = scalars.first,
                 !(rules[first] ?? []).contains(where: { $0.scalars == scalars })
@@ -44,7 +45,8 @@ struct CollationTailoring: Sendable {
     }
 
     /// The place of the letter that begins with a scalar, and how many more scalars belong to it.
-    func match(_ first: Unicode.Scalar, _ rest: ArraySlice<Unicode.Scalar>) -> (UnicodeCollator.Element, Int)? {
+    func match(_ first: Unicode.Scalar, _ rest: ArraySlice<Unicode.Scalar>) -> (UnicodeCollator.Element, Int)?
+    {
         guard !rules.isEmpty, let candidates = rules[first] else { return nil }
         for rule in candidates where rest.starts(with: rule.scalars.dropFirst()) {
             return (rule.element, rule.scalars.count - 1)
@@ -58,10 +60,12 @@ struct CollationTailoring: Sendable {
         "no": "z<æ=ä<ø=ö<å=aa", "nn": "z<æ=ä<ø=ö<å=aa", "es": "n<ñ", "gl": "n<ñ", "et": "s<š<z<ž v<õ<ä<ö<ü",
         "is": "a<á d<ð e<é i<í o<ó u<ú y<ý z<þ<æ=ä<ö=ø<å", "tr": "c<ç g<ğ h<ı o<ö s<ş u<ü",
         "az": "c<ç e<ə g<ğ h<x<ı k<q o<ö s<ş u<ü", "pl": "a<ą c<ć e<ę l<ł n<ń o<ó s<ś z<ź<ż",
-        "cs": "c<č h<ch r<ř s<š z<ž", "sk": "a<ä c<č h<ch o<ô s<š z<ž", "hr": "c<č<ć d<dž<đ l<lj n<nj s<š z<ž",
+        "cs": "c<č h<ch r<ř s<š z<ž", "sk": "a<ä c<č h<ch o<ô s<š z<ž",
+        "hr": "c<č<ć d<dž<đ l<lj n<nj s<š z<ž",
         "sl": "c<č<ć d<đ s<š z<ž", "hu": "c<cs d<dz<dzs g<gy l<ly n<ny o<ö=ő s<sz t<ty u<ü=ű z<zs",
         "lt": "c<č s<š z<ž", "lv": "c<č g<ģ k<ķ l<ļ n<ņ s<š z<ž", "ro": "a<ă<â i<î s<ș=ş t<ț=ţ",
-        "sq": "c<ç d<dh e<ë g<gj l<ll n<nj r<rr s<sh t<th x<xh z<zh", "cy": "c<ch d<dd f<ff g<ng l<ll p<ph r<rh t<th",
+        "sq": "c<ç d<dh e<ë g<gj l<ll n<nj r<rr s<sh t<th x<xh z<zh",
+        "cy": "c<ch d<dd f<ff g<ng l<ll p<ph r<rh t<th",
     ]
 }
 

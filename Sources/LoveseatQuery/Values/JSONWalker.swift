@@ -275,7 +275,9 @@ package struct JSONWalker {
             }
             return slowNumber(position, stop, isInteger: true)
         }
-        guard base[cursor] == UInt8(ascii: "."), count <= 15 else { return slowNumber(position, stop, isInteger: false) }
+        guard base[cursor] == UInt8(ascii: "."), count <= 15 else {
+            return slowNumber(position, stop, isInteger: false)
+        }
         cursor += 1
         var fraction = 0
         while cursor < stop, base[cursor] &- 0x30 <= 9, count < 16 {
@@ -295,7 +297,10 @@ package struct JSONWalker {
     ]
 
     private func slowNumber(_ start: Int, _ stop: Int, isInteger: Bool) -> QueryValue {
-        let text = String(decoding: UnsafeBufferPointer(start: base + start, count: stop - start), as: UTF8.self)
+        let text = String(
+            decoding: UnsafeBufferPointer(start: base + start, count: stop - start),
+            as: UTF8.self
+        )
         if isInteger, text != "-0" {
             if let value = Int64(text) { return .integer(value) }
             if let value = UInt64(text) { return .unsigned(value) }

@@ -28,7 +28,9 @@ package struct QueryPath: Hashable, Sendable {
             if text[position] == UInt8(ascii: ".") {
                 position += 1
                 var key: [UInt8] = []
-                while position < text.count, text[position] != UInt8(ascii: "."), text[position] != UInt8(ascii: "[") {
+                while position < text.count, text[position] != UInt8(ascii: "."),
+                    text[position] != UInt8(ascii: "[")
+                {
                     if text[position] == UInt8(ascii: "\\"), position + 1 < text.count { position += 1 }
                     key.append(text[position])
                     position += 1
@@ -88,7 +90,8 @@ extension PathStep {
                 if isInKey, !(key.isEmpty && steps.isEmpty) { steps.append(.key(key)) }
                 key = ""
                 isInKey = false
-                guard let close = rest.firstIndex(of: "]"), let index = Int(rest[rest.index(after: rest.startIndex)..<close])
+                guard let close = rest.firstIndex(of: "]"),
+                    let index = Int(rest[rest.index(after: rest.startIndex)..<close])
                 else { return nil }
                 steps.append(.index(index))
                 rest = rest[close...]

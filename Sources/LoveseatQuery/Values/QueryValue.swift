@@ -98,7 +98,8 @@ package enum QueryValue: Hashable, Sendable {
         if left != right { return left < right ? -1 : 1 }
         switch (one, other) {
         case (.string(let one), .string(let other)):
-            return one.utf8.elementsEqual(other.utf8) ? 0 : one.utf8.lexicographicallyPrecedes(other.utf8) ? -1 : 1
+            return one.utf8.elementsEqual(other.utf8)
+                ? 0 : one.utf8.lexicographicallyPrecedes(other.utf8) ? -1 : 1
         case (.array(let one), .array(let other)), (.object(let one), .object(let other)):
             return one == other ? 0 : one.lexicographicallyPrecedes(other) ? -1 : 1
         default:
@@ -115,7 +116,9 @@ package enum QueryValue: Hashable, Sendable {
             default: nil
             }
         }
-        if let left = exact(one), let right = exact(other) { return left == right ? 0 : left < right ? -1 : 1 }
+        if let left = exact(one), let right = exact(other) {
+            return left == right ? 0 : left < right ? -1 : 1
+        }
         guard let left = one.number, let right = other.number else { return 0 }
         if left != right { return left < right ? -1 : 1 }
         // A double that is a whole number beyond 2^53 may have been rounded to.

@@ -31,7 +31,9 @@ package struct UnicodeCollator: Sendable {
             }
         }
         if !collation.ignoresCase {
-            for (a, b) in zip(left, right) where a.tertiary != b.tertiary { return a.tertiary < b.tertiary ? -1 : 1 }
+            for (a, b) in zip(left, right) where a.tertiary != b.tertiary {
+                return a.tertiary < b.tertiary ? -1 : 1
+            }
         }
         return 0
     }
@@ -94,7 +96,8 @@ package struct UnicodeCollator: Sendable {
                 scalars.append(scalar)
             } else if (0xAC00...0xD7A3).contains(scalar.value) {
                 let index = scalar.value - 0xAC00
-                for value in [0x1100 + index / 588, 0x1161 + index % 588 / 28, 0x11A7 + index % 28] where value != 0x11A7 {
+                for value in [0x1100 + index / 588, 0x1161 + index % 588 / 28, 0x11A7 + index % 28]
+                where value != 0x11A7 {
                     if let part = Unicode.Scalar(value) { scalars.append(part) }
                 }
             } else if let parts = CanonicalDecompositions.table[scalar] {
@@ -145,10 +148,13 @@ enum CollationWeights {
 
     /// Latin letters that no decomposition takes apart: the letters that they count as, or follow.
     private static let latin: [UInt32: (letters: String, isAfter: Bool)] = [
-        0xDF: ("ss", false), 0x1E9E: ("SS", false), 0xE6: ("ae", false), 0xC6: ("AE", false), 0x153: ("oe", false),
-        0x152: ("OE", false), 0xF8: ("o", false), 0xD8: ("O", false), 0x142: ("l", false), 0x141: ("L", false),
+        0xDF: ("ss", false), 0x1E9E: ("SS", false), 0xE6: ("ae", false), 0xC6: ("AE", false),
+        0x153: ("oe", false),
+        0x152: ("OE", false), 0xF8: ("o", false), 0xD8: ("O", false), 0x142: ("l", false),
+        0x141: ("L", false),
         0x111: ("d", true), 0x110: ("D", true), 0xF0: ("d", true), 0xD0: ("D", true), 0x127: ("h", true),
-        0x126: ("H", true), 0x131: ("i", true), 0x133: ("ij", false), 0x132: ("IJ", false), 0x138: ("q", true),
+        0x126: ("H", true), 0x131: ("i", true), 0x133: ("ij", false), 0x132: ("IJ", false),
+        0x138: ("q", true),
         0x14B: ("n", true), 0x14A: ("N", true), 0x167: ("t", true), 0x166: ("T", true), 0x259: ("e", true),
         0x18F: ("E", true), 0xFE: ("z", true), 0xDE: ("Z", true), 0x17F: ("s", false), 0xFB01: ("fi", false),
         0xFB02: ("fl", false), 0xFB00: ("ff", false), 0xFB03: ("ffi", false), 0xFB04: ("ffl", false),
@@ -181,7 +187,8 @@ enum CollationWeights {
         }
         let properties = scalar.properties
         switch properties.generalCategory {
-        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter, .letterNumber,
+        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter,
+            .letterNumber,
             .spacingMark, .enclosingMark:
             let small = properties.lowercaseMapping.unicodeScalars.first ?? scalar
             let isCapital = small != scalar

@@ -52,7 +52,10 @@ enum EachTable {
         let module = UnsafeMutablePointer<sqlite3_module>.allocate(capacity: 1)
         module.initialize(to: sqlite3_module())
         module.pointee.xConnect = { connection, _, _, _, table, _ in
-            let code = sqlite3_declare_vtab(connection, "CREATE TABLE x (body, i, source HIDDEN, path HIDDEN)")
+            let code = sqlite3_declare_vtab(
+                connection,
+                "CREATE TABLE x (body, i, source HIDDEN, path HIDDEN)"
+            )
             guard code == SQLITE_OK else { return code }
             let made = UnsafeMutablePointer<sqlite3_vtab>.allocate(capacity: 1)
             made.initialize(to: sqlite3_vtab())
@@ -87,7 +90,8 @@ enum EachTable {
             return SQLITE_OK
         }
         module.pointee.xEof = { cursor in
-            EachTable.cursor(cursor)?.pointee.items?._withUnsafeGuaranteedRef { $0.current != nil } == true ? 0 : 1
+            EachTable.cursor(cursor)?.pointee.items?._withUnsafeGuaranteedRef { $0.current != nil } == true
+                ? 0 : 1
         }
         module.pointee.xColumn = { cursor, context, column in
             EachTable.cursor(cursor)?.pointee.items?._withUnsafeGuaranteedRef {
@@ -100,7 +104,8 @@ enum EachTable {
             return SQLITE_OK
         }
         module.pointee.xRowid = { cursor, rowid in
-            rowid?.pointee = EachTable.cursor(cursor)?.pointee.items?._withUnsafeGuaranteedRef { $0.index } ?? 0
+            rowid?.pointee =
+                EachTable.cursor(cursor)?.pointee.items?._withUnsafeGuaranteedRef { $0.index } ?? 0
             return SQLITE_OK
         }
         return module
@@ -110,7 +115,9 @@ enum EachTable {
         sqlite3_create_module_v2(connection, "ls_each", module, nil, nil)
     }
 
-    private static func cursor(_ cursor: UnsafeMutablePointer<sqlite3_vtab_cursor>?) -> UnsafeMutablePointer<Cursor>? {
+    private static func cursor(_ cursor: UnsafeMutablePointer<sqlite3_vtab_cursor>?) -> UnsafeMutablePointer<
+        Cursor
+    >? {
         UnsafeMutableRawPointer(cursor)?.assumingMemoryBound(to: Cursor.self)
     }
 
@@ -133,7 +140,9 @@ enum EachTable {
         var found = 0
         for index in 0..<Int(plan.pointee.nConstraint) {
             let constraint = plan.pointee.aConstraint[index]
-            guard constraint.iColumn >= 2, constraint.op == UInt8(SQLITE_INDEX_CONSTRAINT_EQ) else { continue }
+            guard constraint.iColumn >= 2, constraint.op == UInt8(SQLITE_INDEX_CONSTRAINT_EQ) else {
+                continue
+            }
             guard constraint.usable != 0 else { return SQLITE_CONSTRAINT }
             plan.pointee.aConstraintUsage[index].argvIndex = constraint.iColumn - 1
             plan.pointee.aConstraintUsage[index].omit = 1

@@ -25,11 +25,13 @@ enum FullTextExtension {
             xTokenize: { tokenizer, context, flags, text, count, emit in
                 guard let tokenizer, let emit else { return SQLITE_ERROR }
                 let bytes = UnsafeRawBufferPointer(start: text, count: text == nil ? 0 : Int(count))
-                let isPrefix = flags & (FTS5_TOKENIZE_QUERY | FTS5_TOKENIZE_PREFIX)
+                let isPrefix =
+                    flags & (FTS5_TOKENIZE_QUERY | FTS5_TOKENIZE_PREFIX)
                     == FTS5_TOKENIZE_QUERY | FTS5_TOKENIZE_PREFIX
-                let tokens = Unmanaged<Tokenizer>.fromOpaque(UnsafeRawPointer(tokenizer))._withUnsafeGuaranteedRef {
-                    $0.tokenizer.tokens(bytes.bindMemory(to: UInt8.self), isPrefix: isPrefix)
-                }
+                let tokens = Unmanaged<Tokenizer>.fromOpaque(UnsafeRawPointer(tokenizer))
+                    ._withUnsafeGuaranteedRef {
+                        $0.tokenizer.tokens(bytes.bindMemory(to: UInt8.self), isPrefix: isPrefix)
+                    }
                 for token in tokens {
                     var word = token.text
                     let code = word.withUTF8 { word in
@@ -55,7 +57,9 @@ enum FullTextExtension {
 
     private static func api(of connection: OpaquePointer) -> UnsafeMutablePointer<fts5_api>? {
         var statement: OpaquePointer?
-        guard sqlite3_prepare_v3(connection, "SELECT fts5(?)", -1, 0, &statement, nil) == SQLITE_OK else { return nil }
+        guard sqlite3_prepare_v3(connection, "SELECT fts5(?)", -1, 0, &statement, nil) == SQLITE_OK else {
+            return nil
+        }
         defer { sqlite3_finalize(statement) }
         return withUnsafeTemporaryAllocation(of: UnsafeMutablePointer<fts5_api>?.self, capacity: 1) { slot in
             slot.initialize(repeating: nil)
@@ -68,8 +72,10 @@ enum FullTextExtension {
     /// `ls_match(text, options)`: a search in FTS5's syntax.
     static func match(_ context: OpaquePointer?, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
         guard let values else { return sqlite3_result_null(context) }
-        let lines = SQLiteValues.string(values[1]).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        let columns = lines.first?.split(separator: "\t", omittingEmptySubsequences: false).map(String.init) ?? []
+        let lines = SQLiteValues.string(values[1]).split(separator: "\n", omittingEmptySubsequences: false)
+            .map(String.init)
+        let columns =
+            lines.first?.split(separator: "\t", omittingEmptySubsequences: false).map(String.init) ?? []
         let text: String
         switch SQLiteValues.read(values[0]) {
         case .string(let value): text = value
@@ -112,7 +118,9 @@ enum FullTextExtension {
             return sqlite3_result_error_code(result, SQLITE_ERROR)
         }
         var count: Int32 = 0
-        guard functions.xInstCount(context, &count) == SQLITE_OK else { return sqlite3_result_double(result, 0) }
+        guard functions.xInstCount(context, &count) == SQLITE_OK else {
+            return sqlite3_result_double(result, 0)
+        }
         var hits = [Int64](repeating: 0, count: totals.hits.count)
         for index in 0..<count {
             var (phrase, column, offset): (Int32, Int32, Int32) = (0, 0, 0)
@@ -122,7 +130,9 @@ enum FullTextExtension {
         }
         // A phrase at a time, so that equal ranks come out equal.
         var rank = 0.0
-        for (own, all) in zip(hits, totals.hits) where own > 0 && all > 0 { rank += Double(own) / Double(all) }
+        for (own, all) in zip(hits, totals.hits) where own > 0 && all > 0 {
+            rank += Double(own) / Double(all)
+        }
         sqlite3_result_double(result, rank)
     }
 
@@ -151,7 +161,8 @@ enum FullTextExtension {
                     Unmanaged<Totals>.fromOpaque(data)._withUnsafeGuaranteedRef { part in
                         for index in 0..<count {
                             var (phrase, column, offset): (Int32, Int32, Int32) = (0, 0, 0)
-                            guard api.pointee.xInst(context, index, &phrase, &column, &offset) == SQLITE_OK else { continue }
+                            guard api.pointee.xInst(context, index, &phrase, &column, &offset) == SQLITE_OK
+                            else { continue }
                             if part.hits.indices.contains(Int(column)) { part.hits[Int(column)] += 1 }
                         }
                     }
@@ -162,7 +173,9 @@ enum FullTextExtension {
             for column in 0..<columns { totals.hits[phrase * columns + column] = part.hits[column] }
         }
         let kept = Unmanaged.passRetained(totals).toOpaque()
-        let code = functions.xSetAuxdata(context, kept) { if let kept = $0 { Unmanaged<Totals>.fromOpaque(kept).release() } }
+        let code = functions.xSetAuxdata(context, kept) {
+            if let kept = $0 { Unmanaged<Totals>.fromOpaque(kept).release() }
+        }
         return code == SQLITE_OK ? totals : nil
     }
 }

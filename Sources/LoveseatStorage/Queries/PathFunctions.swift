@@ -31,7 +31,9 @@ enum PathFunctions {
 
     /// `ls_value(body, path)`: a property, for comparing and computing.
     static func value(_ context: OpaquePointer?, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-        guard let values, sqlite3_value_type(values[0]) != SQLITE_NULL else { return sqlite3_result_null(context) }
+        guard let values, sqlite3_value_type(values[0]) != SQLITE_NULL else {
+            return sqlite3_result_null(context)
+        }
         let walker = JSONWalker(SQLiteValues.bytes(values[0]))
         let found = withPath(context, 1, values[1]) { walker.find($0) }
         write(walker, found ?? nil, context)
@@ -59,7 +61,9 @@ enum PathFunctions {
 
     /// `ls_result(body, path)`: a property as rows are read.
     static func result(_ context: OpaquePointer?, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-        guard let values, sqlite3_value_type(values[0]) != SQLITE_NULL else { return sqlite3_result_null(context) }
+        guard let values, sqlite3_value_type(values[0]) != SQLITE_NULL else {
+            return sqlite3_result_null(context)
+        }
         let walker = JSONWalker(SQLiteValues.bytes(values[0]))
         guard let found = withPath(context, 1, values[1], { walker.find($0) }), let position = found,
             let kind = walker.kind(at: position)
@@ -68,7 +72,9 @@ enum PathFunctions {
         case .number:
             let number = walker.number(at: position)
             // An integer beyond Int64 stays exact.
-            if case .unsigned = number { SQLiteValues.write(blob: walker.text(at: position), context) } else {
+            if case .unsigned = number {
+                SQLiteValues.write(blob: walker.text(at: position), context)
+            } else {
                 SQLiteValues.write(number, context)
             }
         case .string: write(walker, position, context)
@@ -113,7 +119,9 @@ enum PathFunctions {
 
     /// `ls_words(body, path)`: the text of a property for full-text search.
     static func words(_ context: OpaquePointer?, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-        guard let values, sqlite3_value_type(values[0]) != SQLITE_NULL else { return sqlite3_result_null(context) }
+        guard let values, sqlite3_value_type(values[0]) != SQLITE_NULL else {
+            return sqlite3_result_null(context)
+        }
         let walker = JSONWalker(SQLiteValues.bytes(values[0]))
         guard let found = withPath(context, 1, values[1], { walker.find($0) }), let position = found else {
             return sqlite3_result_null(context)

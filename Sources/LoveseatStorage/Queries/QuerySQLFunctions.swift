@@ -1,13 +1,11 @@
 import GRDBSQLite
-package import LoveseatModel
 import LoveseatPlatform
 package import LoveseatQuery
 
 /// The SQL functions, collations and tables that translated queries need.
 package enum QuerySQLFunctions {
-    static let functions = QueryFunctions(environment: environment)
-
-    private static let environment = QueryEnvironment(
+    /// What functions need of the platform.
+    package static let platform = QueryEnvironment(
         transcendental: { name, value in
             switch name {
             case .acos: LoveseatPlatform.acos(value)
@@ -31,15 +29,21 @@ package enum QuerySQLFunctions {
         }
     )
 
-    private typealias Function = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
+    private typealias Function =
+        @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
 
     /// A function gives the same result for the same arguments, changes nothing, and may say that a result is a boolean.
     private static let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | 0x10_0000 | 0x100_0000
 
     /// Prepares a connection. Every one needs it that reads queries or writes documents: indexes call the functions.
     ///
+    /// - Parameter environment: What functions need of the platform, such as local time.
     /// - Returns: The result code of SQLite.
-    package static func register(on connection: OpaquePointer) -> Int32 {
+    package static func register(
+        on connection: OpaquePointer,
+        environment: QueryEnvironment = platform
+    ) -> Int32 {
+        let functions = QueryFunctions(environment: environment)
         // As the language has it; an index then serves LIKE.
         var code = sqlite3_exec(connection, "PRAGMA case_sensitive_like = ON", nil, nil, nil)
         guard code == SQLITE_OK else { return code }
@@ -47,26 +51,28 @@ package enum QuerySQLFunctions {
             code = sqlite3_create_function_v2(connection, name, count, flags, nil, function, nil, nil, nil)
             guard code == SQLITE_OK else { return code }
         }
-        for (index, id) in QueryFunctionID.allCases.enumerated() {
+        for id in QueryFunctionID.allCases {
             code = sqlite3_create_function_v2(
                 connection,
                 id.sqlName,
                 -1,
                 flags,
-                UnsafeMutableRawPointer(bitPattern: index + 1),
+                Unmanaged.passRetained(BoundFunction(functions, id)).toOpaque(),
                 { context, count, values in
-                    let index = Int(bitPattern: sqlite3_user_data(context)) - 1
-                    let id = QueryFunctionID.allCases[index]
-                    do throws(QueryRunError) {
-                        let value = try QuerySQLFunctions.functions.evaluate(id, SQLiteValues.read(count, values))
-                        SQLiteValues.write(value, context)
-                    } catch {
-                        SQLiteValues.fail(error.message, context)
+                    guard let bound = sqlite3_user_data(context) else { return sqlite3_result_null(context) }
+                    Unmanaged<BoundFunction>.fromOpaque(bound)._withUnsafeGuaranteedRef { bound in
+                        do throws(QueryRunError) {
+                            let arguments = SQLiteValues.read(count, values)
+                            SQLiteValues.write(try bound.functions.evaluate(bound.id, arguments), context)
+                        } catch {
+                            SQLiteValues.fail(error.message, context)
+                        }
                     }
                 },
                 nil,
                 nil,
-                nil
+                // SQLite calls this even if it does not take the function.
+                { bound in if let bound { Unmanaged<BoundFunction>.fromOpaque(bound).release() } }
             )
             guard code == SQLITE_OK else { return code }
         }
@@ -80,6 +86,16 @@ package enum QuerySQLFunctions {
         code = EachTable.register(on: connection)
         guard code == SQLITE_OK else { return code }
         return FullTextExtension.register(on: connection)
+    }
+
+    private final class BoundFunction {
+        let functions: QueryFunctions
+        let id: QueryFunctionID
+
+        init(_ functions: QueryFunctions, _ id: QueryFunctionID) {
+            self.functions = functions
+            self.id = id
+        }
     }
 
     private final class KeptCollator {
@@ -99,7 +115,10 @@ package enum QuerySQLFunctions {
             { kept, oneCount, one, otherCount, other in
                 guard let kept else { return 0 }
                 func string(_ start: UnsafeRawPointer?, _ count: Int32) -> String {
-                    String(decoding: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(count)), as: UTF8.self)
+                    String(
+                        decoding: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(count)),
+                        as: UTF8.self
+                    )
                 }
                 return Unmanaged<KeptCollator>.fromOpaque(kept)._withUnsafeGuaranteedRef {
                     Int32($0.collator.compare(string(one, oneCount), string(other, otherCount)))
@@ -148,7 +167,8 @@ package enum QuerySQLFunctions {
     /// `ls_bool(value)`: a condition as rows are read.
     private static func bool(_ context: OpaquePointer?, _ value: OpaquePointer?) {
         switch sqlite3_value_type(value) {
-        case SQLITE_INTEGER: SQLiteValues.write(blob: sqlite3_value_int64(value) != 0 ? "true" : "false", context)
+        case SQLITE_INTEGER:
+            SQLiteValues.write(blob: sqlite3_value_int64(value) != 0 ? "true" : "false", context)
         default: out(context, value)
         }
     }
@@ -215,7 +235,10 @@ enum ArrayAggregate {
             },
             { context in
                 let state = ArrayAggregate.state(context, creates: false)
-                SQLiteValues.write(QueryFunctions.array(of: state?.takeUnretainedValue().values ?? []), context)
+                SQLiteValues.write(
+                    QueryFunctions.array(of: state?.takeUnretainedValue().values ?? []),
+                    context
+                )
                 state?.release()
             },
             nil

@@ -1,0 +1,29 @@
+import LoveseatModel
+import LoveseatQuery
+
+extension FuzzTargets {
+    /// The text of a query: it is translated or refused, with a position inside of the text.
+    public static func query(_ bytes: [UInt8]) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        do throws(QueryError) {
+            _ = try QueryCompiler.compile(text, catalog: catalog)
+        } catch {
+            if let position = error.position {
+                precondition((0...text.utf8.count).contains(position), "the position is outside of the text")
+            }
+        }
+        _ = try? QueryParser.parseList(text)
+    }
+
+    private static let catalog = QueryCatalog(
+        databaseName: "db",
+        collections: ["x", "y"].compactMap { CollectionName(name: $0) }.map {
+            QueryCollection(
+                name: $0,
+                table: $0.fullName,
+                fullTextIndexes: [FullTextIndexDefinition(name: "ft", expressions: "a, b", table: "words")],
+                arrayIndexes: [ArrayIndexDefinition(name: "ar", path: "a", table: "items")]
+            )
+        }
+    )
+}
