@@ -26,7 +26,7 @@ public struct PeerAddress: Hashable, Sendable {
 
     /// Returns a URL, such as `http://192.168.1.7:59840/trips`, with the path of the TXT record.
     ///
-    /// - Parameter scheme: Such as `wss`, `ws`, `https` or `http`. The default ports of a scheme are left out.
+    /// The scheme is `wss`, `ws`, `https` or `http`, for example. The default port of a scheme is left out.
     public func url(scheme: String) -> URL? {
         let bracketed = "[\(address.replacingOccurrences(of: "%", with: "%25"))]"
         let standard = ["http": 80, "ws": 80, "https": 443, "wss": 443][scheme.lowercased()]
@@ -44,7 +44,8 @@ extension DiscoveredPeer {
     ///
     /// Only addresses that are on a link of this host are returned, and no ports below 1,024.
     ///
-    /// - Parameter timeout: How long to wait. The default is 5 seconds.
+    /// It waits for at most 5 seconds, or as long as `timeout` says.
+    ///
     /// - Throws: ``LoveseatError``: `timeout` if the peer does not answer; `CancellationError`.
     public func resolve(timeout: Duration = .seconds(5)) async throws -> [PeerAddress] {
         try await Resolver(origin: origin).addresses(of: found.services, timeout: timeout, name: name)

@@ -9,7 +9,7 @@ private import Synchronization
 /// Advertises a listener on its network, so that peers find it by its name.
 ///
 /// ```swift
-/// configuration.advertise = ServiceAdvertisement(type: "_myapp._tcp", name: "Ana's trips")
+/// serving.advertise = ServiceAdvertisement(type: "_myapp._tcp", name: "Ana's trips")
 /// ```
 ///
 /// The name, the database's name and a random ID of the database are sent to everybody on the network, in the TXT record; never a password.

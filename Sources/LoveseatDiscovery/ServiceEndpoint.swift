@@ -47,6 +47,8 @@ public struct ServiceEndpoint: BLIPEndpoint {
     /// - Parameters:
     ///   - name: The name of the service. It has to be equal.
     ///   - type: The type of service.
+    ///   - method: The implementation to use.
+    ///   - interfaces: The names of the only interfaces to search on; nil for all. See ``PeerBrowser``.
     public init(
         name: String,
         type: String = "_loveseat._tcp",

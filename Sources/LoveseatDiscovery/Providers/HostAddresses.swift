@@ -5,11 +5,8 @@ package import LoveseatDiscoveryCore
 package enum HostAddresses {
     private static let maximum = 1_024
 
-    /// The interfaces that are up.
-    ///
-    /// - Parameters:
-    ///   - names: The only interfaces to list; nil for all that can send multicasts.
-    ///   - all: Whether those are listed, too, that cannot send multicasts.
+    /// The interfaces that have addresses. `names`: the only ones to list; nil for all. `all`: whether to list those that are not up or
+    /// cannot send multicasts, too.
     package static func interfaces(named names: Set<String>? = nil, all: Bool = false) -> [LinkInterface] {
         var list = [lv_address](repeating: lv_address(), count: maximum)
         let count = Int(lv_addresses(&list, Int32(maximum)))

@@ -31,9 +31,7 @@ package final class MulticastProvider: DiscoveryProvider, @unchecked Sendable {
     }
     private static let shared = Mutex<[Set<String>?: Shared]>([:])
 
-    /// The provider of this process for some interfaces, or for all.
-    ///
-    /// - Parameter changes: Makes a stream of changes of the host's network.
+    /// The provider of this process for some interfaces, or for all. `changes` makes a stream of changes of the host's network.
     package static func shared(
         interfaces: Set<String>?,
         changes: () -> AsyncStream<Void>
