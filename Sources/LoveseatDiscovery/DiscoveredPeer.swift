@@ -18,7 +18,7 @@ public struct DiscoveredPeer: Hashable, Sendable, Identifiable {
     public var type: String { service.type.description }
     /// The domain, `local`.
     public var domain: String { "local" }
-    /// The names of the interfaces on which the peer is seen.
+    /// The names of the interfaces on which the peer was seen when this value was made.
     public let interfaces: [String]
     /// The TXT record.
     public var text: ServiceText { found.text }
@@ -77,7 +77,7 @@ public struct DiscoveredPeer: Hashable, Sendable, Identifiable {
 public enum PeerEvent: Hashable, Sendable {
     /// The peer is there.
     case found(DiscoveredPeer)
-    /// Its name, its TXT record, or the interfaces on which it is seen changed.
+    /// Its name or its TXT record changed.
     case changed(DiscoveredPeer)
     /// The peer is no longer there: it said so, or it has not answered, and a second has passed.
     case gone(DiscoveredPeer)

@@ -124,7 +124,9 @@ package struct PeerTable {
             guard let peer = current[key] else { continue }
             switch reported[key] {
             case nil: changes.append(.found(peer))
-            case let before? where before != peer: changes.append(.changed(peer))
+            // A peer that is seen on one more link is the same to an app.
+            case let before? where before.services != peer.services || before.text != peer.text:
+                changes.append(.changed(peer))
             default: break
             }
         }
