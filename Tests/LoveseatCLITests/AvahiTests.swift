@@ -6,23 +6,12 @@ import Testing
 @Suite(
     .serialized,
     .enabled(
-        if: NetworkNamespaces.areAllowed && AvahiTests.isInstalled,
+        if: NetworkNamespaces.areAllowed && NetworkNamespaces.haveAvahi,
         "needs root, ip netns and avahi-daemon"
     ),
     .timeLimit(.minutes(3))
 )
 struct AvahiTests {
-    static let isInstalled: Bool = {
-        let programs = ["/usr/sbin/avahi-daemon", "/usr/bin/avahi-browse", "/usr/bin/dbus-daemon"]
-        let missing = programs.filter { !FileManager.default.isExecutableFile(atPath: $0) }
-        if !missing.isEmpty {
-            FileHandle.standardError.write(
-                Data("\n*** SKIPPED: tests with Avahi need \(missing.joined(separator: ", ")) ***\n\n".utf8)
-            )
-        }
-        return missing.isEmpty
-    }()
-
     /// Starts a bus and a daemon of a host's own, and runs a command beside them. `ip netns exec` gives it mounts of its own.
     private static let script = """
         set -e
