@@ -162,14 +162,18 @@ public final class CouchDBListener: Sendable {
                 }
             }
         }
-        do { try run(channel, connections, identity) } catch {
+        do { try run(channel, server, connections, identity) } catch {
             try? await channel.close().get()
             throw error
         }
     }
 
-    private func run(_ channel: any Channel, _ connections: OpenConnections, _ identity: TLSIdentity?) throws
-    {
+    private func run(
+        _ channel: any Channel,
+        _ server: CouchDBServer,
+        _ connections: OpenConnections,
+        _ identity: TLSIdentity?
+    ) throws {
         let port = UInt16(channel.localAddress?.port ?? 0)
         let urls = try ListenerAddresses.urls(
             networkInterface: config.networkInterface,
