@@ -7,7 +7,7 @@ import LoveseatModel
 /// Anybody on the network can advertise anything. What is said here helps to find and to show a peer; trust comes from a pin or from
 /// pairing only.
 public struct DiscoveredPeer: Hashable, Sendable, Identifiable {
-    /// The ``peerID``, or for a peer without one its name and type.
+    /// The ``peerID``, with ` c` for a listener of CouchDB's wire; or for a peer without one its name and type.
     public var id: String { found.key }
     /// The ID of the peer's database, which stays when its name or address changes: 32 lower-case hexadecimal digits. Nil for apps
     /// that advertise none.

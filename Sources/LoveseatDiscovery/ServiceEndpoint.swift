@@ -131,8 +131,9 @@ public struct ServiceEndpoint: BLIPEndpoint {
     }
 
     private func matches(_ peer: DiscoveredPeer) -> Bool {
+        // A listener of CouchDB's wire has the same ID.
         switch target {
-        case .id(let id): peer.peerID == id
+        case .id(let id): peer.peerID == id && peer.protocols != ["c"]
         case .name(let name): peer.found.services.contains { $0.instance == name }
         }
     }
@@ -218,6 +219,12 @@ public struct ServiceEndpoint: BLIPEndpoint {
             throw LoveseatError(
                 .invalidParameter,
                 "\"\(title)\" advertises port \(address.port), and ports below 1024 are not connected to"
+            )
+        }
+        guard address.text["v"] != "c" else {
+            throw LoveseatError(
+                .unsupported,
+                "\"\(title)\" speaks CouchDB's protocol: resolve the peer, and use an endpoint for that"
             )
         }
         let pin = options.pinnedServerCertificate?.fingerprint ?? options.pinnedServerFingerprint

@@ -67,6 +67,22 @@ struct PeerTableTests {
         #expect(table.peers.map { $0.services } == [[renamed]])
     }
 
+    @Test("A database that is served over CouchDB's wire, too, is two peers")
+    func wires() {
+        var table = PeerTable()
+        for (name, protocols) in [("trips", "b2,b3"), ("trips #2", "c")] {
+            let service = ServiceName(instance: name, type: .loveseat)
+            let entries = [
+                ServiceText.Entry(key: "id", value: Array(id.utf8)),
+                .init(key: "v", value: Array(protocols.utf8)),
+            ]
+            _ = table.appeared(service, ipv4, at: 0)
+            _ = table.text((try? ServiceText(entries))?.bytes ?? [], of: service, at: 0)
+        }
+        #expect(table.peers.map(\.key) == [id, "\(id) c"])
+        #expect(table.peers.map(\.peerID) == [id, id])
+    }
+
     @Test("A peer without a TXT record is found after half a second")
     func withoutText() {
         var table = PeerTable()

@@ -1,6 +1,6 @@
 /// A service or several services that are one peer: the same peer ID, or without one the same name.
 package struct FoundPeer: Hashable, Sendable {
-    /// The peer ID in lower case, or the name and type of a service without one.
+    /// The peer ID in lower case, with ` c` for a listener of CouchDB's wire; or the name and type of a service without one.
     package let key: String
     /// The `id` of the TXT record: 32 lower-case hexadecimal digits.
     package let peerID: String?
@@ -97,7 +97,9 @@ package struct PeerTable {
             sightings[service] = sighting
             let text = ServiceText(bytes: sighting.text ?? [])
             let id = text["id"].flatMap(Self.peerID)
-            let key = id ?? "\(service.instance).\(service.type.description.lowercased())"
+            // A database that is served over CouchDB's wire, too, is two peers, of which each is reached in its own way.
+            let wire = text["v"] == "c" ? " c" : ""
+            let key = id.map { $0 + wire } ?? "\(service.instance).\(service.type.description.lowercased())"
             var peer =
                 current[key]
                 ?? FoundPeer(key: key, peerID: id, services: [], text: text, links: [])
