@@ -1,7 +1,9 @@
+import Crypto
 import Foundation
 import LoveseatCore
 import LoveseatCouchDB
 import LoveseatCouchDBTesting
+import LoveseatIdentity
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatStorage
@@ -241,6 +243,34 @@ struct ReplicatorTests {
         #expect(try await active.replicate(configuration).status.error?.code == .httpAuthRequired)
         configuration.authenticator = BasicAuthenticator(username: "ana", password: "secret")
         #expect(try await active.replicate(configuration).status.error == nil)
+        await remote.listener.stop()
+    }
+
+    @Test func `a server is pinned by SHA-256 or SHA-1, and no other one is accepted`() async throws {
+        let folder = URL(filePath: active.scratch.path).appending(path: "identities")
+        let remote = try await PassiveSide {
+            $0.disableTLS = false
+            $0.identityStore = FileIdentityStore(folder: folder)
+        }
+        try remote.database.defaultCollection().save(Document(id: "a"))
+        let port = try #require(remote.listener.port)
+        let url = try #require(URL(string: "https://127.0.0.1:\(port)/remote"))
+        let certificate = try #require(remote.listener.tlsIdentity?.certs.first)
+        var configuration = try active.configuration(CouchDBEndpoint(url: url), .pull)
+        #expect(try await active.replicate(configuration).status.error?.code == .tlsCertUnknownRoot)
+        configuration.pinnedServerFingerprint = String(repeating: "0", count: 64)
+        #expect(try await active.replicate(configuration).status.error?.code == .tlsCertUnknownRoot)
+        let digest = Insecure.SHA1.hash(data: certificate.derBytes)
+        configuration.pinnedServerFingerprint = digest.map { String(format: "%02X", $0) }.joined(
+            separator: ":"
+        )
+        let pass = try await active.replicate(configuration)
+        #expect(pass.status.error == nil)
+        #expect(pass.pulled == ["a"])
+        configuration.pinnedServerFingerprint = certificate.fingerprint
+        #expect(try await active.replicate(configuration).status.error == nil)
+        // A clear connection to the same port is an error and no crash.
+        #expect(try await active.replicate(remote.url(), .pull).status.error != nil)
         await remote.listener.stop()
     }
 
