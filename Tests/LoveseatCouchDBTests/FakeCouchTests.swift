@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatCore
 import LoveseatCouchDB
+import LoveseatCouchDBTesting
 import LoveseatModel
 import LoveseatTesting
 import Testing

@@ -1,8 +1,10 @@
 import Foundation
 import LoveseatCore
 import LoveseatCouchDB
+import LoveseatCouchDBTesting
 import LoveseatModel
 import LoveseatTesting
+import Synchronization
 import Testing
 
 /// Remotes that lie, break and fail.
@@ -58,6 +60,22 @@ struct HostileRemoteTests {
         let pass = try await active.replicate(url(server), .pull)
         #expect(pass.status.error != nil)
         #expect(pass.documents.isEmpty)
+    }
+
+    @Test func `answers that are cut now and then are asked for again`() async throws {
+        let count = Mutex(0)
+        let server = try RawServer { request in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            guard number % 2 == 0 else {
+                return .last(Array("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"results\":[".utf8))
+            }
+            return Self.answer(request) { _ in nil }
+        }
+        let pass = try await active.replicate(url(server), .pull)
+        #expect(pass.status.error == nil)
     }
 
     @Test func `an answer without an end is not held in memory`() async throws {

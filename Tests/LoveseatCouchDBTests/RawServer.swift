@@ -2,6 +2,9 @@ import Foundation
 import LoveseatPlatform
 import Synchronization
 
+/// A test's server could not be reached or started.
+struct NoAnswer: Error {}
+
 /// A server that answers byte for byte what a test says.
 final class RawServer: Sendable {
     struct Request: Sendable {
@@ -50,7 +53,7 @@ final class RawServer: Sendable {
                 return bound == 0 ? getsockname(listening, pointer, &length) : bound
             }
         }
-        guard result == 0, listen(listening, 32) == 0 else { throw RawClient.Failure() }
+        guard result == 0, listen(listening, 32) == 0 else { throw NoAnswer() }
         descriptor = listening
         port = UInt16(bigEndian: address.sin_port)
         Thread.detachNewThread { [weak self] in

@@ -2,6 +2,7 @@ import Foundation
 import LoveseatCore
 import LoveseatCouchDB
 import LoveseatCouchDBReplication
+import LoveseatCouchDBTesting
 import LoveseatModel
 import LoveseatStorage
 import LoveseatTesting
@@ -30,7 +31,9 @@ struct RecordedStateTests {
     }
 
     /// Without attachments, whose content the recordings only name.
-    private static func leaves(_ documents: JSONElement?) throws -> [(id: String, leaf: Leaf, json: JSONValue)] {
+    private static func leaves(_ documents: JSONElement?) throws -> [(
+        id: String, leaf: Leaf, json: JSONValue
+    )] {
         var all: [(String, Leaf, JSONValue)] = []
         for document in try #require(documents).items {
             guard let id = document["id"]?.string, let leaves = document["leaves"] else { continue }
@@ -82,7 +85,9 @@ struct RecordedStateTests {
         }
     }
 
-    @Test(arguments: scenarios("cr-push-")) func `a push brings all that was here`(_ name: String) async throws {
+    @Test(arguments: scenarios("cr-push-")) func `a push brings all that was here`(_ name: String)
+        async throws
+    {
         let couch = try await FakeCouch()
         try await couch.send("PUT", "/db")
         let wanted = try Self.leaves(try Self.state(name)["start"]?["peer"]?["docs"])

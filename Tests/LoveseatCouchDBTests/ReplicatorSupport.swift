@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatCore
 import LoveseatCouchDB
+import LoveseatCouchDBTesting
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatStorage
@@ -110,7 +111,8 @@ final class PassiveSide: Sendable {
     }
 
     func url(_ name: String = "remote") throws -> URL {
-        try #require(URL(string: "http://127.0.0.1:\(try #require(listener.port))/\(name)"))
+        let port = try #require(listener.port)
+        return try #require(URL(string: "http://127.0.0.1:\(port)/\(name)"))
     }
 
     /// Sends a request to the listener, as other peers do.
@@ -152,7 +154,7 @@ final class FakeCouch: Sendable {
             if isUp != nil { return }
             try await Task.sleep(for: .milliseconds(50))
         }
-        throw RawClient.Failure()
+        throw NoAnswer()
     }
 
     deinit { process.terminate() }
@@ -187,6 +189,6 @@ final class FakeCouch: Sendable {
             }
             if answer.status != 503 { return answer }
         }
-        throw RawClient.Failure()
+        throw NoAnswer()
     }
 }

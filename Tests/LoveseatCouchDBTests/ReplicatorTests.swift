@@ -1,6 +1,9 @@
+import Crypto
 import Foundation
 import LoveseatCore
 import LoveseatCouchDB
+import LoveseatCouchDBTesting
+import LoveseatIdentity
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatStorage
@@ -100,7 +103,7 @@ struct ReplicatorTests {
         try active.collection.save(photo)
         let push = try await active.replicate(other.url("other"), .push)
         #expect(push.pushed == ["doc", "photo", "small"])
-        let back = try await other.client
+        let back = try other.client
         let content = try await offPool { try back.send("GET", "/other/doc/a%20b.bin") }
         #expect(content.body == large)
         let picture = try await offPool { try back.send("GET", "/other/photo/blob_%2Fphoto") }
@@ -135,7 +138,8 @@ struct ReplicatorTests {
         configuration.networkInterface = "127.0.0.1"
         let moved = CouchDBListener(configuration)
         try await moved.start()
-        let url = try #require(URL(string: "http://127.0.0.1:\(try #require(moved.port))/remote"))
+        let port = try #require(moved.port)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/remote"))
         let second = try await active.replicate(url, .pull)
         #expect(second.status.error == nil)
         // The checkpoint counts, so what was purged does not come back.
@@ -178,13 +182,13 @@ struct ReplicatorTests {
         }
         var configuration = try active.configuration(CouchDBEndpoint(url: remote.url()), .pushAndPull)
         configuration.collections[0].conflictResolver = ConflictResolver.custom { conflict in
-            conflict.localDocument?["from"].string == "b2"
+            conflict.localDocument?["from"]?.string == "b2"
                 ? conflict.localDocument : conflict.remoteDocument
         }
         let pass = try await active.replicate(configuration)
         #expect(pass.status.error == nil)
         let document = try #require(try active.collection.document(id: "x"))
-        #expect(document["from"].string == "b2")
+        #expect(document["from"]?.string == "b2")
         let there = try await remote.send("GET", "/remote/x?conflicts=true")
         #expect(there.text.contains(#""from":"b2""#))
         #expect(!there.text.contains("_conflicts"))
@@ -205,7 +209,8 @@ struct ReplicatorTests {
         var isThere = false
         while clock.now < deadline, !isThere {
             let answer = try await remote.send("GET", "/remote/here")
-            isThere = answer.status == 200 && (try active.collection.document(id: "there")) != nil
+            let document = try active.collection.document(id: "there")
+            isThere = answer.status == 200 && document != nil
             if !isThere { try await Task.sleep(for: .milliseconds(50)) }
         }
         #expect(isThere)
@@ -238,6 +243,34 @@ struct ReplicatorTests {
         #expect(try await active.replicate(configuration).status.error?.code == .httpAuthRequired)
         configuration.authenticator = BasicAuthenticator(username: "ana", password: "secret")
         #expect(try await active.replicate(configuration).status.error == nil)
+        await remote.listener.stop()
+    }
+
+    @Test func `a server is pinned by SHA-256 or SHA-1, and no other one is accepted`() async throws {
+        let folder = URL(filePath: active.scratch.path).appending(path: "identities")
+        let remote = try await PassiveSide {
+            $0.disableTLS = false
+            $0.identityStore = FileIdentityStore(folder: folder)
+        }
+        try remote.database.defaultCollection().save(Document(id: "a"))
+        let port = try #require(remote.listener.port)
+        let url = try #require(URL(string: "https://127.0.0.1:\(port)/remote"))
+        let certificate = try #require(remote.listener.tlsIdentity?.certs.first)
+        var configuration = try active.configuration(CouchDBEndpoint(url: url), .pull)
+        #expect(try await active.replicate(configuration).status.error?.code == .tlsCertUnknownRoot)
+        configuration.pinnedServerFingerprint = String(repeating: "0", count: 64)
+        #expect(try await active.replicate(configuration).status.error?.code == .tlsCertUnknownRoot)
+        let digest = Insecure.SHA1.hash(data: certificate.derBytes)
+        configuration.pinnedServerFingerprint = digest.map { String(format: "%02X", $0) }.joined(
+            separator: ":"
+        )
+        let pass = try await active.replicate(configuration)
+        #expect(pass.status.error == nil)
+        #expect(pass.pulled == ["a"])
+        configuration.pinnedServerFingerprint = certificate.fingerprint
+        #expect(try await active.replicate(configuration).status.error == nil)
+        // A clear connection to the same port is an error and no crash.
+        #expect(try await active.replicate(remote.url(), .pull).status.error != nil)
         await remote.listener.stop()
     }
 

@@ -66,7 +66,8 @@ public struct CouchDBEndpoint: PeerEndpoint {
     var localSelector: LoveseatCouchDBReplication.Selector? {
         get throws(LoveseatError) {
             guard let selector else { return nil }
-            do { return try LoveseatCouchDBReplication.Selector(parsing: JSONElement(selector).value) } catch {
+            do { return try LoveseatCouchDBReplication.Selector(parsing: JSONElement(selector).value) } catch
+            {
                 throw LoveseatError(.invalidParameter, "the selector is not valid: \(error)")
             }
         }

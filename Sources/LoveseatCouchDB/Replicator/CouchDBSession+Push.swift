@@ -59,7 +59,9 @@ extension CouchDBSession {
             await saveCheckpoint(lane, isLast: true)
             if isBusy { setBusy(false) }
             isBusy = false
-            guard plan.isContinuous, await waiting.next(isolation: self) != nil else { return try Task.checkCancellation() }
+            guard plan.isContinuous, await waiting.next(isolation: self) != nil else {
+                return try Task.checkCancellation()
+            }
             try Task.checkCancellation()
         }
     }

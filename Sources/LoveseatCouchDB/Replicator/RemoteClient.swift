@@ -334,6 +334,8 @@ extension LoveseatError {
         let place = target.map { "\($0.host):\($0.port)" } ?? "the peer"
         switch error {
         case let error as LoveseatError: self = error
+        case HTTPParserError.invalidEOFState:
+            self.init(.webSocketAbnormalClose, "the connection ended inside the answer of \(place)")
         case is HTTPParserError:
             self.init(.remoteError, "the answer of \(place) is not valid HTTP: \(error)")
         case let error as HTTPClientError:

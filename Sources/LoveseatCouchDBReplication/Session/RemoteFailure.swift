@@ -35,7 +35,8 @@ package struct RemoteFailure: Error, Hashable, Sendable {
 
     /// The error of a replication. `what`: what was asked for, such as `_bulk_docs`.
     package func failure(of what: String) -> LoveseatError {
-        let text = reason.isEmpty ? (error.isEmpty ? "HTTP \(status)" : error) : reason
+        var text = reason.isEmpty ? (error.isEmpty ? "HTTP \(status)" : error) : reason
+        if text.hasSuffix(".") { text.removeLast() }
         var code = LoveseatError.Code(10_000 + status)
         var advice = ""
         switch status {
