@@ -47,8 +47,7 @@ struct QueryTranslator {
     /// The statement with its clauses.
     private mutating func statement(_ query: SelectQuery, items: [String]) throws(QueryError) -> String {
         for (name, expression) in query.results.compactMap({ item in item.alias.map { ($0, item.expression) }
-            })
-        {
+        }) {
             aliases[name] = expression
         }
         scope = Scope(seesAliases: true)
