@@ -87,17 +87,12 @@ extension QueryTranslator {
         guard let signature = QueryFunctionTable.signatures[name] else {
             throw QueryError(.invalidQuery, "There is no function \(name)()", at: position)
         }
-        guard arguments.count >= signature.arguments.lowerBound else {
+        guard signature.arguments.contains(arguments.count) else {
+            let (least, most) = (signature.arguments.lowerBound, signature.arguments.upperBound)
+            let takes = least == most ? "\(least)" : "\(least) to \(most)"
             throw QueryError(
                 .invalidQuery,
-                "\(name)() takes at least \(signature.arguments.lowerBound) arguments, not \(arguments.count)",
-                at: position
-            )
-        }
-        guard arguments.count <= signature.arguments.upperBound else {
-            throw QueryError(
-                .invalidQuery,
-                "\(name)() takes at most \(signature.arguments.upperBound) arguments, not \(arguments.count)",
+                "\(name)() takes \(takes) argument\(most == 1 ? "" : "s"), not \(arguments.count)",
                 at: position
             )
         }
