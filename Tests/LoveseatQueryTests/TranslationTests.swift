@@ -500,11 +500,7 @@ struct TranslationTests {
             SELECT meta().id, RANK(text) FROM hotels WHERE MATCH(text, $words) AND city = 'Oslo' ORDER BY RANK(text) DESC
             """#,
             #"""
-            SELECT "_default.hotels".doc_id, ls_out(ls_rank("match 0 text"."words text")) FROM "_default.hotels" JOIN "words text" AS "match 0 text" ON "match 0 text".rowid = "_default.hotels".row WHERE "match 0 text"."words text" MATCH ls_match(?1, 'name	description
-stem
-en
-stop
-en') AND (ls_value("_default.hotels".body, '.city') = 'Oslo') AND "_default.hotels".flags & 1 = 0 ORDER BY ls_rank("match 0 text"."words text") DESC
+            SELECT "_default.hotels".doc_id, ls_out(ls_rank("match 0 text"."words text")) FROM "_default.hotels" JOIN "words text" AS "match 0 text" ON "match 0 text".rowid = "_default.hotels".row WHERE "match 0 text"."words text" MATCH ls_match(?1, '[["name","description"],"stem","en","stop","en"]') AND (ls_value("_default.hotels".body, '.city') = 'Oslo') AND "_default.hotels".flags & 1 = 0 ORDER BY ls_rank("match 0 text"."words text") DESC
             """#
         ),
         (

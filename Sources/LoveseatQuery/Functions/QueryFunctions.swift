@@ -1,4 +1,4 @@
-package import LoveseatModel
+import LoveseatModel
 
 /// The functions of the language, on values.
 package struct QueryFunctions: Sendable {

@@ -10,7 +10,7 @@ extension QueryParser {
         }
     }
 
-    private mutating func collation() -> QueryCollation? {
+    mutating func collation() -> QueryCollation? {
         var collation = QueryCollation()
         if cursor.take("(") {
             repeat {
@@ -21,7 +21,7 @@ extension QueryParser {
         return collationOption(&collation) ? collation : nil
     }
 
-    private mutating func collationOption(_ collation: inout QueryCollation) -> Bool {
+    mutating func collationOption(_ collation: inout QueryCollation) -> Bool {
         let word = cursor.word()
         switch word?.uppercased() {
         case "UNICODE": collation.isUnicode = true
@@ -44,7 +44,7 @@ extension QueryParser {
         return true
     }
 
-    private mutating func disjunction() -> QueryExpression? {
+    mutating func disjunction() -> QueryExpression? {
         let start = cursor.position
         guard let first = conjunction() else { return nil }
         guard cursor.take(keyword: "OR") else { return first }
@@ -56,7 +56,7 @@ extension QueryParser {
         return checked(node(.or(items), at: start))
     }
 
-    private mutating func conjunction() -> QueryExpression? {
+    mutating func conjunction() -> QueryExpression? {
         let start = cursor.position
         guard let first = negation() else { return nil }
         guard cursor.take(keyword: "AND") else { return first }
@@ -68,7 +68,7 @@ extension QueryParser {
         return checked(node(.and(items), at: start))
     }
 
-    private mutating func negation() -> QueryExpression? {
+    mutating func negation() -> QueryExpression? {
         let start = cursor.position
         guard cursor.isAt(keyword: "NOT") else { return equality() }
         _ = cursor.take(keyword: "NOT")
@@ -78,7 +78,7 @@ extension QueryParser {
 
     // MARK: Comparisons
 
-    private mutating func equality() -> QueryExpression? {
+    mutating func equality() -> QueryExpression? {
         let start = cursor.position
         guard let first = comparison() else { return nil }
         if let test = test(of: first, at: start) { return checked(test) }
@@ -93,7 +93,7 @@ extension QueryParser {
     }
 
     /// `IS MISSING`, `IN`, `LIKE` and `BETWEEN`; nil, with nothing read, if none of these is here.
-    private mutating func test(of value: QueryExpression, at start: Int) -> QueryExpression? {
+    mutating func test(of value: QueryExpression, at start: Int) -> QueryExpression? {
         let mark = cursor.position
         if cursor.take(keyword: "IS") {
             let isNegated = cursor.take(keyword: "NOT")
@@ -124,13 +124,13 @@ extension QueryParser {
     }
 
     /// A list in parentheses, which may be empty, or in brackets.
-    private mutating func list() -> [QueryExpression]? {
+    mutating func list() -> [QueryExpression]? {
         if cursor.take("(") { return items(until: ")") }
         if cursor.take("[") { return items(until: "]") }
         return nil
     }
 
-    private mutating func items(until end: StaticString) -> [QueryExpression]? {
+    mutating func items(until end: StaticString) -> [QueryExpression]? {
         if cursor.take(end) { return [] }
         var items: [QueryExpression] = []
         repeat {
@@ -140,19 +140,19 @@ extension QueryParser {
         return cursor.take(end) ? items : nil
     }
 
-    private mutating func equalityOperator() -> QueryExpression.BinaryOperator? {
+    mutating func equalityOperator() -> QueryExpression.BinaryOperator? {
         if cursor.take("==") || cursor.take("=") { return .equal }
         if cursor.take("!=") || cursor.take("<>") { return .notEqual }
         guard cursor.take(keyword: "IS") else { return nil }
         return cursor.take(keyword: "NOT") ? .isNot : .is
     }
 
-    private mutating func comparison() -> QueryExpression? { binary(0) }
+    mutating func comparison() -> QueryExpression? { binary(0) }
 
     // MARK: Arithmetic
 
     /// Reads a chain of operators that bind at least this tightly.
-    private mutating func binary(_ minimum: Int) -> QueryExpression? {
+    mutating func binary(_ minimum: Int) -> QueryExpression? {
         let start = cursor.position
         guard var left = concatenation() else { return nil }
         while let (name, length, strength) = arithmeticOperator(), strength >= minimum {
@@ -166,7 +166,7 @@ extension QueryParser {
         return left
     }
 
-    private mutating func arithmeticOperator() -> (
+    mutating func arithmeticOperator() -> (
         QueryExpression.BinaryOperator, length: Int, strength: Int
     )? {
         switch (cursor.peek(), cursor.peek(1)) {
@@ -191,7 +191,7 @@ extension QueryParser {
         return nil
     }
 
-    private mutating func concatenation() -> QueryExpression? {
+    mutating func concatenation() -> QueryExpression? {
         let start = cursor.position
         guard let first = member() else { return nil }
         guard cursor.take("||") else { return first }
@@ -206,7 +206,7 @@ extension QueryParser {
     // MARK: Operands
 
     /// Reads an operand and the path behind it.
-    private mutating func member() -> QueryExpression? {
+    mutating func member() -> QueryExpression? {
         let start = cursor.position
         if cursor.isAt(keyword: "NOT") {
             // After an operator too, NOT takes in everything that binds tighter.
@@ -229,7 +229,7 @@ extension QueryParser {
         return checked(node(.nested(value, steps), at: start))
     }
 
-    private mutating func primary() -> QueryExpression? {
+    mutating func primary() -> QueryExpression? {
         let start = cursor.position
         if let value = literal() { return checked(node(.literal(value), at: start)) }
         if cursor.take("[", quietly: true), let items = items(until: "]") {
@@ -263,7 +263,7 @@ extension QueryParser {
         return named()
     }
 
-    private mutating func literal() -> QueryValue? {
+    mutating func literal() -> QueryValue? {
         switch cursor.peek() {
         case UInt8(ascii: "'"), UInt8(ascii: "\""):
             return cursor.string().map(QueryValue.string)
@@ -285,7 +285,7 @@ extension QueryParser {
         return nil
     }
 
-    private mutating func members() -> [QueryExpression.Member]? {
+    mutating func members() -> [QueryExpression.Member]? {
         if cursor.take("}") { return [] }
         var members: [QueryExpression.Member] = []
         repeat {
@@ -295,160 +295,5 @@ extension QueryParser {
             members.append(.init(key: key, value: value))
         } while cursor.take(",")
         return cursor.take("}") ? members : nil
-    }
-
-    // MARK: What begins with a word
-
-    private mutating func named() -> QueryExpression? {
-        let start = cursor.position
-        let word = cursor.word()?.uppercased()
-        switch word {
-        case "CASE": return choice()
-        case "ANY", "EVERY", "SOME":
-            if let quantified = quantified() { return quantified }
-            guard word == "SOME" else { return nil }
-            cursor.rewind(to: start)
-        case "EXISTS":
-            _ = cursor.take(keyword: "EXISTS")
-            if cursor.take("("), let query = nested({ $0.select() }), cursor.take(")") {
-                return checked(node(.exists(query), at: start))
-            }
-            cursor.rewind(to: start)
-        default: break
-        }
-        if let name = word, cursor.peek() != UInt8(ascii: "`"), let call = call(name) { return checked(call) }
-        guard problem == nil else { return nil }
-        cursor.rewind(to: start)
-        return property()
-    }
-
-    private mutating func choice() -> QueryExpression? {
-        let start = cursor.position
-        guard cursor.take(keyword: "CASE") else { return nil }
-        var operand: QueryExpression?
-        if !cursor.isAt(keyword: "WHEN") {
-            guard let read = expression() else {
-                cursor.expect("WHEN", at: cursor.position)
-                return nil
-            }
-            operand = read
-        }
-        var branches: [QueryExpression.Branch] = []
-        while cursor.take(keyword: "WHEN") {
-            guard let condition = expression(), cursor.take(keyword: "THEN"), let result = expression() else {
-                return nil
-            }
-            branches.append(.init(condition: condition, result: result))
-        }
-        guard !branches.isEmpty else { return nil }
-        var otherwise: QueryExpression?
-        if cursor.take(keyword: "ELSE") {
-            guard let read = expression() else { return nil }
-            otherwise = read
-        }
-        guard cursor.take(keyword: "END") else { return nil }
-        return checked(node(.choice(operand: operand, branches, otherwise: otherwise), at: start))
-    }
-
-    private mutating func quantified() -> QueryExpression? {
-        let start = cursor.position
-        var quantifier = QueryExpression.Quantifier.every
-        if !cursor.take(keyword: "EVERY") {
-            guard cursor.take(keyword: "ANY") || cursor.take(keyword: "SOME") else { return nil }
-            quantifier = .any
-            if cursor.take(keyword: "AND") {
-                guard cursor.take(keyword: "EVERY") else { return nil }
-                quantifier = .anyAndEvery
-            }
-        }
-        guard let variable = cursor.identifier("the name of a variable"), cursor.take(keyword: "IN"),
-            let collection = expression(), cursor.take(keyword: "SATISFIES"), let condition = expression(),
-            cursor.take(keyword: "END")
-        else { return nil }
-        return checked(
-            node(
-                .quantified(quantifier, variable: variable, collection: collection, condition: condition),
-                at: start
-            )
-        )
-    }
-
-    /// Reads a function's arguments; nil if this is not a function.
-    private mutating func call(_ name: String) -> QueryExpression? {
-        guard QueryFunctionTable.isFunction(name) else { return nil }
-        let start = cursor.position
-        cursor.advance(name.utf8.count)
-        cursor.skipSpace()
-        guard cursor.peek() == UInt8(ascii: "("), cursor.take("(") else { return nil }
-        switch name {
-        case "META":
-            if cursor.take(")") { return node(.meta(source: nil, name: nil), at: start) }
-            guard var source = cursor.identifier("the alias of a collection") else { return nil }
-            if cursor.take(".") {
-                guard let last = cursor.identifier("the name of a collection") else { return nil }
-                source += "." + last
-            }
-            return cursor.take(")") ? node(.meta(source: source, name: nil), at: start) : nil
-        case "MATCH":
-            guard let index = indexReference(), cursor.take(","), let text = expression(), cursor.take(")")
-            else {
-                return nil
-            }
-            return node(.match(index, text), at: start)
-        case "RANK":
-            guard let index = indexReference(), cursor.take(")") else { return nil }
-            return node(.rank(index), at: start)
-        default:
-            guard let arguments = items(until: ")") else { return nil }
-            return node(.function(name, arguments), at: start)
-        }
-    }
-
-    private mutating func indexReference() -> QueryExpression.IndexReference? {
-        guard let first = cursor.identifier("the name of a full-text index") else { return nil }
-        guard cursor.take(".") else { return .init(name: first) }
-        guard let second = cursor.identifier("the name of a full-text index") else { return nil }
-        return .init(source: first, name: second)
-    }
-
-    private mutating func property() -> QueryExpression? {
-        let start = cursor.position
-        guard let name = cursor.identifier("a property") else { return nil }
-        if cursor.peek() == UInt8(ascii: "."), cursor.peek(1) == UInt8(ascii: "*") {
-            _ = cursor.take(".")
-            _ = cursor.take("*")
-            return checked(node(.wildcard(source: name), at: start))
-        }
-        guard let steps = steps(after: [.key(name)]) else { return nil }
-        return checked(node(.property(steps), at: start))
-    }
-
-    /// A path that begins with a name.
-    private mutating func path() -> [PathStep]? {
-        guard let name = cursor.identifier("a property") else { return nil }
-        return steps(after: [.key(name)])
-    }
-
-    private mutating func steps(after first: [PathStep]) -> [PathStep]? {
-        var steps = first
-        while true {
-            if cursor.peek() == UInt8(ascii: "."), cursor.take(".") {
-                guard let name = cursor.identifier("a property") else { return nil }
-                steps.append(.key(name))
-            } else if cursor.peek() == UInt8(ascii: "["), cursor.take("[") {
-                guard case .integer(let value)? = cursor.number(), cursor.take("]") else {
-                    cursor.expect("a position in the array")
-                    return nil
-                }
-                steps.append(.index(Int(clamping: value)))
-            } else {
-                cursor.expect("an operator")
-                return steps
-            }
-            if steps.count > QueryLimits.depth * 4 {
-                cursor.expect("a shorter path")
-                return nil
-            }
-        }
     }
 }

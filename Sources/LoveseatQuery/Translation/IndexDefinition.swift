@@ -1,3 +1,5 @@
+import LoveseatModel
+
 /// An index over the values of expressions.
 package struct ValueIndexDefinition: Hashable, Sendable {
     package var name: String
@@ -57,9 +59,10 @@ package struct FullTextIndexDefinition: Hashable, Sendable {
         }
     }
 
-    /// What the translation of a search needs to know, a line each: the columns, and the options of the tokenizer.
+    /// What the translation of a search needs to know, as a JSON array: the columns, and the tokenizer's options.
     var matchOptions: String {
-        ([columns.joined(separator: "\t")] + tokenizerOptions).joined(separator: "\n")
+        let options = tokenizerOptions.map(JSONValue.string)
+        return JSONText(canonical: .array([.array(columns.map(JSONValue.string))] + options)).description
     }
 
     private var tokenizerOptions: [String] {

@@ -1,4 +1,4 @@
-package import LoveseatModel
+import LoveseatModel
 
 /// Translates the definitions of indexes.
 package enum IndexTranslator {

@@ -113,14 +113,14 @@ extension QueryTranslator {
         }
     }
 
-    private mutating func array(_ items: [QueryExpression], at position: Int?) throws(QueryError) -> String {
+    mutating func array(_ items: [QueryExpression], at position: Int?) throws(QueryError) -> String {
         if let constant = Self.constant(QueryExpression(.array(items))) {
             return Self.literal(constant, .value)
         }
         return try call("ls_array_of", items, at: position)
     }
 
-    private mutating func object(_ members: [QueryExpression.Member], at position: Int?) throws(QueryError)
+    mutating func object(_ members: [QueryExpression.Member], at position: Int?) throws(QueryError)
         -> String
     {
         if let constant = Self.constant(QueryExpression(.object(members))) {
@@ -146,7 +146,7 @@ extension QueryTranslator {
     }
 
     /// Joins terms in a balanced tree, so that a long chain is not a deep one.
-    private mutating func joined(_ items: [QueryExpression], _ name: String) throws(QueryError) -> String {
+    mutating func joined(_ items: [QueryExpression], _ name: String) throws(QueryError) -> String {
         var terms: [String] = []
         for item in items { terms.append(try sql(item, .operand)) }
         func tree(_ terms: ArraySlice<String>) -> String {
@@ -159,7 +159,7 @@ extension QueryTranslator {
 
     // MARK: Properties
 
-    private mutating func property(_ steps: [PathStep], _ context: Context, at position: Int?)
+    mutating func property(_ steps: [PathStep], _ context: Context, at position: Int?)
         throws(QueryError)
         -> String
     {
@@ -188,7 +188,7 @@ extension QueryTranslator {
         }
     }
 
-    private mutating func wholeMeta(_ index: Int) throws(QueryError) -> String {
+    mutating func wholeMeta(_ index: Int) throws(QueryError) -> String {
         var arguments: [String] = []
         for name in ["id", "sequence", "revisionID", "expiration"] {
             arguments += [SQL.string(name), try meta(index, name, .value, at: nil)]
@@ -198,9 +198,9 @@ extension QueryTranslator {
     }
 
     /// META that a column holds. Columns have a kind in SQLite, which converts what they are compared with.
-    private enum Column { case id, number }
+    enum Column { case id, number }
 
-    private func column(_ expression: QueryExpression) -> Column? {
+    func column(_ expression: QueryExpression) -> Column? {
         let name: String?
         switch expression.kind {
         case .meta(_, let meta): name = meta
@@ -220,7 +220,7 @@ extension QueryTranslator {
     }
 
     /// Both sides of a comparison, so that a column converts nothing.
-    private mutating func operands(
+    mutating func operands(
         _ left: QueryExpression,
         _ right: QueryExpression,
         isEquality: Bool
@@ -243,338 +243,5 @@ extension QueryTranslator {
             (one, other) = ("+" + one, "+" + other)
         }
         return (one, other)
-    }
-
-    // MARK: Operators
-
-    private func collated(_ text: String, _ collation: QueryCollation?) -> String {
-        guard let name = collation?.sqlName else { return text }
-        return text + " COLLATE " + SQL.name(name)
-    }
-
-    private mutating func binary(
-        _ name: QueryExpression.BinaryOperator,
-        _ left: QueryExpression,
-        _ right: QueryExpression,
-        _ collation: QueryCollation?,
-        at position: Int?
-    ) throws(QueryError) -> String {
-        switch name {
-        case .shiftLeft, .shiftRight, .bitAnd, .bitOr:
-            throw QueryError(
-                .invalidQuery,
-                "The operator \(name.rawValue) does not exist in queries",
-                at: position
-            )
-        case .add, .subtract, .multiply, .divide, .modulo:
-            return "(\(try sql(left, .operand)) \(name.rawValue) \(try sql(right, .operand)))"
-        case .is, .isNot:
-            if case .literal(.null) = right.kind { return try tested(left, .null, name == .isNot) }
-            let (one, other) = try operands(left, right, isEquality: true)
-            return "(\(collated(one, collation)) \(name.rawValue) \(other))"
-        default:
-            let (one, other) = try operands(left, right, isEquality: name == .equal || name == .notEqual)
-            return "(\(collated(one, collation)) \(name.rawValue) \(other))"
-        }
-    }
-
-    private mutating func tested(_ value: QueryExpression, _ test: QueryExpression.Test, _ isNegated: Bool)
-        throws(QueryError) -> String
-    {
-        let text = try sql(value, .operand)
-        switch test {
-        case .null: return "(\(text) \(isNegated ? "!=" : "=") x'')"
-        case .missing: return "(\(text) IS \(isNegated ? "NOT " : "")NULL)"
-        case .valued: return "(ifnull(\(text), x'') \(isNegated ? "=" : "!=") x'')"
-        }
-    }
-
-    private mutating func contained(
-        _ value: QueryExpression,
-        _ items: [QueryExpression],
-        _ isNegated: Bool,
-        _ collation: QueryCollation?
-    ) throws(QueryError) -> String {
-        var text = try sql(value, .operand)
-        let column = column(value)
-        var list: [String] = []
-        for item in items {
-            let one = try sql(item, .operand)
-            if case .string? = Self.constant(item) {
-                list.append(one)
-            } else {
-                list.append(column == .id ? "ls_text(\(one))" : one)
-            }
-        }
-        if column == .number { text = "+" + text }
-        return "(\(collated(text, collation)) \(isNegated ? "NOT " : "")IN (\(list.joined(separator: ", "))))"
-    }
-
-    private mutating func between(
-        _ value: QueryExpression,
-        _ low: QueryExpression,
-        _ high: QueryExpression,
-        _ isNegated: Bool,
-        _ collation: QueryCollation?
-    ) throws(QueryError) -> String {
-        var text = try sql(value, .operand)
-        if let column = column(value) {
-            let fits = [low, high].allSatisfy {
-                switch Self.constant($0) {
-                case .string?: column == .id
-                case let constant?: column == .number && constant.isNumber
-                case nil: false
-                }
-            }
-            if !fits { text = "+" + text }
-        }
-        let range = "\(try sql(low, .operand)) AND \(try sql(high, .operand))"
-        return "(\(collated(text, collation)) \(isNegated ? "NOT " : "")BETWEEN \(range))"
-    }
-
-    /// SQLite's own LIKE can use an index; where it would take an array for text, a function of ours decides.
-    private mutating func like(
-        _ value: QueryExpression,
-        _ pattern: QueryExpression,
-        _ isNegated: Bool,
-        _ collation: QueryCollation?
-    ) throws(QueryError) -> String {
-        let (one, other) = (try sql(value, .operand), try sql(pattern, .operand))
-        let text: String
-        if let collation, collation.isUnicode, let name = collation.sqlName {
-            text = "ls_like(\(one), \(other), \(SQL.string(name)))"
-        } else if case .literal(.string(let written)) = pattern.kind, Self.isSpecific(written) {
-            text = "(\(one) LIKE \(other) ESCAPE '\\')"
-        } else if case .parameter = pattern.kind {
-            text = "(\(one) LIKE \(other) ESCAPE '\\' AND ls_like(\(one), \(other)))"
-        } else {
-            text = "ls_like(\(one), \(other))"
-        }
-        return isNegated ? "(NOT \(text))" : text
-    }
-
-    /// Whether a pattern asks for at least one character, and is short enough for SQLite.
-    private static func isSpecific(_ pattern: String) -> Bool {
-        pattern.utf8.count < 40_000 && !pattern.utf8.contains(0)
-            && pattern.contains { $0 != "%" && $0 != "_" }
-    }
-
-    private mutating func choice(
-        _ operand: QueryExpression?,
-        _ branches: [QueryExpression.Branch],
-        _ otherwise: QueryExpression?,
-        _ context: Context
-    ) throws(QueryError) -> String {
-        var text = "CASE"
-        if let operand { text += " " + (try sql(operand, .operand)) }
-        for branch in branches {
-            text += " WHEN \(try sql(branch.condition, .operand)) THEN \(try sql(branch.result, context))"
-        }
-        if let otherwise { text += " ELSE " + (try sql(otherwise, context)) } else { text += " ELSE x''" }
-        return "(" + text + " END)"
-    }
-
-    // MARK: Quantifiers
-
-    private mutating func quantified(
-        _ quantifier: QueryExpression.Quantifier,
-        _ variable: String,
-        _ collection: QueryExpression,
-        _ condition: QueryExpression,
-        at position: Int?
-    ) throws(QueryError) -> String {
-        if variables.contains(where: { $0.name == variable }) {
-            throw QueryError(
-                .invalidQuery,
-                "The variable '\(variable)' is already in use: choose another name",
-                at: position
-            )
-        }
-        let items = try collectionArguments(collection)
-        if quantifier == .any, case .binary(.equal, let left, let right) = condition.kind,
-            case .property([.key(variable)]) = left.kind, !Self.mentions(variable, right)
-        {
-            // A lookup, which no row has to be made for.
-            return "ls_any(\(items), \(try sql(right, .operand)))"
-        }
-        guard !scope.isIndex else {
-            throw QueryError(
-                .invalidQuery,
-                "An index cannot contain this ANY or EVERY: make an array index",
-                at: position
-            )
-        }
-        let table = tableAlias(variable)
-        variables.append(Variable(name: variable, table: table))
-        defer { variables.removeLast() }
-        let allowed = scope
-        scope.allowsAggregates = false
-        defer { scope = allowed }
-        let test = try sql(condition, .operand)
-        let from = "SELECT 1 FROM ls_each(\(items)) AS \(SQL.name(table)) WHERE "
-        switch quantifier {
-        case .any: return "EXISTS (\(from)\(test))"
-        case .every: return "(NOT EXISTS (\(from)NOT \(test)))"
-        case .anyAndEvery:
-            variables.removeLast()
-            let count = "ls_array_count(\(try sql(collection, .value)))"
-            variables.append(Variable(name: variable, table: table))
-            return "(\(count) > 0 AND NOT EXISTS (\(from)NOT \(test)))"
-        }
-    }
-
-    /// What the table function takes: the text of a document and a path, or a value.
-    private mutating func collectionArguments(_ collection: QueryExpression) throws(QueryError) -> String {
-        if case .property(let steps) = collection.kind,
-            case .path(let body, let rest) = try resolve(steps, at: collection.position)
-        {
-            return "\(body), \(SQL.string(QueryPath(rest).text))"
-        }
-        return "\(try sql(collection, .value)), NULL"
-    }
-
-    private static func mentions(_ variable: String, _ expression: QueryExpression) -> Bool {
-        if case .property(let steps) = expression.kind, steps.first == .key(variable) { return true }
-        return expression.kind.children.contains { mentions(variable, $0) }
-    }
-
-    private mutating func exists(_ query: SelectQuery) throws(QueryError) -> String {
-        guard !scope.isIndex else {
-            throw QueryError(.invalidQuery, "An index cannot contain EXISTS", at: query.source.position)
-        }
-        var inner = QueryTranslator(catalog: catalog)
-        inner.parameters = parameters
-        inner.collections = collections
-        let translated = try inner.translate(query)
-        parameters = translated.parameters
-        collections = translated.collections
-        return "EXISTS (\(translated.sql))"
-    }
-
-    // MARK: Functions
-
-    private mutating func function(
-        _ name: String,
-        _ arguments: [QueryExpression],
-        _ collation: QueryCollation?,
-        at position: Int?
-    ) throws(QueryError) -> String {
-        guard let signature = QueryFunctionTable.signatures[name] else {
-            throw QueryError(.invalidQuery, "There is no function \(name)()", at: position)
-        }
-        guard arguments.count >= signature.arguments.lowerBound else {
-            throw QueryError(
-                .invalidQuery,
-                "\(name)() takes at least \(signature.arguments.lowerBound) arguments, not \(arguments.count)",
-                at: position
-            )
-        }
-        guard arguments.count <= signature.arguments.upperBound else {
-            throw QueryError(
-                .invalidQuery,
-                "\(name)() takes at most \(signature.arguments.upperBound) arguments, not \(arguments.count)",
-                at: position
-            )
-        }
-        switch signature.target {
-        case .aggregate(let target): return try aggregate(name, target, arguments, collation, at: position)
-        case .greatest: return try call("max", arguments, at: position)
-        case .least: return try call("min", arguments, at: position)
-        case .scalar(let id):
-            if id == .contains, let collation, collation.isUnicode, let name = collation.sqlName {
-                let extra = QueryExpression(.literal(.string(name)))
-                return try call(id.sqlName, arguments + [extra], at: position)
-            }
-            return try call(id.sqlName, arguments, at: position)
-        }
-    }
-
-    private mutating func aggregate(
-        _ name: String,
-        _ target: String,
-        _ arguments: [QueryExpression],
-        _ collation: QueryCollation?,
-        at position: Int?
-    ) throws(QueryError) -> String {
-        guard scope.allowsAggregates else {
-            throw QueryError(
-                .invalidQuery,
-                "\(name)() may stand only in SELECT, HAVING and ORDER BY, and not in another aggregate",
-                at: position
-            )
-        }
-        guard let argument = arguments.first else { return "count(*)" }
-        if target == "count", case .wildcard(nil) = argument.kind { return "count(*)" }
-        scope.allowsAggregates = false
-        defer { scope.allowsAggregates = true }
-        let text = try sql(
-            argument,
-            target == "ls_array_agg" || target == "min" || target == "max" ? .value : .operand
-        )
-        return "\(target)(\(collated(text, collation)))"
-    }
-
-    // MARK: Full text
-
-    private func index(_ reference: QueryExpression.IndexReference, at position: Int?) throws(QueryError)
-        -> (source: Int, index: FullTextIndexDefinition)
-    {
-        var source = 0
-        if let name = reference.source {
-            guard let (index, _) = matchingSource([.key(name)]) else {
-                throw QueryError(.invalidQuery, "No collection has the alias '\(name)'", at: position)
-            }
-            source = index
-        } else if sources.filter({ $0.collection != nil }).count > 1 {
-            throw QueryError(
-                .invalidQuery,
-                "Write the alias of its collection before the index '\(reference.name)', as there are several",
-                at: position
-            )
-        }
-        guard
-            let found = sources[source].collection?.fullTextIndexes.first(where: { $0.name == reference.name }
-            )
-        else {
-            throw QueryError(
-                .missingIndex,
-                "There is no full-text index '\(reference.name)': create it",
-                at: position
-            )
-        }
-        return (source, found)
-    }
-
-    mutating func match(
-        _ reference: QueryExpression.IndexReference,
-        _ text: QueryExpression,
-        at position: Int?
-    ) throws(QueryError) -> String {
-        let (source, index) = try index(reference, at: position)
-        guard !matches.contains(where: { $0.source == source && $0.index.name == index.name }) else {
-            throw QueryError(
-                .invalidQuery,
-                "Only one MATCH of the index '\(index.name)' may be in a query",
-                at: position
-            )
-        }
-        let alias = Self.matchAlias(source, index)
-        matches.append(Match(source: source, index: index, alias: alias))
-        let query = "ls_match(\(try sql(text, .operand)), \(SQL.string(index.matchOptions)))"
-        return "\(SQL.name(alias)).\(SQL.name(index.table)) MATCH \(query)"
-    }
-
-    private mutating func rank(_ reference: QueryExpression.IndexReference, at position: Int?)
-        throws(QueryError)
-        -> String
-    {
-        let (source, index) = try index(reference, at: position)
-        // The SELECT list is translated before WHERE, so that MATCH is looked for at the end.
-        ranks.append((source, index, position))
-        return "ls_rank(\(SQL.name(Self.matchAlias(source, index))).\(SQL.name(index.table)))"
-    }
-
-    private static func matchAlias(_ source: Int, _ index: FullTextIndexDefinition) -> String {
-        "match \(source) \(index.name)"
     }
 }

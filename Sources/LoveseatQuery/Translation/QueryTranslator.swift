@@ -1,4 +1,4 @@
-package import LoveseatModel
+import LoveseatModel
 
 /// Translates a query to SQL: resolves names, checks what the grammar cannot, and writes expressions.
 struct QueryTranslator {
@@ -47,8 +47,7 @@ struct QueryTranslator {
     /// The statement with its clauses.
     private mutating func statement(_ query: SelectQuery, items: [String]) throws(QueryError) -> String {
         for (name, expression) in query.results.compactMap({ item in item.alias.map { ($0, item.expression) }
-            })
-        {
+        }) {
             aliases[name] = expression
         }
         scope = Scope(seesAliases: true)
@@ -131,8 +130,11 @@ struct QueryTranslator {
             let text = try sql(inner, .operand)
             return collation.sqlName.map { text + " COLLATE " + SQL.name($0) } ?? text
         }
-        // A literal would be taken as the number of a column.
-        if case .literal = expression.kind { return "(+" + (try sql(expression, .operand)) + ")" }
+        // SQLite would take a number, also with a sign, as the number of a column.
+        switch expression.kind {
+        case .literal, .unary(.negate, _): return "ifnull(" + (try sql(expression, .operand)) + ", NULL)"
+        default: break
+        }
         return try sql(expression, .operand)
     }
 

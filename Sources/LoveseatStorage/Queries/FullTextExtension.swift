@@ -1,4 +1,5 @@
 import GRDBSQLite
+import LoveseatModel
 import LoveseatQuery
 
 /// What full-text search adds to FTS5: the tokenizer `loveseat`, and `ls_rank`.
@@ -72,10 +73,10 @@ enum FullTextExtension {
     /// `ls_match(text, options)`: a search in FTS5's syntax.
     static func match(_ context: OpaquePointer?, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
         guard let values else { return sqlite3_result_null(context) }
-        let lines = SQLiteValues.string(values[1]).split(separator: "\n", omittingEmptySubsequences: false)
-            .map(String.init)
-        let columns =
-            lines.first?.split(separator: "\t", omittingEmptySubsequences: false).map(String.init) ?? []
+        guard let options = try? JSONElement(parsing: Array(SQLiteValues.bytes(values[1]))) else {
+            return SQLiteValues.fail("the index's definition is damaged: make it again", context)
+        }
+        let columns = options[0]?.items.compactMap(\.string) ?? []
         let text: String
         switch SQLiteValues.read(values[0]) {
         case .string(let value): text = value
@@ -88,7 +89,7 @@ enum FullTextExtension {
             let query = try FullTextQuery.translate(
                 text,
                 columns: columns,
-                tokenizer: FullTextTokenizer(options: Array(lines.dropFirst()))
+                tokenizer: FullTextTokenizer(options: options.items.dropFirst().compactMap(\.string))
             )
             SQLiteValues.write(text: query, context)
         } catch {
