@@ -25,18 +25,6 @@ final class NetworkNamespaces: Sendable {
         return allowed
     }()
 
-    /// Whether the Avahi daemon and its tools are installed; says so loudly if not.
-    static let haveAvahi: Bool = {
-        let programs = ["/usr/sbin/avahi-daemon", "/usr/bin/avahi-browse", "/usr/bin/dbus-daemon"]
-        let missing = programs.filter { !FileManager.default.isExecutableFile(atPath: $0) }
-        if !missing.isEmpty {
-            FileHandle.standardError.write(
-                Data("\n*** SKIPPED: tests with Avahi need \(missing.joined(separator: ", ")) ***\n\n".utf8)
-            )
-        }
-        return missing.isEmpty
-    }()
-
     let folder: CommandLineFolder
     let hosts: [Host]
     private let bridge: String
