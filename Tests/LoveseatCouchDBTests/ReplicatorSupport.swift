@@ -123,7 +123,8 @@ final class PassiveSide: Sendable {
             try client.send(
                 method,
                 path,
-                body == nil ? [] : [("Content-Type", "application/json")],
+                [("Accept", "application/json")]
+                    + (body == nil ? [] : [("Content-Type", "application/json")]),
                 body: body.map { Array($0.utf8) }
             )
         }

@@ -119,7 +119,9 @@ actor CouchDBSession: Replication {
             try await readCheckpoint(lane)
         }
         // Histories from CouchDB's peers are longer than our own.
-        try await store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
+        if store.revisionLimit < 1_000 {
+            try await store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
+        }
     }
 
     func run() async -> LoveseatError? {
