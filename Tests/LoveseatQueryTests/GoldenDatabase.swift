@@ -22,7 +22,7 @@ final class GoldenDatabase {
     private(set) var collections: [CollectionName: QueryCollection] = [:]
     private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
-    /// - Parameter timeZone: What local time is.
+    /// Local time is that of the time zone.
     init(timeZone: String, documents: [CollectionName: [GoldenCorpus.Document]]) throws {
         var opened: OpaquePointer?
         guard sqlite3_open(":memory:", &opened) == SQLITE_OK, let opened,

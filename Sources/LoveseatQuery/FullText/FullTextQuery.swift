@@ -11,8 +11,7 @@ package struct FullTextQuery {
 
     /// Translates a search.
     ///
-    /// - Parameter columns: The names of the index's columns; in FTS5 they are `c0`, `c1` and so on.
-    /// - Throws: ``QueryRunError`` if the text is malformed.
+    /// The names of the index's columns are `c0`, `c1` and so on in FTS5. Throws ``QueryRunError`` if the text is malformed.
     package static func translate(
         _ text: String,
         columns: [String],

@@ -57,7 +57,7 @@ extension QueryFunctions {
         }
     }
 
-    /// Times beyond this are no dates, in milliseconds since 1970.
+    /// The furthest time that is a date, in milliseconds since 1970.
     private static let farthest: Int64 = 1_000_000_000_000_000
 
     private func localMinutes(_ time: Int64) -> Int64 {

@@ -86,7 +86,7 @@ extension QueryTranslator {
         return "(\(collated(text, collation)) \(isNegated ? "NOT " : "")BETWEEN \(range))"
     }
 
-    /// SQLite's own LIKE can use an index; where it would take an array for text, a function of ours decides.
+    /// SQLite's own LIKE can use an index; where it would take an array for text, the function `ls_like` decides.
     mutating func like(
         _ value: QueryExpression,
         _ pattern: QueryExpression,

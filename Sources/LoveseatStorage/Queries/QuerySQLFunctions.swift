@@ -35,10 +35,8 @@ package enum QuerySQLFunctions {
     /// A function gives the same result for the same arguments, changes nothing, and may say that a result is a boolean.
     private static let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | 0x10_0000 | 0x100_0000
 
-    /// Prepares a connection. Every one needs it that reads queries or writes documents: indexes call the functions.
-    ///
-    /// - Parameter environment: What functions need of the platform, such as local time.
-    /// - Returns: The result code of SQLite.
+    /// Prepares a connection, and returns SQLite's result code. Every connection needs it that reads queries or writes
+    /// documents: indexes call the functions.
     package static func register(
         on connection: OpaquePointer,
         environment: QueryEnvironment = platform
