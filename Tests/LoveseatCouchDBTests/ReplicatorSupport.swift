@@ -4,6 +4,7 @@ import LoveseatCouchDB
 import LoveseatCouchDBTesting
 import LoveseatModel
 import LoveseatNetwork
+import LoveseatPlatform
 import LoveseatStorage
 import LoveseatTesting
 import Testing
@@ -158,7 +159,8 @@ final class FakeCouch: Sendable {
         throw NoAnswer()
     }
 
-    deinit { process.terminate() }
+    // A child inherits blocked signals, so a polite one might never arrive.
+    deinit { kill(process.processIdentifier, SIGKILL) }
 
     /// A port that was free just now.
     private static func freePort() throws -> UInt16 {
