@@ -48,6 +48,7 @@ for file in README.md Sources/Loveseat/Loveseat.docc/*.md $(grep -rl '/// ```swi
         echo "import Foundation"
         echo "import Logging"
         echo "import Loveseat"
+        echo "import LoveseatCouchDB"
         echo "import LoveseatDiscovery"
         examples "$file"
     } > "$work/Examples.swift"

@@ -4,7 +4,7 @@
 #   scripts/thread-sanitizer.sh ListenerTests    other suites
 set -euo pipefail
 cd "$(dirname "$0")/.."
-suites=${1:-'DriverTests|ChangeHubTests|RetryGateTests|ConflictWorkerTests|ExpirationTimerTests|TransactionTests|AsyncTransactionTests|DatabaseEndingTests|FeedEndTests|ReplicatorTests|ReentrancyTests|MessageEndpointTests'}
+suites=${1:-'DriverTests|ChangeHubTests|RetryGateTests|ConflictWorkerTests|ExpirationTimerTests|TransactionTests|AsyncTransactionTests|DatabaseEndingTests|FeedEndTests|LoveseatCoreTests[.]ReplicatorTests|ReentrancyTests|MessageEndpointTests'}
 home=.build-tsan
 mkdir -p "$home"
 echo 'print("it runs")' > "$home/probe.swift"

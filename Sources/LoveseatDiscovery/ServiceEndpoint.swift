@@ -10,8 +10,8 @@ import LoveseatReplication
 /// A peer that is found by its name or ID, anew at each attempt to connect.
 ///
 /// ```swift
-/// var configuration = ReplicatorConfiguration(collections: collections, target: ServiceEndpoint(name: "Ana's trips"))
-/// configuration.trust(pairedPeer, identity: identity)
+/// var configuration = ReplicatorConfiguration(collections: [sights], target: ServiceEndpoint(name: "Ana's trips"))
+/// configuration.trust(peer, identity: identity)
 /// ```
 ///
 /// The configuration has to pin the peer's certificate, or to name the authorities that issue it, because anybody on the network can

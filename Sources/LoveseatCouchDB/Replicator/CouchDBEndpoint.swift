@@ -11,7 +11,7 @@ import LoveseatStorage
 ///
 /// ```swift
 /// let endpoint = CouchDBEndpoint(url: URL(string: "https://couch.example.org/trips")!)
-/// let replicator = Replicator(ReplicatorConfiguration(collections: [trips], target: endpoint))
+/// let replicator = Replicator(ReplicatorConfiguration(collections: [sights], target: endpoint))
 /// ```
 ///
 /// The default collection is replicated with the database of the URL, and any other collection with the database
