@@ -64,8 +64,8 @@ struct CommandTests {
             (66, ["import", "db", "none.json"]),
             (64, ["get", "db", "a", "--colour"]), (64, ["ls", "db", "-c", "a.b.c"]),
             (66, ["ls", "db", "-c", "a.b"]),
-            (64, ["set", "db", "a", "x"]), (64, ["sync", "db", "http://127.0.0.1/db"]),
-            (69, ["sync", "db", "ws://127.0.0.1:1/db"]),
+            (64, ["set", "db", "a", "x"]), (64, ["sync", "db", "ftp://127.0.0.1/db"]),
+            (69, ["sync", "db", "ws://127.0.0.1:1/db"]), (69, ["sync", "db", "http://127.0.0.1:1/db"]),
             (64, ["sync", "db", "ws://127.0.0.1:1/db", "--user", "ana"]),
         ]
         for (status, arguments) in cases {
