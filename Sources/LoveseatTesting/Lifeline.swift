@@ -28,7 +28,9 @@ package final class Lifeline: Sendable {
     /// Held while a program starts, so that its end is reported after its beginning.
     private let writing = Mutex(())
 
+    /// - Throws: `TooManyDescriptors`.
     package init() throws {
+        try TooManyDescriptors.check()
         shell.executableURL = URL(filePath: "/bin/sh")
         shell.arguments = ["-c", Self.script]
         shell.standardInput = pipe
@@ -49,7 +51,10 @@ package final class Lifeline: Sendable {
     }
 
     /// Starts a program that ends with this object's ``cut()`` or with this process.
+    ///
+    /// - Throws: `TooManyDescriptors`, instead of the crash that Foundation's `Process` may answer them with.
     package func run(_ program: Process) throws {
+        try TooManyDescriptors.check()
         program.terminationHandler = { [self] program in
             let line = "- \(program.processIdentifier)\n"
             writing.withLock { _ in _ = try? pipe.fileHandleForWriting.write(contentsOf: Data(line.utf8)) }
@@ -65,5 +70,28 @@ package final class Lifeline: Sendable {
     package func cut() throws {
         try pipe.fileHandleForWriting.close()
         shell.waitUntilExit()
+    }
+}
+
+/// This process holds so many descriptors that Foundation's `Process` would read beyond its list of them, and might crash.
+package struct TooManyDescriptors: Error, CustomStringConvertible {
+    /// As many entries of `/proc/self/fd` as one buffer of `readdir` holds for certain (32 kB, at most 32 bytes each), less some for other threads.
+    static let limit = 900
+
+    let open: Int
+
+    package var description: String {
+        "\(open) descriptors are open, and Foundation's Process is safe up to \(Self.limit):"
+            + " name this suite in `programs` of ./test, so that it runs apart from those that hold many"
+    }
+
+    static func check() throws {
+        #if os(Linux)
+            guard let list = opendir("/proc/self/fd") else { return }
+            defer { closedir(list) }
+            var open = 0
+            while readdir(list) != nil { open += 1 }
+            if open > limit { throw TooManyDescriptors(open: open) }
+        #endif
     }
 }

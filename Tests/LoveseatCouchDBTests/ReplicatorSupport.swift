@@ -148,7 +148,7 @@ final class FakeCouch: Sendable {
         process.arguments = ["python3", Self.script.path, String(port)] + options
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
-        try process.run()
+        try Lifeline.run(process)
         self.process = process
         let client = RawClient(port: port)
         for _ in 0..<200 {
