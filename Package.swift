@@ -105,7 +105,7 @@ let package = Package(
             name: "LoveseatCore",
             dependencies: [
                 "CISAL", "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication",
-                "LoveseatBLIPReplication", "LoveseatStorage",
+                "LoveseatBLIPReplication", "LoveseatQuery", "LoveseatStorage",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict

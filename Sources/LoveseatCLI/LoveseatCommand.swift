@@ -41,6 +41,7 @@ struct LoveseatCommand: AsyncParsableCommand {
                     Changes.self,
                 ]
             ),
+            CommandGroup(name: "Queries", subcommands: [QueryCommand.self, IndexCommand.self]),
             CommandGroup(
                 name: "Peers",
                 subcommands: [
@@ -100,7 +101,9 @@ extension LoveseatError {
         case .badDocID, .invalidJSON, .decodingError, .encodingError, .corruptData, .corruptRevisionData,
             .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict, .crypto, .unexpectedError:
             65
-        case .invalidParameter, .invalidURL, .unsupported: 64
+        case .invalidParameter, .invalidURL, .unsupported, .invalidQuery, .missingIndex,
+            .invalidQueryParameter:
+            64
         case .busy: 75
         case .ioError, .notWriteable: 74
         case .httpAuthRequired, .httpForbidden, .httpProxyAuthRequired, .tlsCertExpired, .tlsCertUntrusted,

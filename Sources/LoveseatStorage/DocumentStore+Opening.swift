@@ -134,6 +134,10 @@ extension DocumentStore {
         configuration.busyMode = .timeout(options.busyTimeout / .seconds(1))
         configuration.maximumReaderCount = readers
         configuration.prepareDatabase { db in
+            if let connection = db.sqliteConnection {
+                let code = ResultCode(rawValue: QuerySQLFunctions.register(on: connection))
+                guard code == .SQLITE_OK else { throw DatabaseError(resultCode: code) }
+            }
             try db.execute(sql: "PRAGMA cache_size = -\(cacheKilobytes)")
             if !db.configuration.readonly {
                 try db.execute(sql: "PRAGMA synchronous = \(options.fullSync ? "FULL" : "NORMAL")")
@@ -196,6 +200,7 @@ extension DocumentStore {
             if version < 3 { try db.execute(sql: Schema.marks) }
             if version < 4 { try db.execute(sql: Schema.losses) }
             if version < 5 { try db.execute(sql: Schema.markRanges) }
+            if version < 6 { try db.execute(sql: Schema.indexes) }
             try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
             return .commit
         }

@@ -69,6 +69,8 @@ package final class DocumentStore: Sendable {
         var remembersPurges = false
         /// How many revisions of a line are kept, if peers of CouchDB's wire are served (docs/decisions/0009).
         var revisionLimit: Int?
+        /// The indexes of each collection, by its number, in order of their names.
+        var indexes: [Int64: [StoredIndex]] = [:]
         /// What remotes are known to have of each collection, by its number (MarkTable.swift).
         var marks: [Int64: MarkRanges] = [:]
 

@@ -29,7 +29,10 @@ extension DocumentStore {
     }
 
     /// Rebuilds every index.
-    package func reindex() throws { try maintain { try $0.execute(sql: "REINDEX") } }
+    package func reindex() throws {
+        try maintain { try $0.execute(sql: "REINDEX") }
+        try write { try $0.rebuildIndexes() }
+    }
 
     /// Updates the planner's statistics: the outdated ones, or all.
     package func optimize(isFull: Bool) throws {

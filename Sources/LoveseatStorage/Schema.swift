@@ -5,7 +5,7 @@ enum Schema {
     /// `lvst`, which distinguishes a Loveseat database from other SQLite files.
     static let applicationID: Int32 = 0x6C76_7374
     /// The version this code writes.
-    static let version: Int32 = 5
+    static let version: Int32 = 6
 
     static let shared = """
         CREATE TABLE info (
@@ -33,7 +33,18 @@ enum Schema {
             revision INTEGER NOT NULL,
             body TEXT NOT NULL
         );
-        """ + grants + marks + losses + markRanges
+        """ + grants + marks + losses + markRanges + indexes
+
+    /// Since version 6. An earlier version could not write to a table with an index, which calls functions that it does not have.
+    static let indexes = """
+        CREATE TABLE indexes (
+            collection INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            number INTEGER NOT NULL UNIQUE,
+            definition TEXT NOT NULL,
+            PRIMARY KEY (collection, name)
+        ) WITHOUT ROWID;
+        """
 
     /// Since version 5.
     static let markRanges = """

@@ -30,6 +30,7 @@ public let customers: Loveseat.Collection = given()
 public let orders: Loveseat.Collection = given()
 public let sights: Loveseat.Collection = given()
 nonisolated(unsafe) public var document: Document = given()
+nonisolated(unsafe) public var query: Query = given()
 nonisolated(unsafe) public var from: Document = given()
 nonisolated(unsafe) public var to: Document = given()
 

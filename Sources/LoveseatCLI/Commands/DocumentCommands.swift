@@ -12,6 +12,7 @@ struct List: AsyncParsableCommand {
             EXAMPLES
               loveseat ls trips --prefix paris:
               loveseat ls trips --recent --limit 10
+              loveseat ls trips --where "city = 'Paris' AND likes > 3"
             """
     )
 
@@ -28,6 +29,8 @@ struct List: AsyncParsableCommand {
     var reverse = false
     @Option(help: "The maximum number of documents.")
     var limit: Int?
+    @Option(help: "Only documents that meet this condition in SQL++.")
+    var `where`: String?
     @Flag(name: [.short, .long], help: "Show revision, sequence and size too.")
     var long = false
     @Flag(help: "Print one JSON object per line.")
@@ -43,23 +46,49 @@ struct List: AsyncParsableCommand {
             descending: recent != reverse,
             limit: limit
         )
-        for try await document in collection.documentStream(listing) {
-            let bytes = document.json.bytes.count
-            if json {
-                try Output.standard.line([
-                    "id": .string(document.id),
-                    "revision": .string(document.revisionID?.text ?? ""),
-                    "sequence": JSONValue(document.sequence),
-                    "bytes": JSONValue(bytes),
-                ])
-            } else if long {
-                let revision = document.revisionID?.text ?? ""
-                try Output.standard.fields(document.id, revision, "\(document.sequence)", "\(bytes)")
-            } else {
-                try Output.standard.line(document.id)
-            }
+        if let condition = self.where {
+            try await list(listing, where: condition, in: collection)
+        } else {
+            for try await document in collection.documentStream(listing) { try show(document) }
         }
         try await database.close()
+    }
+
+    private func list(
+        _ listing: DocumentListing,
+        where condition: String,
+        in collection: Loveseat.Collection
+    ) async throws {
+        let source = "`\(collection.scope.name)`.`\(collection.name)`"
+        let order = "\(recent ? "meta().sequence" : "meta().id") \(listing.isDescending ? "DESC" : "ASC")"
+        let query = try collection.database.createQuery(
+            "SELECT meta().id AS id FROM \(source) WHERE (\(condition)) ORDER BY \(order)"
+        )
+        var left = limit ?? .max
+        for try await row in query.rows() {
+            guard left > 0 else { return }
+            guard let id = row["id"]?.string, listing.mayContain(id) else { continue }
+            guard let document = try collection.document(id: id) else { continue }
+            try show(document)
+            left -= 1
+        }
+    }
+
+    private func show(_ document: Document) throws {
+        let bytes = document.json.bytes.count
+        if json {
+            try Output.standard.line([
+                "id": .string(document.id),
+                "revision": .string(document.revisionID?.text ?? ""),
+                "sequence": JSONValue(document.sequence),
+                "bytes": JSONValue(bytes),
+            ])
+        } else if long {
+            let revision = document.revisionID?.text ?? ""
+            try Output.standard.fields(document.id, revision, "\(document.sequence)", "\(bytes)")
+        } else {
+            try Output.standard.line(document.id)
+        }
     }
 }
 

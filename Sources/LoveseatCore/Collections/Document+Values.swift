@@ -18,9 +18,7 @@ extension Document {
     public subscript<T: Codable>(key: String) -> T? {
         get { (try? value(key, as: T.self)) ?? nil }
         set {
-            guard let newValue else { return self[key] = nil as JSONValue? }
-            // JSON cannot hold it, so that the save fails.
-            self[key] = (try? Self.json(newValue)) ?? .number(.double(.nan))
+            self[key] = newValue.map { JSONValue(orUnusable: $0) }
         }
     }
 
@@ -41,15 +39,23 @@ extension Document {
     ///
     /// - Throws: ``LoveseatError``: `encodingError` if the value cannot be encoded.
     public mutating func set(_ key: String, to value: some Encodable) throws(LoveseatError) {
-        do { self[key] = try Self.json(value) } catch {
+        do { self[key] = try JSONValue(encoding: value) } catch {
             throw LoveseatError(
                 .encodingError,
                 "the value for property \"\(key)\" of document \"\(id)\" cannot be JSON: \(error)"
             )
         }
     }
+}
 
-    private static func json(_ value: some Encodable) throws -> JSONValue {
-        JSONElement(try JSONText(encoding: value, hooks: .foundation)).value
+extension JSONValue {
+    init(encoding value: some Encodable) throws {
+        self = JSONElement(try JSONText(encoding: value, hooks: .foundation)).value
+    }
+
+    /// For setters, which cannot throw: a value that cannot be encoded becomes one that JSON cannot hold, which is refused when it is
+    /// used.
+    init(orUnusable value: some Encodable) {
+        self = (try? JSONValue(encoding: value)) ?? .number(.double(.nan))
     }
 }

@@ -90,15 +90,20 @@ enum ModelMembers {
     {
         var added: [String: JSONElement] = [:]
         if element[id] == nil {
-            var value = JSONValue.string(document.id)
-            if let model = type as? any Identifiable.Type { value = key(of: model, document.id) ?? value }
-            added[id] = JSONElement(JSONText(canonical: value))
+            added[id] = json(ofID: document.id, for: type)
         }
         if type is any RevisionTracking.Type {
             let value = document.revisionID.map { JSONValue.string($0.text) } ?? .null
             added[revision] = JSONElement(JSONText(canonical: value))
         }
         return added
+    }
+
+    /// A document's ID in the form that a type decodes it from.
+    static func json(ofID id: String, for type: any Decodable.Type) -> JSONElement {
+        var value = JSONValue.string(id)
+        if let model = type as? any Identifiable.Type { value = key(of: model, id) ?? value }
+        return JSONElement(JSONText(canonical: value))
     }
 
     /// The ID in the form that the model's `id` is decoded from; nil if the ID is not one of the model's.

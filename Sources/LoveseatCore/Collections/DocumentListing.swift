@@ -105,7 +105,7 @@ public struct DocumentListing: Hashable, Sendable {
     }
 
     /// Whether a document of this ID may be in the listing.
-    func mayContain(_ id: String) -> Bool {
+    package func mayContain(_ id: String) -> Bool {
         let bytes = id.utf8
         if let lowestID, bytes.lexicographicallyPrecedes(lowestID.utf8) { return false }
         if let highestID, highestID.utf8.lexicographicallyPrecedes(bytes) { return false }

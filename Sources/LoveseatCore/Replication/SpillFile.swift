@@ -102,7 +102,7 @@ package final class SpillFile: BodySpill {
         let number = errno == 0 ? EIO : errno
         return LoveseatError(
             .init(Int(number), domain: .posix),
-            "cannot \(verb) the file for received documents in \(folder): \(String(cString: strerror(number)))"
+            "cannot \(verb) a temporary file in \(folder): \(String(cString: strerror(number)))"
         )
     }
 }

@@ -14,7 +14,7 @@ import LoveseatStorage
 public class ReadTransaction {
     /// The database to which the transaction belongs.
     public let database: Database
-    private let opened: DatabaseInstance
+    let opened: DatabaseInstance
     private var view: StoreReadTransaction?
 
     init(_ view: StoreReadTransaction, of database: Database, _ opened: DatabaseInstance) {
@@ -98,7 +98,7 @@ public class ReadTransaction {
 
     // MARK: Checks
 
-    private var active: StoreReadTransaction {
+    var active: StoreReadTransaction {
         get throws(LoveseatError) {
             guard let view else { throw Self.hasEnded }
             return view

@@ -76,6 +76,12 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let databaseTooNew = Code(28)
         /// The document ID is not valid.
         public static let badDocID = Code(29)
+        /// The text of a query is not valid, or names something that does not exist.
+        public static let invalidQuery = Code(23)
+        /// A query needs a full-text index that does not exist.
+        public static let missingIndex = Code(24)
+        /// A query was given a value for a parameter that it does not have.
+        public static let invalidQueryParameter = Code(25)
         /// The peer violated the replication protocol.
         public static let remoteError = Code(26)
         /// The host name cannot be resolved at the moment.
@@ -84,7 +90,7 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let unknownHost = Code(5002)
         /// The network interface does not exist.
         public static let unknownInterface = Code(5027)
-        /// The peer did not answer in time.
+        /// The peer did not answer in time, or a query took longer than its deadline.
         public static let timeout = Code(5003)
         /// The URL is not `ws://` or `wss://host[:port]/database`.
         public static let invalidURL = Code(5004)

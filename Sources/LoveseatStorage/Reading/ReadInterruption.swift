@@ -1,15 +1,18 @@
+import Dispatch
 import GRDB
 private import GRDBSQLite
 import LoveseatModel
 private import Synchronization
 
-/// Ends a read whose task is cancelled: the running statement is interrupted, and no other one begins.
+/// Ends a transaction whose task is cancelled, or whose deadline passes: the running statement is interrupted, and no other one begins.
 ///
 /// SQLite interrupts whatever a connection runs, so the connection is known here only while the read owns it.
 final class ReadInterruption: Sendable {
+    enum Reason { case cancelled, tooLate }
+
     private struct State: @unchecked Sendable {
         var connection: SQLiteConnection?
-        var isInterrupted = false
+        var reason: Reason?
     }
 
     private let state = Mutex(State())
@@ -23,24 +26,40 @@ final class ReadInterruption: Sendable {
     func end() { state.withLock { $0.connection = nil } }
 
     /// Called on any thread. The lock keeps the connection from being returned meanwhile.
-    func interrupt() {
+    func interrupt(_ reason: Reason = .cancelled) {
         state.withLock { state in
-            state.isInterrupted = true
+            if state.reason == nil { state.reason = reason }
             if let connection = state.connection { sqlite3_interrupt(connection) }
         }
     }
 
     /// Throws as an interrupted statement does, if the read has to end.
     func check() throws(DatabaseError) {
-        if state.withLock({ $0.isInterrupted }) {
+        if state.withLock({ $0.reason != nil }) {
             throw DatabaseError(resultCode: .SQLITE_INTERRUPT, message: "the task was cancelled")
         }
     }
 
     /// Whether an error came from ``interrupt()``, and not from the app's closure or the disk.
     func explains(_ error: any Error) -> Bool {
-        guard state.withLock({ $0.isInterrupted }) else { return false }
+        guard state.withLock({ $0.reason != nil }) else { return false }
         return (error as? DatabaseError)?.resultCode == .SQLITE_INTERRUPT
             || (error as? LoveseatError)?.code == .init(Int(SQLITE_INTERRUPT), domain: .sqlite)
+    }
+
+    /// What a caller gets for the interruption.
+    var error: any Error {
+        guard state.withLock({ $0.reason == .tooLate }) else { return CancellationError() }
+        return LoveseatError(
+            .timeout,
+            "the query took longer than its deadline: create an index, ask for less, or allow more time"
+        )
+    }
+
+    /// Interrupts when a time has passed.
+    func interrupt(after time: Duration) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + time.dispatchInterval) { [weak self] in
+            self?.interrupt(.tooLate)
+        }
     }
 }

@@ -32,6 +32,7 @@ enum CollectionTable {
             // A purge records the last sequence; other writes leave it to the rows.
             catalog.lastSequence[handle.number] = UInt64(max(highest, row["last_sequence"]))
         }
+        catalog.indexes = try IndexTable.load(db, of: catalog.collections.values)
         return catalog
     }
 
@@ -103,6 +104,7 @@ enum CollectionTable {
             try db.execute(sql: "DELETE FROM \(table) WHERE collection = ?", arguments: [handle.number])
         }
         catalog.marks[handle.number] = nil
+        catalog.indexes[handle.number] = nil
         try StoreWriteTransaction.forgetPurges(in: handle, db)
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
         catalog.schemaVersion = try schemaVersion(db)

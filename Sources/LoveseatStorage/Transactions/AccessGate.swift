@@ -1,4 +1,4 @@
-private import Dispatch
+import Dispatch
 private import Synchronization
 
 /// Admits a limited number of transactions at a time, first come, first served.
@@ -179,7 +179,7 @@ final class AccessGate: Sendable {
 
 extension Duration {
     /// The time for Dispatch, up to a century.
-    fileprivate var dispatchInterval: DispatchTimeInterval {
+    var dispatchInterval: DispatchTimeInterval {
         let limit = Duration.seconds(3_000_000_000)
         let (seconds, attoseconds) = max(.zero, min(self, limit)).components
         return .nanoseconds(Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))

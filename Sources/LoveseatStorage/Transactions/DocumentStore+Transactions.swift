@@ -35,24 +35,40 @@ extension DocumentStore {
 
     /// Runs a closure in a write transaction on one of the store's own threads, for tasks.
     ///
-    /// - Throws: As ``write(within:_:)`` does, and `CancellationError` if the task is cancelled before the closure runs.
+    /// - Throws: As ``write(within:_:)`` does, and `CancellationError` if the task is cancelled before the closure runs, and also while
+    ///   it runs if it `isInterruptible`.
     package func writeFromTask<T: Sendable>(
         within timeout: Duration?,
         call: String = #function,
         durably: Bool = false,
+        isInterruptible: Bool = false,
         _ body: @Sendable (StoreWriteTransaction) throws -> T
     ) async throws -> T {
+        let interruption = ReadInterruption()
+        @Sendable func interruptible(_ transaction: StoreWriteTransaction) throws -> T {
+            guard isInterruptible else { return try body(transaction) }
+            interruption.begin(transaction.database.sqliteConnection)
+            defer { interruption.end() }
+            do { return try body(transaction) } catch {
+                if interruption.explains(error) { throw interruption.error }
+                throw error
+            }
+        }
         @Sendable func perform(_ timeLeft: Duration?) async throws -> T {
             try await writeLane.run {
                 defer { self.writeGate.leave() }
                 try Task.checkCancellation()
-                return try self.performWrite(timeLeft, call, durably: durably, body)
+                return try self.performWrite(timeLeft, call, durably: durably, interruptible)
             }
         }
-        if writeGate.tryEnter() { return try await perform(timeout) }
-        do {
-            return try await waitingRoom.wait(at: writeGate, within: timeout, then: perform)
-        } catch is AccessGate.TimedOut { throw isBusy(call, with: Self.ownTransactions) }
+        return try await withTaskCancellationHandler {
+            if writeGate.tryEnter() { return try await perform(timeout) }
+            do {
+                return try await waitingRoom.wait(at: writeGate, within: timeout, then: perform)
+            } catch is AccessGate.TimedOut { throw isBusy(call, with: Self.ownTransactions) }
+        } onCancel: {
+            interruption.interrupt()
+        }
     }
 
     private func performWrite<T>(
@@ -135,19 +151,23 @@ extension DocumentStore {
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for other reads of this process. Nil waits as long as they take, and is for our own work.
+    ///   - deadline: How long the closure may take before what it reads is interrupted; nil without a limit.
     ///   - call: The name of the called function, for messages.
     ///   - body: Gets the snapshot.
     /// - Returns: What the closure returns.
     /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
     package func read<T>(
         within timeout: Duration? = nil,
+        deadline: Duration? = nil,
         call: String = #function,
         _ body: (StoreReadTransaction) throws -> T
     ) throws -> T {
         try requireNoTransaction(call)
         _ = try waiting(call) { try readGate.enter(within: timeout) }
         defer { readGate.leave() }
-        return try performRead(call, nil, body)
+        let interruption = deadline.map { _ in ReadInterruption() }
+        if let deadline { interruption?.interrupt(after: deadline) }
+        return try performRead(call, interruption, body)
     }
 
     /// Runs a closure on a snapshot, on one of the store's own threads, for tasks.
@@ -156,6 +176,7 @@ extension DocumentStore {
     ///   closure does not throw something else.
     package func readFromTask<T: Sendable>(
         within timeout: Duration?,
+        deadline: Duration? = nil,
         call: String = #function,
         _ body: @Sendable (StoreReadTransaction) throws -> T
     ) async throws -> T {
@@ -169,6 +190,7 @@ extension DocumentStore {
                     self.readGate.leave()
                 }
                 try Task.checkCancellation()
+                if let deadline { interruption.interrupt(after: deadline) }
                 return try self.performRead(call, interruption, body)
             }
         }
@@ -201,7 +223,10 @@ extension DocumentStore {
                 let view = StoreReadTransaction(database: db, catalog: try catalogSeen(by: db))
                 view.interruption = interruption
                 return try body(view)
-            } catch  where interruption?.explains(error) == true { throw CancellationError() }
+            } catch {
+                if let interruption, interruption.explains(error) { throw interruption.error }
+                throw error
+            }
         }
     }
 

@@ -81,6 +81,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     package func deleteCollection(_ name: CollectionName) throws {
         let handle = catalogView.collections[name]
+        if let handle { try removeIndexes(of: handle) }
         try replaceCatalog { try CollectionTable.delete(name, in: database, catalog: &$0) }
         if let handle { deleted.append(handle) }
     }

@@ -1,0 +1,120 @@
+import ArgumentParser
+import Loveseat
+
+struct IndexCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "index",
+        abstract: "Create, list and delete indexes, which make queries fast.",
+        subcommands: [CreateIndex.self, ListIndexes.self, DeleteIndex.self]
+    )
+}
+
+struct CreateIndex: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Create an index, or replace one of the same name that is defined otherwise.",
+        discussion: """
+            EXAMPLES
+              loveseat index create trips by-city city 'LOWER(name)' --where 'likes > 0'
+              loveseat index create trips texts description --full-text --language en
+              loveseat index create trips ratings rating --array reviews
+            """
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The index's name.")
+    var name: String
+    @Argument(help: "The expressions in SQL++: none for the items of an array themselves.")
+    var expressions: [String] = []
+    @Option(help: "The condition of the documents that are in the index.")
+    var `where`: String?
+    @Flag(help: "An index of the words in texts, for MATCH.")
+    var fullText = false
+    @Option(help: "The language of the texts, such as en.")
+    var language: String?
+    @Flag(help: "Letters are equal with and without accents.")
+    var ignoreAccents = false
+    @Option(help: "An index of the items of the array at this path, for UNNEST.")
+    var array: String?
+
+    func validate() throws {
+        if fullText, array != nil { throw ValidationError("An index is of texts or of an array, not both.") }
+        if !fullText, language != nil || ignoreAccents {
+            throw ValidationError("--language and --ignore-accents need --full-text.")
+        }
+        if array != nil, self.where != nil { throw ValidationError("An index of an array has no --where.") }
+        if array == nil, expressions.isEmpty { throw ValidationError("Name at least one expression.") }
+    }
+
+    func run() throws {
+        let (database, collection) = try options.open()
+        try collection.createIndex(configuration, withName: name)
+        try database.close()
+    }
+
+    private var configuration: any IndexConfiguration {
+        if let array {
+            return ArrayIndexConfiguration(path: array, expressions: expressions.isEmpty ? nil : expressions)
+        }
+        if fullText {
+            return FullTextIndexConfiguration(
+                expressions,
+                where: self.where,
+                ignoreAccents: ignoreAccents,
+                language: language
+            )
+        }
+        return ValueIndexConfiguration(expressions, where: self.where)
+    }
+}
+
+struct ListIndexes: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List indexes: name, kind and definition."
+    )
+
+    @OptionGroup var options: CollectionOptions
+
+    func run() throws {
+        let (database, collection) = try options.read()
+        for name in try collection.indexes() {
+            var fields = [name]
+            var condition: String?
+            switch try collection.index(withName: name) {
+            case let index as ValueIndexConfiguration:
+                fields += ["value", index.expressions.joined(separator: ", ")]
+                condition = index.where
+            case let index as FullTextIndexConfiguration:
+                fields += ["full-text", index.expressions.joined(separator: ", ")]
+                condition = index.where
+                if let language = index.language { fields.append("language \(language)") }
+                if index.ignoreAccents { fields.append("ignores accents") }
+            case let index as ArrayIndexConfiguration:
+                let items = index.expressions.map { ": " + $0.joined(separator: ", ") } ?? ""
+                fields += ["array", index.path + items]
+            default: break
+            }
+            if let condition { fields.append("where \(condition)") }
+            try Output.standard.fields(fields)
+        }
+        try database.close()
+    }
+}
+
+struct DeleteIndex: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete an index.")
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The index's name.")
+    var name: String
+
+    func run() throws {
+        let (database, collection) = try options.open()
+        guard try collection.indexes().contains(name) else {
+            throw LoveseatError(.notFound, "there is no index \"\(name)\" in \(collection.fullName)")
+        }
+        try collection.deleteIndex(forName: name)
+        try database.close()
+    }
+}

@@ -1,0 +1,186 @@
+public import LoveseatModel
+import LoveseatStorage
+
+/// What an index contains: a ``ValueIndexConfiguration``, a ``FullTextIndexConfiguration`` or an ``ArrayIndexConfiguration``.
+public protocol IndexConfiguration: Sendable {}
+
+/// An index of values, which speeds up comparisons, sorting and grouping by its expressions.
+public struct ValueIndexConfiguration: IndexConfiguration, Hashable {
+    /// The SQL++ expressions, such as `city` or `LOWER(name)`, the most important one first.
+    public let expressions: [String]
+    /// The SQL++ condition of the documents that are in the index, such as `type = 'hotel'`; nil for all.
+    public let `where`: String?
+
+    /// Creates a configuration. An index with a condition serves queries that have the same condition.
+    public init(_ expressions: [String], where condition: String? = nil) {
+        self.expressions = expressions
+        self.where = condition
+    }
+}
+
+/// An index of the words in texts, for `MATCH`.
+public struct FullTextIndexConfiguration: IndexConfiguration, Hashable {
+    /// The default of ``ignoreAccents``, false.
+    public static let defaultIgnoreAccents = false
+
+    /// The properties with the texts, each a path such as `description` or `address.city`.
+    public let expressions: [String]
+    /// The SQL++ condition of the documents that are in the index; nil for all.
+    public let `where`: String?
+    /// Whether letters are equal with and without accents.
+    public let ignoreAccents: Bool
+    /// The language of the texts, such as `en`, by which words are reduced to their stems; nil for words as they are.
+    public let language: String?
+
+    /// Creates a configuration.
+    public init(
+        _ expressions: [String],
+        where condition: String? = nil,
+        ignoreAccents: Bool? = defaultIgnoreAccents,
+        language: String? = nil
+    ) {
+        self.expressions = expressions
+        self.where = condition
+        self.ignoreAccents = ignoreAccents ?? Self.defaultIgnoreAccents
+        self.language = language
+    }
+}
+
+/// An index of the items of arrays, for `UNNEST` over the same path.
+public struct ArrayIndexConfiguration: IndexConfiguration, Hashable {
+    /// The path of the array, with `[]` between levels: `reviews` or `reviews[].useful`.
+    public let path: String
+    /// The SQL++ expressions of an item, such as `rating`; nil for the item itself.
+    public let expressions: [String]?
+
+    /// Creates a configuration.
+    public init(path: String, expressions: [String]? = nil) {
+        self.path = path
+        self.expressions = expressions
+    }
+}
+
+/// Indexes, which make queries fast. They follow every change, also those that peers send, and are kept until they are deleted.
+extension Collection {
+    /// Creates an index, and fills it from the documents that exist.
+    ///
+    /// Does nothing if there is an index of this name and definition. An index of the same name with another definition is replaced. The
+    /// call blocks the thread, and others cannot write meanwhile; reads go on.
+    ///
+    /// - Parameters:
+    ///   - config: What the index contains.
+    ///   - name: The index's name, unique in the collection: not empty, without `"`.
+    /// - Throws: ``LoveseatError``: `invalidParameter` for a name that is not allowed, or a configuration without expressions;
+    ///   `invalidQuery` for an expression that is not one; `busy`, `notWriteable`, `notOpen`, `transactionNotClosed`; an error of the disk.
+    public func createIndex(_ config: any IndexConfiguration, withName name: String) throws(LoveseatError) {
+        let specification = try Self.specification(config, name)
+        let store = try openStore()
+        try DocumentStore.wrapping {
+            try store.write(within: database.config.busyTimeout) {
+                try $0.createIndex(name, specification, in: handle)
+            }
+        }
+    }
+
+    /// Creates an index on one of the database's own threads.
+    ///
+    /// - Throws: As the call without `await`, and `CancellationError` if the task is cancelled, which leaves everything as it
+    ///   was.
+    public func createIndex(_ config: any IndexConfiguration, withName name: String) async throws {
+        let specification = try Self.specification(config, name)
+        let store = try openStore()
+        do {
+            try await store.writeFromTask(within: database.config.busyTimeout, isInterruptible: true) {
+                try $0.createIndex(name, specification, in: handle)
+            }
+        } catch { throw Database.mapped(error) }
+    }
+
+    /// Deletes an index. Does nothing if there is none of this name.
+    ///
+    /// - Throws: ``LoveseatError``: `busy`, `notWriteable`, `notOpen`, `transactionNotClosed`; an error of the disk.
+    public func deleteIndex(forName name: String) throws(LoveseatError) {
+        let store = try openStore()
+        try DocumentStore.wrapping {
+            try store.write(within: database.config.busyTimeout) { try $0.deleteIndex(name, in: handle) }
+        }
+    }
+
+    /// Returns the names of the indexes, in order.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed`.
+    public func indexes() throws(LoveseatError) -> [String] { try storedIndexes().map(\.name) }
+
+    /// Returns what an index contains, or nil if there is none of this name.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed`.
+    public func index(withName name: String) throws(LoveseatError) -> (any IndexConfiguration)? {
+        guard let specification = try storedIndexes().first(where: { $0.name == name })?.specification else {
+            return nil
+        }
+        switch specification.kind {
+        case .value:
+            return ValueIndexConfiguration(specification.expressions, where: specification.condition)
+        case .fullText:
+            return FullTextIndexConfiguration(
+                specification.expressions,
+                where: specification.condition,
+                ignoreAccents: specification.ignoresAccents,
+                language: specification.language
+            )
+        case .array:
+            let items = specification.expressions
+            return ArrayIndexConfiguration(path: specification.path, expressions: items.isEmpty ? nil : items)
+        }
+    }
+
+    private func storedIndexes() throws(LoveseatError) -> [StoredIndex] {
+        let store = try openStore()
+        return try DocumentStore.wrapping {
+            try store.read(within: database.config.busyTimeout) { $0.indexes(of: handle) }
+        }
+    }
+
+    static func specification(_ config: any IndexConfiguration, _ name: String) throws(LoveseatError)
+        -> IndexSpecification
+    {
+        guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "\"")), !name.utf8.contains(0) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "\"\(name)\" is not a valid name for an index: use at least one character, and no quotation mark"
+            )
+        }
+        var specification: IndexSpecification
+        switch config {
+        case let config as ValueIndexConfiguration:
+            specification = IndexSpecification(kind: .value, expressions: config.expressions)
+            specification.condition = config.where
+        case let config as FullTextIndexConfiguration:
+            specification = IndexSpecification(kind: .fullText, expressions: config.expressions)
+            specification.condition = config.where
+            specification.ignoresAccents = config.ignoreAccents
+            specification.language = config.language
+        case let config as ArrayIndexConfiguration:
+            specification = IndexSpecification(kind: .array, expressions: config.expressions ?? [])
+            specification.path = config.path
+            if config.path.isEmpty || config.expressions?.isEmpty == true { throw isEmpty(name) }
+        default:
+            throw LoveseatError(
+                .invalidParameter,
+                "\(type(of: config)) is not a kind of index: use ValueIndexConfiguration or one of its siblings"
+            )
+        }
+        if specification.expressions.isEmpty && specification.kind != .array { throw isEmpty(name) }
+        if specification.expressions.contains(where: { $0.allSatisfy(\.isWhitespace) }) {
+            throw isEmpty(name)
+        }
+        return specification
+    }
+
+    private static func isEmpty(_ name: String) -> LoveseatError {
+        LoveseatError(
+            .invalidParameter,
+            "index \"\(name)\" has an empty expression: name what it contains, such as a property"
+        )
+    }
+}

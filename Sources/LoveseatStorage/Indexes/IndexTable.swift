@@ -1,0 +1,145 @@
+import GRDB
+import LoveseatModel
+package import LoveseatQuery
+
+/// The table of indexes.
+enum IndexTable {
+    static func load(_ db: Database, of collections: some Sequence<CollectionHandle>) throws -> [Int64:
+        [StoredIndex]]
+    {
+        // A database that is open for reading only is not migrated.
+        guard try db.tableExists("indexes") else { return [:] }
+        let tables = Dictionary(collections.map { ($0.number, $0.table) }) { first, _ in first }
+        var found: [Int64: [StoredIndex]] = [:]
+        let sql = "SELECT collection, name, number, definition FROM indexes ORDER BY collection, name"
+        for row in try Row.fetchAll(db, sql: sql) {
+            let (collection, name): (Int64, String) = (row["collection"], row["name"])
+            guard let table = tables[collection],
+                let specification = IndexSpecification(text: row["definition"])
+            else { throw LoveseatError(.corruptData, "the definition of index \"\(name)\" is damaged") }
+            let index = StoredIndex(
+                number: row["number"],
+                name: name,
+                specification: specification,
+                of: table
+            )
+            found[collection, default: []].append(index)
+        }
+        return found
+    }
+}
+
+extension DocumentStore.Catalog {
+    /// A collection with its indexes, for the compiler of queries.
+    func queryCollection(_ collection: CollectionHandle) -> QueryCollection {
+        let indexes = indexes[collection.number] ?? []
+        return QueryCollection(
+            name: collection.name,
+            table: collection.table,
+            fullTextIndexes: indexes.filter { $0.specification.kind == .fullText }.map(\.fullTextDefinition),
+            arrayIndexes: indexes.filter { $0.specification.kind == .array }.map(\.arrayDefinition)
+        )
+    }
+}
+
+extension StoreReadTransaction {
+    /// The collections and indexes, for the compiler of queries.
+    package func queryCatalog(of databaseName: String) -> QueryCatalog {
+        QueryCatalog(
+            databaseName: databaseName,
+            collections: catalogView.collections.values.map { catalogView.queryCollection($0) }
+        )
+    }
+
+    /// A number that changes when a collection or an index does.
+    package var schemaVersion: Int32 { catalogView.schemaVersion }
+
+    /// The indexes of a collection, in order of their names.
+    package func indexes(of collection: CollectionHandle) -> [StoredIndex] {
+        catalogView.indexes[collection.number] ?? []
+    }
+}
+
+extension StoreWriteTransaction {
+    /// Creates an index, and fills it. Does nothing if it exists with the same definition, and replaces one with another definition.
+    package func createIndex(
+        _ name: String,
+        _ specification: IndexSpecification,
+        in collection: CollectionHandle
+    )
+        throws
+    {
+        try requireOpen(collection)
+        if let existing = indexes(of: collection).first(where: { $0.name.hasSameBytes(as: name) }) {
+            if existing.specification == specification { return }
+            try deleteIndex(name, in: collection)
+        }
+        // Numbers are never used twice: a compiled query may still name a deleted index.
+        let last = try Int64.fetchOne(database, sql: "SELECT value FROM info WHERE key = 'last_index'") ?? 0
+        try database.execute(
+            sql: "INSERT OR REPLACE INTO info (key, value) VALUES ('last_index', ?)",
+            arguments: [last + 1]
+        )
+        let index = StoredIndex(
+            number: last + 1,
+            name: name,
+            specification: specification,
+            of: collection.table
+        )
+        let statements: IndexStatements
+        do throws(QueryError) {
+            statements = try index.statements(for: catalogView.queryCollection(collection))
+        } catch { throw LoveseatError(error) }
+        for sql in statements.create { try database.execute(sql: sql) }
+        try database.execute(
+            sql: "INSERT INTO indexes (collection, name, number, definition) VALUES (?, ?, ?, ?)",
+            arguments: [collection.number, name, index.number, specification.text]
+        )
+        try reloadIndexes()
+    }
+
+    /// Deletes an index. Does nothing if there is none of this name.
+    package func deleteIndex(_ name: String, in collection: CollectionHandle) throws {
+        try requireOpen(collection)
+        guard let index = indexes(of: collection).first(where: { $0.name.hasSameBytes(as: name) }) else {
+            return
+        }
+        try remove(index, of: collection)
+        try database.execute(sql: "DELETE FROM indexes WHERE number = ?", arguments: [index.number])
+        try reloadIndexes()
+    }
+
+    /// Removes what the indexes of a collection consist of beside its table.
+    func removeIndexes(of collection: CollectionHandle) throws {
+        for index in indexes(of: collection) { try remove(index, of: collection) }
+        try database.execute(sql: "DELETE FROM indexes WHERE collection = ?", arguments: [collection.number])
+    }
+
+    /// Makes the full-text and array indexes anew; SQLite's REINDEX does it for the others.
+    func rebuildIndexes() throws {
+        for collection in collections {
+            for index in indexes(of: collection) where index.specification.kind != .value {
+                let statements = try statements(of: index, collection)
+                for sql in statements.drop + statements.create { try database.execute(sql: sql) }
+            }
+        }
+        try reloadIndexes()
+    }
+
+    private func statements(of index: StoredIndex, _ collection: CollectionHandle) throws -> IndexStatements {
+        do throws(QueryError) {
+            return try index.statements(for: catalogView.queryCollection(collection))
+        } catch { throw LoveseatError(error) }
+    }
+
+    private func remove(_ index: StoredIndex, of collection: CollectionHandle) throws {
+        for sql in try statements(of: index, collection).drop { try database.execute(sql: sql) }
+    }
+
+    private func reloadIndexes() throws {
+        try replaceCatalog {
+            $0.indexes = try IndexTable.load(database, of: $0.collections.values)
+            $0.schemaVersion = try CollectionTable.schemaVersion(database)
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatTesting
+import Testing
+
+/// Indexes of collections.
+@Suite(.timeLimit(.minutes(2)))
+struct IndexTests {
+    private let scratch: Scratch
+    private let database: Database
+    private let sights: LoveseatCore.Collection
+
+    init() throws {
+        scratch = try Scratch()
+        database = try scratch.database("trips")
+        sights = try database.createCollection(name: "sights")
+        for number in 0..<200 {
+            try sights.save(Self.document(number))
+        }
+    }
+
+    private static func document(_ number: Int) -> Document {
+        Document(
+            id: "s\(number)",
+            [
+                "city": .string("city \(number % 10)"), "likes": JSONValue(number),
+                "text": .string(number % 20 == 0 ? "a brown fox runs" : "nothing"),
+                "tags": .array([.string("t\(number % 7)"), .string("all")]),
+            ]
+        )
+    }
+
+    private static let byCity = "SELECT meta().id FROM sights WHERE city = 'city 3'"
+    private static let byWord = "SELECT meta().id FROM sights WHERE MATCH(words, 'fox')"
+    private static let byTag = "SELECT meta(s).id FROM sights AS s UNNEST s.tags AS t WHERE t = 't1'"
+
+    private func createAll() throws {
+        try sights.createIndex(ValueIndexConfiguration(["city", "likes"]), withName: "cities")
+        try sights.createIndex(FullTextIndexConfiguration(["text"]), withName: "words")
+        try sights.createIndex(ArrayIndexConfiguration(path: "tags"), withName: "tags")
+    }
+
+    private func ids(_ text: String, in database: Database? = nil) throws -> [String] {
+        try (database ?? self.database).createQuery(text).execute().compactMap { $0["id"]?.string }.sorted()
+    }
+
+    private func expected(_ numbers: some Sequence<Int>) -> [String] { numbers.map { "s\($0)" }.sorted() }
+
+    private func expectAll(in database: Database? = nil) throws {
+        #expect(try ids(Self.byCity, in: database) == expected((0..<200).filter { $0 % 10 == 3 }))
+        #expect(try ids(Self.byWord, in: database) == expected((0..<200).filter { $0 % 20 == 0 }))
+        #expect(try ids(Self.byTag, in: database) == expected((0..<200).filter { $0 % 7 == 1 }))
+        let plan = try (database ?? self.database).createQuery(Self.byCity).explain()
+        #expect(plan.contains("USING INDEX cities"), "\(plan)")
+        let tags = try (database ?? self.database).createQuery(Self.byTag).explain()
+        #expect(tags.contains("INDEX tags"), "\(tags)")
+    }
+
+    @Test func `indexes are used, listed, and kept over reopening, copying and maintenance`() async throws {
+        try createAll()
+        #expect(try sights.indexes() == ["cities", "tags", "words"])
+        try expectAll()
+        for type in MaintenanceType.allCases { try database.performMaintenance(type: type) }
+        try expectAll()
+        try await database.close()
+        let again = try scratch.database("trips")
+        try expectAll(in: again)
+        let collection = try #require(try again.collection(name: "sights"))
+        #expect(
+            try collection.index(withName: "cities") as? ValueIndexConfiguration
+                == ValueIndexConfiguration(["city", "likes"])
+        )
+        #expect(
+            try collection.index(withName: "tags") as? ArrayIndexConfiguration
+                == ArrayIndexConfiguration(path: "tags")
+        )
+        #expect(
+            try collection.index(withName: "words") as? FullTextIndexConfiguration
+                == FullTextIndexConfiguration(["text"])
+        )
+        #expect(try collection.index(withName: "none") == nil)
+        try Database.copy(fromPath: try #require(again.path), toDatabase: "copy", withConfig: scratch.config)
+        try expectAll(in: try scratch.database("copy"))
+    }
+
+    @Test func `indexes follow saves, deletions, purges and what a peer sends`() async throws {
+        try createAll()
+        try sights.delete(id: "s3")
+        try sights.purge(id: "s13")
+        try sights.update(id: "s23") { $0["city"] = "elsewhere" }
+        try sights.save(Self.document(203))
+        #expect(try ids(Self.byCity) == expected((24..<204).filter { $0 % 10 == 3 }))
+        try sights.update(id: "s20") { $0["text"] = "a cat" }
+        try sights.delete(id: "s40")
+        #expect(try ids(Self.byWord) == expected([0, 60, 80, 100, 120, 140, 160, 180]))
+        try sights.update(id: "s1") { $0["tags"] = ["other"] }
+        try sights.purge(id: "s8")
+        #expect(try ids(Self.byTag) == expected((9..<200).filter { $0 % 7 == 1 }))
+        try sights.save(Self.document(3))
+        #expect(try ids(Self.byCity).contains("s3"))
+
+        let peer = try scratch.database("peer")
+        let remote = try peer.createCollection(name: "sights")
+        try remote.save(Document(id: "sent", ["city": "city 3", "text": "the fox", "tags": ["t1"]]))
+        let configuration = ReplicatorConfiguration(
+            collections: [sights],
+            target: DatabaseEndpoint(database: peer)
+        )
+        let replicator = Replicator(configuration)
+        let statuses = replicator.statuses
+        replicator.start()
+        for await _ in statuses {}
+        for text in [Self.byCity, Self.byWord, Self.byTag] { #expect(try ids(text).contains("sent")) }
+        try remote.delete(id: "sent")
+        let second = Replicator(configuration)
+        let more = second.statuses
+        second.start()
+        for await _ in more {}
+        for text in [Self.byCity, Self.byWord, Self.byTag] { #expect(try !ids(text).contains("sent")) }
+        try database.performMaintenance(type: .integrityCheck)
+    }
+
+    @Test func `the same definition again does nothing, and another one replaces`() throws {
+        try sights.createIndex(ValueIndexConfiguration(["city"]), withName: "i")
+        try sights.createIndex(ValueIndexConfiguration(["city"]), withName: "i")
+        #expect(try database.createQuery(Self.byCity).explain().contains("USING INDEX i"))
+        try sights.createIndex(ValueIndexConfiguration(["likes"], where: "likes > 5"), withName: "i")
+        #expect(try sights.indexes() == ["i"])
+        #expect(try !database.createQuery(Self.byCity).explain().contains("USING INDEX i"))
+        let partial = try database.createQuery("SELECT meta().id FROM sights WHERE likes > 5 AND likes = 7")
+        #expect(try partial.explain().contains("INDEX i"))
+        try sights.createIndex(FullTextIndexConfiguration(["text"]), withName: "i")
+        #expect(try ids("SELECT meta().id FROM sights WHERE MATCH(i, 'fox')").count == 10)
+        try sights.deleteIndex(forName: "i")
+        try sights.deleteIndex(forName: "i")
+        #expect(try sights.indexes().isEmpty)
+    }
+
+    @Test func `names of indexes belong to their collections, and may be odd`() throws {
+        let other = try database.createCollection(name: "other")
+        let names = ["a", "A", "by doc_id", "deleted", "it's", "ü 🦀", "a/b", "sqlite_x", "x;--"]
+        for name in names {
+            try sights.createIndex(ValueIndexConfiguration(["city"]), withName: name)
+            try other.createIndex(ValueIndexConfiguration(["likes"]), withName: name)
+        }
+        #expect(Swift.Set(try sights.indexes()) == Swift.Set(names))
+        #expect(
+            try sights.index(withName: "a") as? ValueIndexConfiguration == ValueIndexConfiguration(["city"])
+        )
+        for name in ["", "a\"b"] {
+            expectError(.invalidParameter) {
+                try sights.createIndex(ValueIndexConfiguration(["city"]), withName: name)
+            }
+        }
+        expectError(.invalidParameter) { try sights.createIndex(ValueIndexConfiguration([]), withName: "e") }
+        expectError(.invalidParameter) {
+            try sights.createIndex(ArrayIndexConfiguration(path: ""), withName: "e")
+        }
+        expectError(.invalidQuery) {
+            try sights.createIndex(ValueIndexConfiguration(["a = = 1"]), withName: "e")
+        }
+        expectError(.invalidQuery) {
+            try sights.createIndex(FullTextIndexConfiguration(["LOWER(text)"]), withName: "e")
+        }
+        #expect(try !sights.indexes().contains("e"))
+        try database.deleteCollection(name: "other")
+        #expect(try sights.indexes().count == names.count)
+        let again = try database.createCollection(name: "other")
+        #expect(try again.indexes().isEmpty)
+    }
+
+    @Test func `an index whose creation is cancelled or fails leaves nothing`() async throws {
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await sights.createIndex(ValueIndexConfiguration(["city"]), withName: "i")
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try sights.indexes().isEmpty)
+        try await sights.createIndex(ValueIndexConfiguration(["city"]), withName: "i")
+        #expect(try sights.indexes() == ["i"])
+    }
+}
