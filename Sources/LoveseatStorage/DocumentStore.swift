@@ -44,7 +44,6 @@ package final class DocumentStore: Sendable {
     let catalog = Mutex(Catalog())
     let writeGate = AccessGate(places: 1)
     let readGate: AccessGate
-    let waitingRoom = WaitingRoom()
     let writeLane = TransactionLane(label: "loveseat.write")
     let readLanes: Mutex<[TransactionLane]> = Mutex([])
     /// The number of open transactions on all threads.

@@ -49,6 +49,8 @@ extension StoreReadTransaction {
 
     /// The steps of SQLite's plan for a query, one a line, with the app's names of indexes.
     package func plan(_ query: TranslatedQuery) throws -> [String] {
+        // An explanation does not look at the file, so the connection may not know of an index that another one has created. This does.
+        _ = try Int.fetchOne(database, sql: "SELECT 1 FROM sqlite_schema LIMIT 1")
         let statement = try QueryStatement("EXPLAIN QUERY PLAN " + query.sql, in: database)
         defer { statement.reset() }
         var lines: [String] = []

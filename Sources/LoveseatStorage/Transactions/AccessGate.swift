@@ -3,12 +3,12 @@ private import Synchronization
 
 /// Admits a limited number of transactions at a time, first come, first served.
 ///
-/// Threads and tasks wait in the same queue. A waiting task blocks no thread.
+/// Threads and tasks wait in the same queue. A waiting task blocks no thread: see ``Turn``.
 final class AccessGate: Sendable {
     /// The deadline passed before there was a place.
     struct TimedOut: Error {}
 
-    private enum Outcome { case admitted, timedOut, cancelled }
+    enum Outcome { case admitted, timedOut, cancelled }
 
     private struct Waiter {
         /// When a waiting task times out. Nil for threads, which check their own deadlines.
@@ -91,48 +91,31 @@ final class AccessGate: Sendable {
         return max(.zero, ContinuousClock.now.duration(to: deadline))
     }
 
-    /// Takes a place, suspending the task until there is one. ``leave()`` must follow.
-    ///
-    /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
-    /// - Returns: What is left of the timeout.
-    /// - Throws: ``TimedOut``, `CancellationError` if the task is cancelled before it has a place.
-    func enter(within timeout: Duration?) async throws -> Duration? {
-        try Task.checkCancellation()
-        if tryEnter() { return timeout }
-        let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
-        let ticket = state.withLock { $0.newTicket() }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                wait(ticket, until: deadline, continuation)
-            }
-        } onCancel: {
-            remove(ticket)?.resume(.cancelled)
-        }
-        return deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
-    }
+    /// A ticket for ``wait(_:until:_:)``.
+    func newTicket() -> UInt64 { state.withLock { $0.newTicket() } }
 
-    private func wait(
+    /// Takes a place, or waits for one in the queue, without blocking anything. ``leave()`` must follow an admission.
+    ///
+    /// - Parameters:
+    ///   - ticket: That of this caller.
+    ///   - deadline: When it stops waiting; nil for never.
+    ///   - resume: Called once, maybe before this call returns.
+    func wait(
         _ ticket: UInt64,
         until deadline: ContinuousClock.Instant?,
-        _ continuation: CheckedContinuation<Void, any Error>
+        _ resume: @escaping @Sendable (Outcome) -> Void
     ) {
-        let waiter = Waiter(deadline: deadline) { outcome in
-            switch outcome {
-            case .admitted: continuation.resume()
-            case .timedOut: continuation.resume(throwing: TimedOut())
-            case .cancelled: continuation.resume(throwing: CancellationError())
-            }
-        }
         let hasPlace = state.withLock { state in
             if state.takePlace() { return true }
-            state.append(waiter, ticket: ticket)
+            state.append(Waiter(deadline: deadline, resume: resume), ticket: ticket)
             return false
         }
-        if hasPlace { return continuation.resume() }
-        // A task that was cancelled before it was in the queue was not found there.
-        if Task.isCancelled { remove(ticket)?.resume(.cancelled) }
+        if hasPlace { return resume(.admitted) }
         if let deadline { setAlarm(deadline) }
     }
+
+    /// Makes a caller stop waiting. Does nothing if it does not wait, or not yet.
+    func cancel(_ ticket: UInt64) { remove(ticket)?.resume(.cancelled) }
 
     private func remove(_ ticket: UInt64) -> Waiter? {
         state.withLock { $0.waiters.removeValue(forKey: ticket) }

@@ -54,19 +54,48 @@ extension DocumentStore {
                 throw error
             }
         }
-        @Sendable func perform(_ timeLeft: Duration?) async throws -> T {
-            try await writeLane.run {
-                defer { self.writeGate.leave() }
-                try Task.checkCancellation()
-                return try self.performWrite(timeLeft, call, durably: durably, interruptible)
+        @Sendable func perform(_ timeLeft: Duration?) throws -> T {
+            defer { writeGate.leave() }
+            try Task.checkCancellation()
+            return try performWrite(timeLeft, call, durably: durably, interruptible)
+        }
+        return try await inTurn(
+            at: writeGate,
+            within: timeout,
+            call,
+            interruption,
+            on: { self.writeLane }
+        ) { _, timeLeft in
+            try perform(timeLeft)
+        }
+    }
+
+    /// Runs a closure on a lane behind a gate, which it leaves.
+    ///
+    /// - Throws: What the closure throws; `busy`; `CancellationError`.
+    private func inTurn<T: Sendable>(
+        at gate: AccessGate,
+        within timeout: Duration?,
+        _ call: String,
+        _ interruption: ReadInterruption,
+        on lane: @escaping @Sendable () -> TransactionLane,
+        _ body: @Sendable (TransactionLane, Duration?) throws -> T
+    ) async throws -> T {
+        if gate.tryEnter() {
+            let lane = lane()
+            return try await withTaskCancellationHandler {
+                try await lane.run { try body(lane, timeout) }
+            } onCancel: {
+                interruption.interrupt()
             }
         }
+        let turn = Turn(at: gate, within: timeout, then: lane)
         return try await withTaskCancellationHandler {
-            if writeGate.tryEnter() { return try await perform(timeout) }
-            do {
-                return try await waitingRoom.wait(at: writeGate, within: timeout, then: perform)
-            } catch is AccessGate.TimedOut { throw isBusy(call, with: Self.ownTransactions) }
+            do { return try await turn.run(body) } catch is AccessGate.TimedOut {
+                throw isBusy(call, with: Self.ownTransactions)
+            }
         } onCancel: {
+            turn.cancel()
             interruption.interrupt()
         }
     }
@@ -181,26 +210,27 @@ extension DocumentStore {
         _ body: @Sendable (StoreReadTransaction) throws -> T
     ) async throws -> T {
         let interruption = ReadInterruption()
-        @Sendable func perform() async throws -> T {
-            // There is a lane for each place behind the gate.
-            let lane = readLanes.withLock { $0.popLast() } ?? TransactionLane(label: "loveseat.read")
-            return try await lane.run {
-                defer {
-                    self.readLanes.withLock { $0.append(lane) }
-                    self.readGate.leave()
-                }
-                try Task.checkCancellation()
-                if let deadline { interruption.interrupt(after: deadline) }
-                return try self.performRead(call, interruption, body)
-            }
+        // There is a lane for each place behind the gate.
+        @Sendable func freeLane() -> TransactionLane {
+            readLanes.withLock { $0.popLast() } ?? TransactionLane(label: "loveseat.read")
         }
-        return try await withTaskCancellationHandler {
-            if readGate.tryEnter() { return try await perform() }
-            do {
-                return try await waitingRoom.wait(at: readGate, within: timeout) { _ in try await perform() }
-            } catch is AccessGate.TimedOut { throw isBusy(call, with: Self.ownTransactions) }
-        } onCancel: {
-            interruption.interrupt()
+        @Sendable func perform(on lane: TransactionLane) throws -> T {
+            defer {
+                readLanes.withLock { $0.append(lane) }
+                readGate.leave()
+            }
+            try Task.checkCancellation()
+            if let deadline { interruption.interrupt(after: deadline) }
+            return try performRead(call, interruption, body)
+        }
+        return try await inTurn(
+            at: readGate,
+            within: timeout,
+            call,
+            interruption,
+            on: freeLane
+        ) { lane, _ in
+            try perform(on: lane)
         }
     }
 

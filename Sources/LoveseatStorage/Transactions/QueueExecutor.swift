@@ -11,5 +11,8 @@ package final class QueueExecutor: SerialExecutor {
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 
+    /// Runs a closure on the queue.
+    func run(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 }

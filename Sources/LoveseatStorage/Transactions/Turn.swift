@@ -1,0 +1,88 @@
+import Dispatch
+private import Synchronization
+
+/// A task's turn behind an ``AccessGate``: the actor on which the task goes on once it has its place.
+///
+/// What waits at the gate is the job of the task. So it needs no thread before its turn, and then that of a lane: calls that wait behind
+/// this very task may block every thread of Swift's pool, or that of the task's own actor.
+actor Turn {
+    private let executor: TurnExecutor
+
+    /// - Parameters:
+    ///   - gate: What the place is behind.
+    ///   - timeout: How long to wait at most; nil for as long as it takes.
+    ///   - lane: Returns the lane to go on on, once there is a place.
+    init(at gate: AccessGate, within timeout: Duration?, then lane: @escaping @Sendable () -> TransactionLane) {
+        executor = TurnExecutor(gate, timeout, lane)
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// Waits for the turn, and runs a closure. Called once.
+    ///
+    /// - Parameter body: Gets the lane on whose thread it runs, and what is left of the timeout. It leaves the gate.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws, `AccessGate.TimedOut`, or `CancellationError` if ``cancel()`` came first.
+    func run<T: Sendable>(_ body: @Sendable (TransactionLane, Duration?) throws -> T) throws -> T {
+        let (lane, timeLeft) = try executor.place
+        return try body(lane, timeLeft)
+    }
+
+    /// Ends the wait.
+    nonisolated func cancel() { executor.cancel() }
+}
+
+/// Keeps the job of a ``Turn`` until there is a place.
+private final class TurnExecutor: SerialExecutor {
+    private struct State {
+        var isCancelled = false
+        var outcome: AccessGate.Outcome?
+        var lane: TransactionLane?
+    }
+
+    private let gate: AccessGate
+    private let ticket: UInt64
+    private let deadline: ContinuousClock.Instant?
+    private let lane: @Sendable () -> TransactionLane
+    private let state = Mutex(State())
+
+    init(_ gate: AccessGate, _ timeout: Duration?, _ lane: @escaping @Sendable () -> TransactionLane) {
+        self.gate = gate
+        self.lane = lane
+        ticket = gate.newTicket()
+        deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
+    }
+
+    func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        gate.wait(ticket, until: deadline) { [self] outcome in
+            let lane = outcome == .admitted ? lane() : nil
+            state.withLock { ($0.outcome, $0.lane) = (outcome, lane) }
+            let goOn: @Sendable () -> Void = { [self] in
+                job.runSynchronously(on: asUnownedSerialExecutor())
+            }
+            if let lane { lane.executor.run(goOn) } else { DispatchQueue.global().async(execute: goOn) }
+        }
+        // A cancellation before the job was in the queue did not find it there.
+        if state.withLock({ $0.isCancelled }) { gate.cancel(ticket) }
+    }
+
+    func cancel() {
+        state.withLock { $0.isCancelled = true }
+        gate.cancel(ticket)
+    }
+
+    /// The lane that it runs on, and what is left of the timeout.
+    var place: (TransactionLane, Duration?) {
+        get throws {
+            switch state.withLock({ ($0.outcome, $0.lane) }) {
+            case (.admitted, let lane?):
+                return (lane, deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) })
+            case (.timedOut, _): throw AccessGate.TimedOut()
+            default: throw CancellationError()
+            }
+        }
+    }
+}

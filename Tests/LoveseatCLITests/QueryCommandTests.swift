@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+/// `loveseat query`, `loveseat index` and `loveseat ls --where` as a person uses them.
+struct QueryCommandTests {
+    private let folder: CommandLineFolder
+
+    init() throws {
+        folder = try CommandLineFolder()
+        let sights = """
+            {"_id":"bridge","city":"Rome","likes":2,"tags":["old","stone"]}
+            {"_id":"tower","city":"Paris","likes":5,"tags":["iron"],"text":"An iron tower of many visitors"}
+            {"_id":"wheel","city":"Paris","likes":3,"note":"says \\"hello\\", turns"}
+
+            """
+        try folder.write(sights, to: "sights.jsonl")
+        try folder.run("import", "db", "sights.jsonl")
+    }
+
+    @Test func `a query prints one JSON object for each row`() throws {
+        let outcome = try folder.run("query", "db", "SELECT meta().id, likes FROM _ ORDER BY likes DESC")
+        #expect(
+            outcome.lines == [
+                "{\"id\":\"tower\",\"likes\":5}", "{\"id\":\"wheel\",\"likes\":3}",
+                "{\"id\":\"bridge\",\"likes\":2}",
+            ]
+        )
+        #expect(outcome.status == 0)
+    }
+
+    @Test func `parameters are JSON, or else texts`() throws {
+        let query = "SELECT meta().id FROM _ WHERE city = $city AND likes > $least"
+        let outcome = try folder.run("query", "db", query, "--param", "city=Paris", "--param", "$least=3")
+        #expect(outcome.lines == ["{\"id\":\"tower\"}"])
+        let unknown = try folder.run("query", "db", query, "--param", "town=Paris")
+        #expect(unknown.status == 64)
+        #expect(unknown.errors.contains("the query has no parameter $town"))
+        let wrong = try folder.run("query", "db", query, "--param", "city")
+        #expect(wrong.status == 64)
+        #expect(wrong.errors.contains("name=value"))
+    }
+
+    @Test func `rows are comma-separated values, quoted where they must be`() throws {
+        let query = "SELECT meta().id, note, tags FROM _ ORDER BY meta().id"
+        let outcome = try folder.run("query", "db", query, "--csv")
+        #expect(
+            outcome.output.split(separator: "\n").map(String.init) == [
+                "id,note,tags", "bridge,,\"[\"\"old\"\",\"\"stone\"\"]\"", "tower,,\"[\"\"iron\"\"]\"",
+                "wheel,\"says \"\"hello\"\", turns\",",
+            ]
+        )
+    }
+
+    @Test func `a table has titles and columns of equal width`() throws {
+        let query = "SELECT city, COUNT(*) AS sights FROM _ GROUP BY city ORDER BY city"
+        let lines = try folder.run("query", "db", query, "--table").output.split(separator: "\n")
+        #expect(lines.map(String.init) == ["city   sights", "-----  ------", "Paris  2     ", "Rome   1     "])
+    }
+
+    @Test func `mistakes in a query are told with their place, and end with 64`() throws {
+        let syntax = try folder.run("query", "db", "SELECT FROM _ WHERE")
+        #expect(syntax.status == 64)
+        #expect(syntax.errors.contains("character"))
+        let collection = try folder.run("query", "db", "SELECT * FROM nowhere")
+        #expect(collection.status == 64)
+        #expect(collection.errors.contains("nowhere"))
+    }
+
+    @Test func `indexes are created, listed, used, replaced and deleted`() throws {
+        #expect(try folder.run("index", "create", "db", "by-city", "city", "--where", "likes > 0").status == 0)
+        try folder.run("index", "create", "db", "words", "text", "--full-text", "--language", "en")
+        try folder.run("index", "create", "db", "tags", "--array", "tags")
+        #expect(
+            try folder.run("index", "list", "db").lines.map { $0.split(separator: "\t").map(String.init) }
+                == [
+                    ["by-city", "value", "city", "where likes > 0"], ["tags", "array", "tags"],
+                    ["words", "full-text", "text", "language en"],
+                ]
+        )
+        let match = "SELECT meta().id FROM _ WHERE MATCH(words, 'visitor')"
+        #expect(try folder.run("query", "db", match).lines == ["{\"id\":\"tower\"}"])
+        try folder.run("index", "create", "db", "by-city", "city")
+        let filter = "SELECT meta().id FROM _ WHERE city = 'Rome'"
+        #expect(try folder.run("query", "db", filter, "--explain").output.contains("USING INDEX by-city"))
+        #expect(try folder.run("query", "db", filter).lines == ["{\"id\":\"bridge\"}"])
+        #expect(try folder.run("index", "delete", "db", "by-city").status == 0)
+        #expect(try folder.run("query", "db", filter, "--explain").output.contains("by-city") == false)
+        #expect(try folder.run("index", "delete", "db", "by-city").status == 66)
+        #expect(try folder.run("check", "db").status == 0)
+    }
+
+    @Test func `an index needs something to index, and is of one kind`() throws {
+        for arguments in [
+            ["by-city"], ["words", "text", "--language", "en"], ["a", "text", "--full-text", "--array", "tags"],
+            ["a", "--array", "tags", "--where", "likes > 0"], ["a", "likes >"],
+        ] {
+            let outcome = try folder.run(["index", "create", "db"] + arguments)
+            #expect(outcome.status == 64, "\(arguments): \(outcome.errors)")
+        }
+        #expect(try folder.run("index", "list", "db").lines.isEmpty)
+    }
+
+    @Test func `ls lists the documents that meet a condition`() throws {
+        #expect(try folder.run("ls", "db", "--where", "city = 'Paris'").lines == ["tower", "wheel"])
+        #expect(try folder.run("ls", "db", "--where", "likes > 2", "--reverse").lines == ["wheel", "tower"])
+        #expect(try folder.run("ls", "db", "--where", "city = 'Paris'", "--limit", "1").lines == ["tower"])
+        #expect(try folder.run("ls", "db", "--where", "city = 'Paris'", "--prefix", "w").lines == ["wheel"])
+        #expect(try folder.run("ls", "db", "--where", "city =").status == 64)
+    }
+
+    @Test func `a live query prints again what another process changes`() throws {
+        let query = "SELECT COUNT(*) AS n FROM _"
+        let (process, output, _) = try folder.start(["query", "db", query, "--live"])
+        defer { process.terminate() }
+        var said = ""
+        func expectOutput(_ text: String) throws {
+            while !said.contains(text) {
+                let piece = output.fileHandleForReading.availableData
+                try #require(!piece.isEmpty, "it ended after \(said)")
+                said += String(decoding: piece, as: UTF8.self)
+            }
+        }
+        try expectOutput("{\"n\":3}\n")
+        try folder.run("put", "db", "gate", "{}")
+        try expectOutput("{\"n\":4}\n")
+        process.interrupt()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+}
