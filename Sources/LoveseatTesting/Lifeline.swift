@@ -87,11 +87,11 @@ package struct TooManyDescriptors: Error, CustomStringConvertible {
 
     static func check() throws {
         #if os(Linux)
-            guard let list = opendir("/proc/self/fd") else { return }
-            defer { closedir(list) }
-            var open = 0
-            while readdir(list) != nil { open += 1 }
-            if open > limit { throw TooManyDescriptors(open: open) }
+        guard let list = opendir("/proc/self/fd") else { return }
+        defer { closedir(list) }
+        var open = 0
+        while readdir(list) != nil { open += 1 }
+        if open > limit { throw TooManyDescriptors(open: open) }
         #endif
     }
 }

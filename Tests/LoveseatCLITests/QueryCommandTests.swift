@@ -54,7 +54,9 @@ struct QueryCommandTests {
     @Test func `a table has titles and columns of equal width`() throws {
         let query = "SELECT city, COUNT(*) AS sights FROM _ GROUP BY city ORDER BY city"
         let lines = try folder.run("query", "db", query, "--table").output.split(separator: "\n")
-        #expect(lines.map(String.init) == ["city   sights", "-----  ------", "Paris  2     ", "Rome   1     "])
+        #expect(
+            lines.map(String.init) == ["city   sights", "-----  ------", "Paris  2     ", "Rome   1     "]
+        )
     }
 
     @Test func `mistakes in a query are told with their place, and end with 64`() throws {
@@ -67,7 +69,9 @@ struct QueryCommandTests {
     }
 
     @Test func `indexes are created, listed, used, replaced and deleted`() throws {
-        #expect(try folder.run("index", "create", "db", "by-city", "city", "--where", "likes > 0").status == 0)
+        #expect(
+            try folder.run("index", "create", "db", "by-city", "city", "--where", "likes > 0").status == 0
+        )
         try folder.run("index", "create", "db", "words", "text", "--full-text", "--language", "en")
         try folder.run("index", "create", "db", "tags", "--array", "tags")
         #expect(
@@ -91,7 +95,8 @@ struct QueryCommandTests {
 
     @Test func `an index needs something to index, and is of one kind`() throws {
         for arguments in [
-            ["by-city"], ["words", "text", "--language", "en"], ["a", "text", "--full-text", "--array", "tags"],
+            ["by-city"], ["words", "text", "--language", "en"],
+            ["a", "text", "--full-text", "--array", "tags"],
             ["a", "--array", "tags", "--where", "likes > 0"], ["a", "likes >"],
         ] {
             let outcome = try folder.run(["index", "create", "db"] + arguments)

@@ -120,7 +120,8 @@ struct AsyncTransactionTests {
         #expect(collection.count == 2)
     }
 
-    @Test func `a task that waits needs no thread of Swift's pool, all of which saves block that wait behind it`()
+    @Test
+    func `a task that waits needs no thread of Swift's pool, all of which saves block that wait behind it`()
         async throws
     {
         // It would end with busy.

@@ -12,7 +12,8 @@ actor Turn {
     ///   - gate: What the place is behind.
     ///   - timeout: How long to wait at most; nil for as long as it takes.
     ///   - lane: Returns the lane to go on on, once there is a place.
-    init(at gate: AccessGate, within timeout: Duration?, then lane: @escaping @Sendable () -> TransactionLane) {
+    init(at gate: AccessGate, within timeout: Duration?, then lane: @escaping @Sendable () -> TransactionLane)
+    {
         executor = TurnExecutor(gate, timeout, lane)
     }
 
