@@ -27,8 +27,7 @@ struct TrafficTests {
         "p9-http-adapter/17": "contents of revisions that were replaced are not kept",
         "p9-http-adapter/25": "contents of revisions that were replaced are not kept",
         "p9-http-adapter/41": "contents of revisions that were replaced are not kept",
-        "p9-http-adapter/72": "_index is not served", "p9-http-adapter/74": "_find is not served",
-        "p9-http-adapter/76": "_index is not served", "p9-http-adapter/78": "_explain is not served",
+        "p9-http-adapter/78": "_explain does not tell ranges of keys",
     ]
 
     static let scenarios: [String] = {

@@ -63,7 +63,7 @@ extension CouchDBServer {
     {
         switch name {
         case "_all_docs" where rest == ["queries"]: return try await allDocumentQueries(entry, exchange)
-        case _ where !rest.isEmpty && !["_index", "_find"].contains(name):
+        case _ where !rest.isEmpty && name != "_index":
             if exchange.method == "PUT" { try IncomingDocument.check(name) }
             throw CouchDBError.missing
         case "_all_docs": return try await allDocuments(entry, exchange, range: .all)
@@ -94,8 +94,9 @@ extension CouchDBServer {
             return .json(200, 1_000)
         case "_temp_view":
             throw CouchDBError(410, "gone", "Temporary views are not supported in CouchDB")
-        case "_find", "_index", "_explain":
-            throw CouchDBError.notImplemented("this listener answers no queries")
+        case "_find" where rest.isEmpty: return try await find(entry, exchange)
+        case "_explain": return try await explain(entry, exchange)
+        case "_index": return try await index(entry, rest, exchange)
         default:
             // Another name that begins so is taken for a document's.
             if exchange.method == "PUT" { try IncomingDocument.check(name) }

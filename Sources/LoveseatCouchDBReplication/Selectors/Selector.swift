@@ -84,7 +84,7 @@ package indirect enum Selector: Sendable {
     }
 
     private static func bad(_ key: String, _ value: JSONValue) -> ParseError {
-        ParseError(error: "bad_arg", reason: "Bad argument for operator \(key): \(value)")
+        ParseError(error: "bad_arg", reason: "Bad argument for operator \(key): \(erlangTerm(value))")
     }
 
     /// The fields of a path with dots; a backslash before a dot makes it part of a name.
@@ -121,9 +121,7 @@ package indirect enum Selector: Sendable {
             guard let flag = value.bool else { throw bad(key, value) }
             return .exists(flag)
         case "$type":
-            guard let type = value.string,
-                ["null", "boolean", "number", "string", "array", "object"].contains(type)
-            else { throw bad(key, value) }
+            guard let type = value.string else { throw bad(key, value) }
             return .type(type)
         case "$in", "$nin":
             guard let values = value.array else { throw bad(key, value) }
@@ -164,9 +162,23 @@ extension Selector {
         switch self {
         case .all(let parts): parts.allSatisfy { $0.matches(value) }
         case .any(let parts): parts.contains { $0.matches(value) }
-        case .none(let parts): !parts.contains { $0.matches(value) }
-        case .not(let part): !part.matches(value)
+        case .none(let parts): parts.allSatisfy { $0.negated.matches(value) }
+        case .not(let part): part.negated.matches(value)
         case .field(let path, let condition): condition.holds(Self.value(at: path, in: value))
+        }
+    }
+
+    /// The opposite. As in CouchDB, it does not match a document without the field either.
+    private var negated: Selector {
+        switch self {
+        case .all(let parts): .any(parts.map(\.negated))
+        case .any(let parts): .all(parts.map(\.negated))
+        case .none(let parts): .any(parts)
+        case .not(let part): part
+        case .field(let path, .exists(let flag)): .field(path, .exists(!flag))
+        case .field(let path, .isIn(let values, let flag)): .field(path, .isIn(values, !flag))
+        case .field(let path, .not(let condition)): .field(path, condition)
+        case .field(let path, let condition): .field(path, .not(condition))
         }
     }
 

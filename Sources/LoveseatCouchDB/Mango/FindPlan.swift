@@ -1,0 +1,127 @@
+import LoveseatCouchDBReplication
+import LoveseatModel
+
+/// The index that a request uses, chosen as CouchDB does, because the order of the results depends on it.
+struct FindPlan: Sendable {
+    private static let isUnusable = "No index exists for this sort, try indexing by the sort fields."
+
+    let index: MangoIndex
+    /// What the client should know.
+    var warnings: [String] = []
+    /// Those that could have been used instead.
+    let others: [MangoIndex]
+
+    /// - Throws: `no_usable_index`, `invalid_index`.
+    init(_ request: FindRequest, among indexes: [MangoIndex]) throws(CouchDBError) {
+        let usable = indexes.filter { Self.isUsable($0, for: request) }
+        if request.sort.isEmpty == false, usable.isEmpty {
+            throw CouchDBError(400, "no_usable_index", Self.isUnusable)
+        }
+        var chosen: MangoIndex?
+        if let designID = request.useIndex.first {
+            let name = request.useIndex.count > 1 ? request.useIndex[1] : nil
+            let named = usable.filter { $0.designID == designID && (name == nil || $0.name == name) }
+            chosen = Self.best(named, for: request)
+            if chosen == nil {
+                let problem =
+                    name.map {
+                        "\(designID), \($0) was not used because it is not a valid index for this query."
+                    }
+                    ?? "\(designID) was not used because it does not contain a valid index for this query."
+                guard request.allowsFallback else { throw CouchDBError(400, "invalid_index", problem) }
+                warnings.append(problem)
+            }
+        }
+        let candidates = usable.filter { $0.partialFilter == nil }
+        guard let index = chosen ?? Self.best(candidates, for: request) else {
+            throw CouchDBError(400, "no_usable_index", Self.isUnusable)
+        }
+        self.index = index
+        others = candidates.filter { $0.designID != index.designID || $0.name != index.name }
+        if index.designID == nil {
+            warnings.append("No matching index found, create an index to optimize query time.")
+        }
+    }
+
+    /// Whether every document that the selector can match is in the index, and the index has the order that is asked for.
+    private static func isUsable(_ index: MangoIndex, for request: FindRequest) -> Bool {
+        let isSorted = request.sort.isEmpty || begins(index.fields, with: request)
+        guard index.designID != nil else {
+            return isSorted
+        }
+        let implied: Set<[String]> = [["_id"], ["_rev"]]
+        return isSorted
+            && Set(index.fields).subtracting(request.sort).subtracting(implied)
+                .isSubset(of: request.selector.requiredPaths)
+    }
+
+    /// Fields with one value need no order.
+    private static func begins(_ fields: [[String]], with request: FindRequest) -> Bool {
+        if fields.starts(with: request.sort) { return true }
+        let constant = request.selector.comparisons.filter { $0.value.contains { $0.0 == [.same] } }
+        let isConstant = { (path: [String]) in constant[path] != nil }
+        return fields.drop(while: isConstant).starts(with: request.sort.drop(while: isConstant))
+    }
+
+    private static func best(_ indexes: [MangoIndex], for request: FindRequest) -> MangoIndex? {
+        let comparisons = request.selector.comparisons
+        func rank(_ index: MangoIndex) -> (Int, Int, Int, String) {
+            let prefix = index.fields.prefix { comparisons[$0] != nil }.count
+            return (
+                index.designID == nil ? 1 : 0, index.fields.count - prefix, index.fields.count,
+                "\(index.designID ?? "")/\(index.name)"
+            )
+        }
+        return indexes.min { rank($0) < rank($1) }
+    }
+}
+
+/// A query in SQL++ that finds all documents which a selector can match, and some others.
+struct CandidateQuery: Sendable {
+    let text: String
+    let parameters: [String: JSONValue]
+
+    /// Nil if the index does not narrow the choice. Texts are narrowed by equality only: SQL++ has another order of them.
+    init?(_ selector: Selector, by index: MangoIndex, scope: String, collection: String) {
+        guard index.designID != nil, let path = index.fields.first, let expression = Self.expression(path),
+            let comparisons = selector.comparisons[path]
+        else { return nil }
+        var conditions: [String] = []
+        var parameters: [String: JSONValue] = [:]
+        func add(_ sign: String, _ value: JSONValue) {
+            let name = "p\(parameters.count)"
+            conditions.append("\(expression) \(sign) $\(name)")
+            parameters[name] = value
+        }
+        var hasLowerBound = false
+        for (wanted, value) in comparisons {
+            switch (wanted, value) {
+            case ([.same], .string), ([.same], .number): add("=", value)
+            case ([.after], .number), ([.after, .same], .number):
+                hasLowerBound = true
+                add(">=", value)
+            default: break
+            }
+        }
+        // Without a lower bound, null and booleans come before numbers here, and behind them in SQL.
+        if hasLowerBound {
+            for case (let wanted, .number(let value)) in comparisons
+            where wanted.contains(.before) && !wanted.contains(.after) {
+                add("<=", .number(value))
+            }
+        }
+        guard !conditions.isEmpty else { return nil }
+        text =
+            "SELECT meta().id AS id FROM `\(scope)`.`\(collection)` WHERE "
+            + conditions.joined(separator: " AND ")
+        self.parameters = parameters
+    }
+
+    /// A path in SQL++; nil for one that may go through an array.
+    static func expression(_ path: [String]) -> String? {
+        guard !path.isEmpty,
+            !path.contains(where: { $0.isEmpty || $0.hasPrefix("_") || Int($0) != nil || $0.contains("`") })
+        else { return nil }
+        return path.map { "`\($0)`" }.joined(separator: ".")
+    }
+}

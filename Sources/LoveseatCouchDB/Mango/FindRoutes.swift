@@ -1,0 +1,315 @@
+import HummingbirdCore
+import LoveseatCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// `_find` and `_explain` (protocol/couchdb.md §4.9).
+extension CouchDBServer {
+    func find(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        try exchange.allow("POST")
+        try Self.requireJSON(exchange)
+        let request = try FindRequest(try await json(exchange)?.value ?? .null)
+        let plan = try FindPlan(request, among: try indexes(of: entry))
+        let finding = Finding(request: request, plan: plan, entry: entry)
+        let start = ContinuousClock.now
+        let found = try await finding.run()
+        return .stream { writer in
+            try await writer.write("{\"docs\":[\r\n")
+            var last: FindRequest.Bookmark?
+            var count = 0
+            for start in stride(from: 0, to: found.bookmarks.count, by: 100) {
+                let page = Array(found.bookmarks[start..<min(start + 100, found.bookmarks.count)])
+                for (bookmark, document) in try await finding.documents(page) {
+                    try await writer.write((count > 0 ? ",\r\n" : "") + document.description)
+                    last = bookmark
+                    count += 1
+                }
+            }
+            try await writer.write("\r\n],\r\n\"bookmark\": ")
+            try await writer.write(JSONValue.string(last?.text ?? "nil").description)
+            if request.withStatistics {
+                let time = start.duration(to: .now) / .milliseconds(1)
+                let statistics: JSONValue = [
+                    "total_keys_examined": JSONValue(found.examined),
+                    "total_docs_examined": JSONValue(found.examined), "total_quorum_docs_examined": 0,
+                    "results_returned": JSONValue(count), "execution_time_ms": .number(.double(time)),
+                ]
+                try await writer.write(",\r\n\"execution_stats\": \(statistics)")
+            }
+            let warnings = plan.warnings + found.warnings(returned: count)
+            if !warnings.isEmpty {
+                let text = JSONValue.string(warnings.joined(separator: "\n"))
+                try await writer.write(",\r\n\"warning\": \(text)")
+            }
+            try await writer.write("}\r\n\n")
+        }
+    }
+
+    func explain(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        try exchange.allow("POST")
+        try Self.requireJSON(exchange)
+        let request = try FindRequest(try await json(exchange)?.value ?? .null)
+        let plan = try FindPlan(request, among: try indexes(of: entry))
+        let fields = JSONValue.array(request.fields.map { .string(Selector.text(of: $0)) })
+        let direction = JSONValue.string(request.isDescending ? "desc" : "asc")
+        var sort = JSONObject()
+        for path in request.sort { sort[Selector.text(of: path)] = direction }
+        let indexable = request.selector.comparisons.keys.map { Selector.text(of: $0) }.sorted()
+        let all = request.selector.requiredPaths.map { Selector.text(of: $0) }.sorted()
+        let options: JSONValue = [
+            "use_index": .array(request.useIndex.map { .string($0) }),
+            "bookmark": .string(request.bookmark?.text ?? "nil"), "limit": JSONValue(request.limit),
+            "skip": JSONValue(request.skip), "sort": .object(sort), "fields": fields, "partition": "", "r": 1,
+            "conflicts": .bool(request.withConflicts), "stale": false, "update": true, "stable": false,
+            "execution_stats": .bool(request.withStatistics),
+            "allow_fallback": .bool(request.allowsFallback),
+        ]
+        let candidates = plan.others.map { index -> JSONValue in
+            let reason = index.designID == nil ? "unfavored_type" : "less_overlap"
+            return [
+                "index": index.description,
+                "analysis": [
+                    "usable": true, "reasons": [["name": .string(reason)]], "ranking": 1, "covering": nil,
+                ],
+            ]
+        }
+        return .json(
+            200,
+            [
+                "dbname": .string(entry.name), "index": plan.index.description, "partitioned": false,
+                "selector": request.selector.description, "opts": options, "limit": JSONValue(request.limit),
+                "skip": JSONValue(request.skip), "fields": fields, "index_candidates": .array(candidates),
+                "selector_hints": [
+                    [
+                        "type": "json", "indexable_fields": .array(indexable.map { .string($0) }),
+                        "unindexable_fields": .array(
+                            all.filter { !indexable.contains($0) }.map { .string($0) }
+                        ),
+                    ]
+                ],
+                "mrargs": [
+                    "include_docs": true, "view_type": "map", "reduce": false, "partition": nil,
+                    "direction": request.isDescending ? "rev" : "fwd", "stable": false, "update": true,
+                    "conflicts": "undefined",
+                ], "covering": false,
+            ]
+        )
+    }
+}
+
+/// One run of a request.
+struct Finding: Sendable {
+    /// The places of the results, and how many documents were looked at.
+    struct Found: Sendable {
+        var bookmarks: [FindRequest.Bookmark] = []
+        var examined = 0
+
+        /// CouchDB warns from ten documents for each result on.
+        func warnings(returned count: Int) -> [String] {
+            guard examined > 0, count == 0 || examined > count * 10 else { return [] }
+            return [
+                "The number of documents examined is high in proportion to the number of results returned. Consider adding a more specific index to improve this."
+            ]
+        }
+    }
+
+    /// The most memory for the keys of results that have to be sorted, in bytes.
+    private static let maximumKeys = 64 << 20
+
+    let request: FindRequest
+    let plan: FindPlan
+    let entry: Databases.Entry
+
+    private var isSorted: Bool { plan.index.designID != nil }
+    private var wanted: Int {
+        request.skip.addingReportingOverflow(request.limit).overflow ? .max : request.skip + request.limit
+    }
+
+    func run() async throws -> Found {
+        var found = Found()
+        guard request.limit > 0 else { return found }
+        if let candidates = try await candidates() {
+            for start in stride(from: 0, to: candidates.count, by: 200) {
+                let ids = candidates[start..<min(start + 200, candidates.count)]
+                let records = try entry.store.readRows { view in
+                    try ids.compactMap { try view.record($0, in: entry.handle) }
+                }
+                try judge(records, &found)
+            }
+        } else {
+            try scan(&found)
+        }
+        trim(&found)
+        found.bookmarks = Array(found.bookmarks.dropFirst(request.skip))
+        return found
+    }
+
+    private func scan(_ found: inout Found) throws {
+        var listing = StoreReadTransaction.Listing()
+        listing.isDescending = request.isDescending
+        listing.limit = 200
+        if !isSorted, let bookmark = request.bookmark {
+            listing.first = bookmark.id
+            listing.includesFirst = false
+        }
+        while true {
+            try Task.checkCancellation()
+            var records: [DocumentRecord] = []
+            try entry.store.readRows { view in
+                try view.list(listing, in: entry.handle) { record in
+                    records.append(record)
+                    return true
+                }
+            }
+            try judge(records, &found)
+            guard records.count == listing.limit, let last = records.last else { return }
+            if !isSorted, found.bookmarks.count >= wanted { return }
+            listing.first = last.id
+            listing.includesFirst = false
+        }
+    }
+
+    /// The IDs of the documents that an SQL index finds, in order; nil if there is none to use.
+    private func candidates() async throws -> [String]? {
+        let collection = entry.collection
+        // With an access policy, a client may see another revision than the current one.
+        guard entry.access == nil,
+            let query = CandidateQuery(
+                request.selector,
+                by: plan.index,
+                scope: collection.scope.name,
+                collection: collection.name
+            ), try collection.indexes().contains(plan.index.sqlName)
+        else { return nil }
+        var run = try collection.database.createQuery(query.text)
+        for (name, value) in query.parameters { run.parameters[name] = value }
+        var ids: Set<String> = []
+        for row in try await run.execute() { if let id = row["id"]?.string { ids.insert(id) } }
+        var next: UInt64? = 0
+        while let after = next {
+            let (more, following) = try entry.store.readRows {
+                try $0.conflictedIDs(in: entry.handle, after: after)
+            }
+            ids.formUnion(more)
+            next = following
+        }
+        return ids.sorted()
+    }
+
+    private func judge(_ records: [DocumentRecord], _ found: inout Found) throws {
+        for record in try entry.visible(records) where !record.id.hasPrefix("_design/") {
+            if !isSorted, found.bookmarks.count >= wanted { return }
+            guard let (value, _) = try shown(record) else { continue }
+            var keys: [JSONValue] = []
+            for path in isSorted ? plan.index.fields : [] {
+                guard let key = Selector.value(at: path, in: value) else { break }
+                keys.append(key)
+            }
+            guard !isSorted || keys.count == plan.index.fields.count, isInRange(value),
+                plan.index.partialFilter?.matches(value) ?? true
+            else { continue }
+            found.examined += 1
+            guard request.selector.matches(value) else { continue }
+            let bookmark = FindRequest.Bookmark(keys: keys, id: record.id)
+            if let last = request.bookmark, !comesBefore(last, bookmark) { continue }
+            found.bookmarks.append(bookmark)
+            if isSorted,
+                found.bookmarks.count >= max(wanted.addingReportingOverflow(wanted).partialValue, 1_000)
+            {
+                trim(&found)
+                let bytes = found.bookmarks.reduce(0) { $0 + $1.text.utf8.count }
+                guard bytes <= Self.maximumKeys else {
+                    throw CouchDBError(
+                        413,
+                        "too_large",
+                        "the results do not fit in memory: use a smaller limit"
+                    )
+                }
+            }
+        }
+    }
+
+    /// Whether the index would have been read at this document.
+    private func isInRange(_ value: JSONValue) -> Bool {
+        guard isSorted, let path = plan.index.fields.first,
+            let comparisons = request.selector.comparisons[path],
+            let key = Selector.value(at: path, in: value)
+        else { return true }
+        return comparisons.allSatisfy { wanted, other in
+            switch Collation.compare(key, other) {
+            case .before: wanted.contains(.before)
+            case .same: wanted.contains(.same)
+            case .after: wanted.contains(.after)
+            }
+        }
+    }
+
+    /// The document as the client would get it, and its JSON.
+    private func shown(_ record: DocumentRecord) throws -> (JSONValue, RenderedDocument)? {
+        guard let branches = try entry.branches(of: record), !branches.winner.isDeleted else { return nil }
+        var options = DocumentOptions()
+        options.withConflicts = request.withConflicts
+        let rendered = DocumentRenderer(options: options).render(
+            branches.winner,
+            of: record.id,
+            in: branches
+        )
+        return (try JSONElement(parsing: rendered.bytes).value, rendered)
+    }
+
+    /// The documents at these places, if they still match, with the fields that the client wants.
+    func documents(_ places: [FindRequest.Bookmark]) async throws -> [(FindRequest.Bookmark, JSONText)] {
+        let records = try entry.store.readRows { view in
+            try places.map { try view.record($0.id, in: entry.handle) }
+        }
+        try await entry.grant(records.compactMap { $0?.id })
+        var documents: [(FindRequest.Bookmark, JSONText)] = []
+        for (place, record) in zip(places, records) {
+            guard let record, !record.isDeleted, try entry.visible([record]).count == 1,
+                let (value, rendered) = try shown(record), request.selector.matches(value)
+            else { continue }
+            let text =
+                request.fields.isEmpty
+                ? JSONText(trusted: rendered.bytes) : JSONText(canonical: projected(value))
+            documents.append((place, text))
+        }
+        return documents
+    }
+
+    private func projected(_ value: JSONValue) -> JSONValue {
+        var result: JSONValue = [:]
+        for path in request.fields {
+            guard let field = Selector.value(at: path, in: value) else { continue }
+            Self.set(field, at: path[...], in: &result)
+        }
+        return result
+    }
+
+    private static func set(_ value: JSONValue, at path: ArraySlice<String>, in target: inout JSONValue) {
+        guard let name = path.first else { return target = value }
+        var inner = target[name] ?? [:]
+        if inner.object == nil { inner = [:] }
+        set(value, at: path.dropFirst(), in: &inner)
+        target[name] = inner
+    }
+
+    // MARK: Order
+
+    private func comesBefore(_ one: FindRequest.Bookmark, _ other: FindRequest.Bookmark) -> Bool {
+        for (key, otherKey) in zip(one.keys, other.keys) {
+            switch Collation.compare(key, otherKey) {
+            case .before: return !request.isDescending
+            case .after: return request.isDescending
+            case .same: continue
+            }
+        }
+        return request.isDescending ? other.id < one.id : one.id < other.id
+    }
+
+    /// Sorts the results, and keeps those that can be part of the answer.
+    private func trim(_ found: inout Found) {
+        if isSorted { found.bookmarks.sort(by: comesBefore) }
+        if found.bookmarks.count > wanted { found.bookmarks.removeLast(found.bookmarks.count - wanted) }
+    }
+}

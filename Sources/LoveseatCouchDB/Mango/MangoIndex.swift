@@ -1,0 +1,142 @@
+import Crypto
+import LoveseatCouchDBReplication
+import LoveseatModel
+
+/// An index of Mango: one of the IDs, or one that a design document describes, which replicates (protocol/couchdb.md §4.9).
+struct MangoIndex: Sendable {
+    /// The design document's ID; nil for the index of the IDs.
+    let designID: String?
+    let name: String
+    let fields: [[String]]
+    /// As the client gave them, with directions.
+    private let definition: JSONValue
+    /// The condition of the documents that are in the index. Such an index is used only by those who name it.
+    let partialFilter: Selector?
+
+    static let ofIDs = MangoIndex(
+        designID: nil,
+        name: "_all_docs",
+        fields: [["_id"]],
+        definition: ["fields": [["_id": "asc"]]],
+        partialFilter: nil
+    )
+
+    private init(
+        designID: String?,
+        name: String,
+        fields: [[String]],
+        definition: JSONValue,
+        partialFilter: Selector?
+    ) {
+        self.designID = designID
+        self.name = name
+        self.fields = fields
+        self.definition = definition
+        self.partialFilter = partialFilter
+    }
+
+    var description: JSONValue {
+        guard let designID else {
+            return ["ddoc": nil, "name": .string(name), "type": "special", "def": definition]
+        }
+        return [
+            "ddoc": .string(designID), "name": .string(name), "type": "json", "partitioned": false,
+            "def": definition,
+        ]
+    }
+
+    /// The name of the SQL index that finds documents for this one.
+    var sqlName: String {
+        "\(designID ?? "")/\(name)".replacing("%", with: "%25").replacing("\"", with: "%22")
+            .replacing("\0", with: "%00")
+    }
+
+    /// The indexes that a design document describes.
+    static func all(in body: JSONValue, id: String) -> [MangoIndex] {
+        guard body["language"] == "query", let views = body["views"]?.object else { return [] }
+        return views.sorted { $0.key < $1.key }.compactMap { name, view in
+            let definition = view["options"]?["def"]
+            guard let list = definition?["fields"] ?? view["map"]?["fields"] else { return nil }
+            // An older CouchDB has an object here.
+            let items = list.array ?? list.object.map { $0.map { .object([$0.key: $0.value]) } } ?? []
+            guard let (fields, _) = try? FindRequest.sort(.array(items)) else { return nil }
+            let filter = definition?["partial_filter_selector"] ?? view["map"]?["partial_filter_selector"]
+            let isPartial = filter?.object?.isEmpty == false
+            let selector = filter.flatMap { try? Selector(parsing: $0) }
+            // A condition that is not understood is not ignored.
+            if isPartial, selector == nil { return nil }
+            let shown = items.map { item in item.string.map { .object([$0: "asc"]) } ?? item }
+            var stated: JSONValue = ["fields": .array(shown)]
+            if isPartial { stated["partial_filter_selector"] = filter }
+            return MangoIndex(
+                designID: id,
+                name: name,
+                fields: fields,
+                definition: stated,
+                partialFilter: isPartial ? selector : nil
+            )
+        }
+    }
+}
+
+/// A request for a new index.
+struct IndexRequest: Sendable {
+    let designID: String
+    let name: String
+    /// The view to store in the design document.
+    let view: JSONValue
+
+    /// - Throws: ``CouchDBError`` with the words of CouchDB.
+    init(_ body: JSONValue) throws(CouchDBError) {
+        guard let members = body.object else { throw .badRequest("Request body must be a JSON object") }
+        for key in members.keys.sorted()
+        where !["index", "type", "name", "ddoc", "w", "partitioned"].contains(key) {
+            throw CouchDBError(400, "invalid_key", "Invalid key \(key) for this request.")
+        }
+        guard let index = members["index"] else {
+            throw CouchDBError(400, "missing_required_key", "Missing required key: index")
+        }
+        switch members["type"] ?? "json" {
+        case "json": break
+        case "text":
+            throw CouchDBError(503, "required index service unavailable", "text")
+        case let type:
+            throw CouchDBError(
+                400,
+                "invalid_index",
+                "Invalid type for index: \(type.string ?? erlangTerm(type))"
+            )
+        }
+        guard index.object != nil else {
+            throw CouchDBError(400, "invalid_index", "Missing or invalid index: \(erlangTerm(index))")
+        }
+        guard let list = index["fields"] else {
+            throw CouchDBError(400, "missing_required_key", "Missing required key: fields")
+        }
+        let (fields, isDescending) = try FindRequest.sort(list)
+        let filter = index["partial_filter_selector"] ?? [:]
+        do { _ = try Selector(parsing: filter) } catch { throw CouchDBError(400, error.error, error.reason) }
+        let direction = JSONValue.string(isDescending ? "desc" : "asc")
+        var map: JSONValue = [
+            "fields": .object(
+                Dictionary(fields.map { (Selector.text(of: $0), direction) }) { first, _ in first }
+                    .reduce(into: JSONObject()) { $0[$1.key] = $1.value }
+            )
+        ]
+        map["partial_filter_selector"] = filter
+        var definition: JSONValue = ["fields": list]
+        if filter != [:] { definition["partial_filter_selector"] = filter }
+        view = ["map": map, "reduce": "_count", "options": ["def": definition]]
+        let hash = Insecure.SHA1.hash(data: JSONText(canonical: definition).bytes)
+            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let names = try [members["name"], members["ddoc"]].map { value throws(CouchDBError) -> String in
+            guard let value else { return hash }
+            guard let text = value.string, !text.isEmpty else {
+                throw CouchDBError(400, "invalid_index_name", "Invalid index name: \(erlangTerm(value))")
+            }
+            return text
+        }
+        name = names[0]
+        designID = names[1].hasPrefix("_design/") ? names[1] : "_design/\(names[1])"
+    }
+}

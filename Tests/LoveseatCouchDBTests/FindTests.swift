@@ -1,0 +1,190 @@
+import LoveseatCore
+import LoveseatCouchDB
+import LoveseatCouchDBTesting
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatTesting
+import Testing
+
+/// Mango: `_find`, `_index` and `_explain` (protocol/couchdb.md §4.9).
+struct FindTests {
+    /// Serves 60 documents, and one that lacks the field `n`.
+    private func serve(_ change: (inout CouchDBListenerConfiguration) throws -> Void = { _ in }) async throws
+        -> ServedDatabase
+    {
+        let served = try await ServedDatabase(change)
+        let collection = try served.database.defaultCollection()
+        try await served.database.write { transaction in
+            for number in 0..<60 {
+                let body: JSONObject = [
+                    "n": JSONValue((number * 7) % 60), "kind": .string(number % 3 == 0 ? "a" : "B"),
+                    "deep": ["x": JSONValue(number)],
+                ]
+                try transaction.save(Document(id: "d\(number)", body), in: collection)
+            }
+            try transaction.save(Document(id: "lacks", ["kind": "a"]), in: collection)
+        }
+        return served
+    }
+
+    private func find(_ served: ServedDatabase, _ body: JSONValue, as user: String? = nil) async throws
+        -> JSONValue
+    {
+        let answer = try await served.call("POST", "/main/_find", body, as: user)
+        #expect(answer.status == 200, "\(answer.text)")
+        return answer.json
+    }
+
+    private func ids(_ answer: JSONValue) -> [String] {
+        answer["docs"]?.array?.compactMap { $0["_id"]?.string } ?? []
+    }
+
+    private func numbers(_ answer: JSONValue) -> [Int] {
+        answer["docs"]?.array?.compactMap { $0["n"]?.int } ?? []
+    }
+
+    @Test func `documents are found in the order of their IDs, and in that of an index once there is one`()
+        async throws
+    {
+        let served = try await serve()
+        let selector: JSONValue = ["n": ["$gte": 55]]
+        let scanned = try await find(served, ["selector": selector])
+        #expect(ids(scanned) == ids(scanned).sorted() && ids(scanned).count == 5)
+        #expect(scanned["warning"]?.string?.contains("No matching index found") == true)
+        let made = try await served.call("POST", "/main/_index", ["index": ["fields": ["n"]]])
+        #expect(made.status == 200 && made.json["result"]?.string == "created")
+        let again = try await served.call("POST", "/main/_index", ["index": ["fields": ["n"]]])
+        #expect(again.json["result"]?.string == "exists")
+        let indexed = try await find(served, ["selector": selector, "execution_stats": true])
+        #expect(numbers(indexed) == [55, 56, 57, 58, 59])
+        #expect(Set(ids(indexed)) == Set(ids(scanned)))
+        #expect(indexed["warning"] == nil)
+        #expect(indexed["execution_stats"]?["total_docs_examined"] == 5)
+        // The index is one of SQL, too.
+        #expect(try served.database.defaultCollection().indexes().count == 1)
+        let list = try await served.call("GET", "/main/_index")
+        #expect(list.json["total_rows"]?.int == 2)
+        let explained = try await served.call("POST", "/main/_explain", ["selector": selector])
+        #expect(explained.json["index"]?["type"]?.string == "json")
+        #expect(explained.json["selector"] == selector)
+    }
+
+    @Test(arguments: [false, true]) func `pages follow each other without gaps`(_ hasIndex: Bool) async throws
+    {
+        let served = try await serve()
+        if hasIndex {
+            _ = try await served.call("POST", "/main/_index", ["index": ["fields": ["n"]], "ddoc": "byn"])
+        }
+        var seen: [String] = []
+        var bookmark = "nil"
+        while true {
+            let page = try await find(
+                served,
+                ["selector": ["n": ["$gt": nil]], "limit": 7, "bookmark": .string(bookmark)]
+            )
+            if ids(page).isEmpty { break }
+            seen += ids(page)
+            bookmark = page["bookmark"]?.string ?? ""
+        }
+        #expect(seen.count == 60 && Set(seen).count == 60 && !seen.contains("lacks"))
+        let skipped = try await find(served, ["selector": ["n": ["$gt": nil]], "skip": 58])
+        #expect(ids(skipped) == Array(seen.suffix(2)))
+    }
+
+    @Test func `results are sorted by an index, both ways, and refused without one`() async throws {
+        let served = try await serve()
+        let request: JSONValue = [
+            "selector": ["kind": "a", "n": ["$gt": 10]], "sort": [["n": "desc"]], "fields": ["n"], "limit": 3,
+        ]
+        let refused = try await served.call("POST", "/main/_find", request)
+        #expect(refused.status == 400 && refused.json["error"]?.string == "no_usable_index")
+        // A field with one value does not count in the order.
+        _ = try await served.call("POST", "/main/_index", ["index": ["fields": ["kind", "n"]]])
+        #expect(try await find(served, request)["docs"] == [["n": 57], ["n": 54], ["n": 51]])
+    }
+
+    @Test func `a named index is used if it can be, and the client is told otherwise`() async throws {
+        let served = try await serve()
+        let index: JSONValue = [
+            "index": ["fields": ["n"], "partial_filter_selector": ["kind": "a"]], "ddoc": "some",
+            "name": "of-a",
+        ]
+        _ = try await served.call("POST", "/main/_index", index)
+        let selector: JSONValue = ["n": ["$lt": 9]]
+        #expect(numbers(try await find(served, ["selector": selector])).count == 9)
+        let partial = try await find(served, ["selector": selector, "use_index": ["some", "of-a"]])
+        #expect(numbers(partial) == [0, 3, 6])
+        let other = try await find(served, ["selector": selector, "use_index": "none"])
+        #expect(other["warning"]?.string?.hasPrefix("_design/none was not used") == true)
+        let strict: JSONValue = ["selector": selector, "use_index": "none", "allow_fallback": false]
+        #expect(try await served.call("POST", "/main/_find", strict).status == 400)
+    }
+
+    @Test func `an index that is deleted is gone with its design document`() async throws {
+        let served = try await serve()
+        let path = "/main/_index/_design%2Fbyn/json/first"
+        _ = try await served.call(
+            "POST",
+            "/main/_index",
+            ["index": ["fields": ["n"]], "ddoc": "byn", "name": "first"]
+        )
+        #expect(try await served.call("GET", "/main/_design/byn").json["language"]?.string == "query")
+        #expect(try await served.call("DELETE", path).status == 200)
+        #expect(try await served.call("DELETE", path).status == 404)
+        #expect(try await served.call("GET", "/main/_design/byn").status == 404)
+        #expect(try served.database.defaultCollection().indexes().isEmpty)
+    }
+
+    @Test func `odd values are found with an index as without`() async throws {
+        let served = try await serve()
+        let odd: [JSONValue] = [
+            nil, false, true, -1, 1.5, 9_007_199_254_740_993, "", "a", "A", "é", "a\"'`$", [], [1], ["a"],
+            [:],
+            ["b": 1],
+        ]
+        for (number, value) in odd.enumerated() {
+            let id = "odd\(number)"
+            #expect(try await served.call("PUT", "/main/\(id)", ["v`\"": value, "v": value]).status == 201)
+        }
+        let operators = ["$eq", "$gt", "$gte", "$lt", "$lte", "$ne"]
+        func all(_ field: String) async throws -> [[String]] {
+            var found: [[String]] = []
+            for value in odd {
+                for name in operators {
+                    let selector: JSONValue = .object([field: .object([name: value])])
+                    found.append(ids(try await find(served, ["selector": selector])).sorted())
+                }
+            }
+            return found
+        }
+        let before = try await all("v")
+        let beforeOdd = try await all("v`\"")
+        #expect(before == beforeOdd && before.contains { $0.count > 3 })
+        for field in ["v", "v`\""] {
+            let made = try await served.call(
+                "POST",
+                "/main/_index",
+                ["index": ["fields": .array([.string(field)])], "name": .string("by \"\(field)\"")]
+            )
+            #expect(made.status == 200, "\(made.text)")
+        }
+        #expect(try await all("v") == before)
+        #expect(try await all("v`\"") == before)
+    }
+
+    @Test func `what a client may not read is not found`() async throws {
+        let served = try await serve {
+            $0.authenticator = ListenerPasswordAuthenticator { $0 == $1 }
+            $0.accessPolicy = AccessPolicy { peer, _, document in
+                guard let document else { return .write }
+                return peer.username == "ana" || document["kind"]?.string == "a" ? .write : .none
+            }
+        }
+        let request: JSONValue = ["selector": ["n": ["$gte": 0]], "limit": 100]
+        #expect(ids(try await find(served, request, as: "ana")).count == 60)
+        #expect(ids(try await find(served, request, as: "bob")).count == 20)
+        _ = try await served.call("POST", "/main/_index", ["index": ["fields": ["n"]]], as: "ana")
+        #expect(ids(try await find(served, request, as: "bob")).count == 20)
+        #expect(ids(try await find(served, request, as: "ana")).count == 60)
+    }
+}
