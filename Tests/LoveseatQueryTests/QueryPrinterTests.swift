@@ -1,5 +1,6 @@
 import LoveseatModel
 import LoveseatQuery
+import LoveseatTesting
 import Testing
 
 /// Writing trees as text.
@@ -30,6 +31,15 @@ struct QueryPrinterTests {
             #expect(parsed?.text == written)
         }
         #expect(asked >= 1_644)
+    }
+
+    @Test func `random trees are written as text of the same tree`() {
+        var random = RandomQuery(generator: SeededGenerator(seed: 15))
+        for _ in 0..<1_000 {
+            let query = random.query(4)
+            let parsed = try? QueryParser.parse(query.text)
+            #expect(parsed == query, "\(query.text)")
+        }
     }
 
     @Test(arguments: [
