@@ -48,7 +48,7 @@ struct QueryPrinterTests {
         "(a IS NULL) = b", "a IS (NULL)", "a IS NOT (MISSING)", "a IS NOT NULL", "a IS (NULL + 1)", "a IS b",
         "a NOT IN ()", "(a LIKE b) LIKE c", "a BETWEEN b AND c + 1", "(a = b COLLATE NOCASE) AND c",
         "(a COLLATE UNICODE:sv) COLLATE NOCASE", "a COLLATE (UNICODE:`zh-Hant` NOUNICODE NOCASE NODIAC)",
-        "(5).a", "('x').a", "$p.a[0]", "[1, 'a'].b", "META().id", "META(`a.b`).id.c", "(a || b).c",
+        "(5).a", "('x').a", "$p.a[0]", "[1, 'a'].b", "META().id", "META(`a.b`).id.c", "META().id[-1].c", "(a || b).c",
         "((a || b).c).d", "CASE WHEN a THEN b END", "CASE a WHEN b THEN c ELSE d END",
         "ANY v IN a SATISFIES v > 1 END", "ANY AND EVERY v IN a.b SATISFIES v.c END", "{'it''s': [], '': {}}",
         "EXISTS (SELECT DISTINCT a AS b FROM s.x AS y LEFT JOIN z ON y.a = z.b CROSS JOIN w UNNEST y.c AS d)",

@@ -158,8 +158,7 @@ extension QueryPrinter {
             bare(value)
             write(")")
         }
-        write(".")
-        path(steps)
+        path(steps, isInside: true)
     }
 
     private mutating func binary(

@@ -151,11 +151,12 @@ struct QueryPrinter {
         }
     }
 
-    mutating func path(_ steps: [PathStep]) {
+    /// Writes a path, or the rest of one that goes on inside of a value.
+    mutating func path(_ steps: [PathStep], isInside: Bool = false) {
         for (index, step) in steps.enumerated() {
             switch step {
             case .key(let key):
-                if index > 0 { text += "." }
+                if index > 0 || isInside { text += "." }
                 name(key)
             case .index(let position): text += "[\(position)]"
             }
