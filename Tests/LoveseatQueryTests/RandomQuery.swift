@@ -151,7 +151,8 @@ struct RandomQuery {
         let value = expression(depth)
         switch value.kind {
         case .property, .wildcard, .meta(_, nil): return .unary(.negate, value)
-        case .meta where generator.chance(0.5): return .nested(value, [.index(generator.int(-3...3))] + steps())
+        case .meta where generator.chance(0.5):
+            return .nested(value, [.index(generator.int(-3...3))] + steps())
         default: return .nested(value, steps())
         }
     }
