@@ -322,7 +322,7 @@ let package = Package(
             name: "LoveseatCoreTests",
             dependencies: [
                 "LoveseatModel", "LoveseatStorage", "LoveseatBLIP", "LoveseatReplication",
-                "LoveseatBLIPReplication", "LoveseatCore", "LoveseatTesting",
+                "LoveseatBLIPReplication", "LoveseatQuery", "LoveseatCore", "LoveseatTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict

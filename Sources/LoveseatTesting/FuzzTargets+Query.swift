@@ -2,7 +2,7 @@ import LoveseatModel
 import LoveseatQuery
 
 extension FuzzTargets {
-    /// The text of a query: it is translated or refused, with a position inside of the text.
+    /// The text of a query: it is translated or refused, with a position inside of the text. Its tree is written as text of the same tree.
     public static func query(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
         do throws(QueryError) {
@@ -13,6 +13,14 @@ extension FuzzTargets {
             }
         }
         _ = try? QueryParser.parseList(text)
+        guard let query = try? QueryParser.parse(text) else { return }
+        do throws(QueryError) {
+            let again = try QueryParser.parse(query.text)
+            precondition(again == query, "the text is of another query")
+        } catch {
+            // The parentheses that it adds may be too many.
+            precondition(error.message.contains("deep"), "the text is not a query: \(error)")
+        }
     }
 
     private static let catalog = QueryCatalog(

@@ -519,4 +519,11 @@ struct TranslationTests {
         let catalog = try #require(Self.catalog)
         #expect(try QueryCompiler.compile(query, catalog: catalog).sql == sql)
     }
+
+    @Test func `a delimiter with a combining mark does not end a text or a name`() throws {
+        let catalog = try #require(Self.catalog)
+        let query = "SELECT a FROM hotels AS `h` WHERE a = 'b''\u{301} OR 1 --'"
+        let sql = try QueryCompiler.compile(query, catalog: catalog).sql
+        #expect(sql.contains("= 'b''\u{301} OR 1 --')"), "\(sql)")
+    }
 }

@@ -26,19 +26,27 @@ package struct QueryCollation: Hashable, Sendable {
     }
 }
 
-/// An expression of a query, as parsed or as built.
+/// An expression of a query, as parsed or as built. Expressions are equal wherever they stand in a text.
 package struct QueryExpression: Hashable, Sendable {
-    package var kind: Kind
+    package let kind: Kind
     /// The first byte in the query's text, or nil if the expression was not parsed.
-    package var position: Int?
+    package let position: Int?
     /// The height of the tree, which is bounded.
     package let depth: Int
+    /// The number of expressions in the tree, which is bounded.
+    package let count: Int
 
     package init(_ kind: Kind, at position: Int? = nil) {
+        let children = kind.children
         self.kind = kind
         self.position = position
-        depth = 1 + (kind.children.map(\.depth).max() ?? 0)
+        depth = 1 + (children.map(\.depth).max() ?? 0)
+        count = 1 + children.reduce(0) { $0 + $1.count }
     }
+
+    package static func == (one: QueryExpression, other: QueryExpression) -> Bool { one.kind == other.kind }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(kind) }
 
     package enum UnaryOperator: Hashable, Sendable { case negate, plus, not }
 

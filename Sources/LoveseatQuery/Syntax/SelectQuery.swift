@@ -9,7 +9,7 @@ package struct SelectQuery: Hashable, Sendable {
         }
     }
 
-    /// A collection, as written: one component or two.
+    /// A collection, as written: one component or two. Sources are equal wherever they stand in a text.
     package struct Source: Hashable, Sendable {
         package var scope: String?
         package var name: String
@@ -20,6 +20,16 @@ package struct SelectQuery: Hashable, Sendable {
             self.name = name
             self.alias = alias
             self.position = position
+        }
+
+        package static func == (one: Source, other: Source) -> Bool {
+            one.scope == other.scope && one.name == other.name && one.alias == other.alias
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(scope)
+            hasher.combine(name)
+            hasher.combine(alias)
         }
     }
 

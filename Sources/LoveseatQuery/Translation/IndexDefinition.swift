@@ -83,9 +83,7 @@ package struct FullTextIndexDefinition: Hashable, Sendable {
     /// The tokenizer's name and options, in FTS5's quotes.
     var tokenizer: String {
         (["loveseat"] + tokenizerOptions)
-            .map {
-                "'" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
-            }
+            .map { $0.quoted("'") }
             .joined(separator: " ")
     }
 }

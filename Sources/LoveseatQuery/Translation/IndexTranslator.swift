@@ -4,7 +4,7 @@ import LoveseatModel
 package enum IndexTranslator {
     /// Checks an index's name.
     package static func checkName(_ name: String) throws(QueryError) {
-        guard !name.isEmpty, !name.contains("\""), !name.utf8.contains(0) else {
+        guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "\"")), !name.utf8.contains(0) else {
             throw QueryError(
                 .invalidParameter,
                 "\"\(name)\" is not a valid name of an index: it may not be empty or contain quotes"

@@ -1,15 +1,12 @@
 /// Pieces of SQL text.
 enum SQL {
     /// A name in quotes.
-    static func name(_ name: String) -> String {
-        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
-    }
+    static func name(_ name: String) -> String { name.quoted("\"") }
 
     /// A string literal. SQLite ends its text at a NUL, so that one inside goes through hexadecimal.
     static func string(_ text: String) -> String {
         if text.utf8.contains(0) { return "CAST(\(blob(Array(text.utf8))) AS TEXT)" }
-        return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
-            + "'"
+        return text.quoted("'")
     }
 
     static func blob(_ bytes: [UInt8]) -> String {
@@ -24,5 +21,21 @@ enum SQL {
         if value.isNaN { return "NULL" }
         if value.isInfinite { return value < 0 ? "-9e999" : "9e999" }
         return value.description
+    }
+}
+
+extension String {
+    /// The text between two delimiters, with one inside written twice.
+    ///
+    /// This goes by scalars: as a `Character`, a delimiter differs from one with a combining mark behind it.
+    func quoted(_ delimiter: Unicode.Scalar) -> String {
+        var scalars = UnicodeScalarView()
+        scalars.append(delimiter)
+        for scalar in unicodeScalars {
+            if scalar == delimiter { scalars.append(delimiter) }
+            scalars.append(scalar)
+        }
+        scalars.append(delimiter)
+        return String(scalars)
     }
 }
