@@ -55,6 +55,8 @@ extension DocumentStore {
                 }
             }
         }
+        // SQLite checks the words of a text index by a statement that only a writer may run.
+        if !options.isReadOnly { problems += try write { try $0.damagedTextIndexes() } }
         for digest in blobs.all() {
             do throws(LoveseatError) {
                 guard try blobs.hash(digest) != digest else { continue }

@@ -4,6 +4,8 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+import class GRDB.DatabaseQueue
+
 /// Indexes of collections.
 @Suite(.timeLimit(.minutes(2)))
 struct IndexTests {
@@ -136,6 +138,24 @@ struct IndexTests {
         try sights.deleteIndex(forName: "i")
         try sights.deleteIndex(forName: "i")
         #expect(try sights.indexes().isEmpty)
+    }
+
+    @Test func `a damaged text index is found by a check, and rebuilt`() throws {
+        try createAll()
+        try database.performMaintenance(type: .integrityCheck)
+        let file = try DatabaseQueue(path: "\(try #require(database.path))/db.sqlite")
+        try file.write { db in
+            let table = try #require(
+                try String.fetchOne(db, sql: "SELECT name FROM sqlite_schema WHERE name LIKE '%items_data'")
+            )
+            try db.execute(sql: "DELETE FROM \"\(table)\" WHERE id > 10")
+            #expect(db.changesCount > 0)
+        }
+        try file.close()
+        expectError(.corruptData) { try database.performMaintenance(type: .integrityCheck) }
+        try database.performMaintenance(type: .reindex)
+        try database.performMaintenance(type: .integrityCheck)
+        try expectAll()
     }
 
     @Test func `names of indexes belong to their collections, and may be odd`() throws {

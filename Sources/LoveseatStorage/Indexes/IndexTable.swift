@@ -126,6 +126,25 @@ extension StoreWriteTransaction {
         try reloadIndexes()
     }
 
+    /// A sentence for each full-text index whose words do not fit its texts.
+    func damagedTextIndexes() throws -> [String] {
+        var problems: [String] = []
+        for collection in collections.sorted(by: { $0.number < $1.number }) {
+            for index in indexes(of: collection) where index.specification.kind == .fullText {
+                do {
+                    try database.execute(
+                        sql: "INSERT INTO \"\(index.table)\" (\"\(index.table)\") VALUES ('integrity-check')"
+                    )
+                } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+                    problems.append(
+                        "\(collection.name), index \"\(index.name)\": its words are damaged: rebuild it with reindex"
+                    )
+                }
+            }
+        }
+        return problems
+    }
+
     private func statements(of index: StoredIndex, _ collection: CollectionHandle) throws -> IndexStatements {
         do throws(QueryError) {
             return try index.statements(for: catalogView.queryCollection(collection))
