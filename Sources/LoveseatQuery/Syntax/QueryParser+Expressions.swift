@@ -1,3 +1,5 @@
+import LoveseatModel
+
 extension QueryParser {
     /// Reads an expression with its collation.
     mutating func expression() -> QueryExpression? {
@@ -213,8 +215,7 @@ extension QueryParser {
             return nested { $0.negation() }
         }
         guard let value = nested({ $0.primary() }) else { return nil }
-        if case .property = value.kind { return value }
-        if case .wildcard = value.kind { return value }
+        // A property has read its own path; one in parentheses has not.
         guard cursor.peek() == UInt8(ascii: ".") else { return value }
         let mark = cursor.position
         _ = cursor.take(".")
@@ -291,7 +292,7 @@ extension QueryParser {
         repeat {
             guard let key = cursor.string(), cursor.take(":"), let value = expression() else { return nil }
             // Of a key that is written twice, the last counts.
-            members.removeAll { $0.key == key }
+            members.removeAll { $0.key.hasSameBytes(as: key) }
             members.append(.init(key: key, value: value))
         } while cursor.take(",")
         return cursor.take("}") ? members : nil

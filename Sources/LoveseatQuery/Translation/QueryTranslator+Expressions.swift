@@ -38,7 +38,8 @@ extension QueryTranslator {
             return "ls_nested(\(try sql(value, .value)), \(SQL.string(QueryPath(steps).text)))"
         case .unary(let name, let value):
             switch name {
-            case .negate: return "(-\(try sql(value, .operand)))"
+            // Two signs in a row would begin a comment.
+            case .negate: return "(- \(try sql(value, .operand)))"
             case .not: return "(NOT \(try sql(value, .operand)))"
             case .plus:
                 throw QueryError(
@@ -73,7 +74,9 @@ extension QueryTranslator {
             )
         case .rank(let index): return try rank(index, at: expression.position)
         case .exists(let query): return try exists(query)
-        case .collated(let inner, let collation): return try sql(inner, context, collation)
+        case .collated(let inner, let collation):
+            namesCollation = namesCollation || collation.sqlName != nil
+            return try sql(inner, context, collation)
         }
     }
 
