@@ -91,7 +91,7 @@ extension QueryTranslator {
     }
 
     private func declare(_ alias: String, at position: Int?) throws(QueryError) {
-        if alias.contains(where: { $0 == "'" || $0 == "\"" || $0 == ":" }) {
+        if alias.unicodeScalars.contains(where: { $0 == "'" || $0 == "\"" || $0 == ":" }) {
             throw QueryError(
                 .invalidQuery,
                 "The alias `\(alias)` may not contain quotes or a colon",
