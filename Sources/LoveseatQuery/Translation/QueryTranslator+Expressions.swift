@@ -13,6 +13,24 @@ extension QueryTranslator {
         _ context: Context,
         _ collation: QueryCollation? = nil
     ) throws(QueryError) -> String {
+        guard level < QueryLimits.depth else {
+            throw QueryError(.invalidQuery, QueryLimits.tooDeep, at: expression.position)
+        }
+        level += 1
+        defer { level -= 1 }
+        // In several functions, so that a level of a debug build takes few bytes of the stack.
+        switch expression.kind {
+        case .literal, .array, .object, .parameter, .property, .wildcard, .meta, .nested:
+            return try operand(expression, context)
+        case .unary, .and, .or, .concatenation, .function, .match, .rank, .exists, .collated:
+            return try compound(expression, context, collation)
+        default: return try condition(expression, context, collation)
+        }
+    }
+
+    private mutating func operand(_ expression: QueryExpression, _ context: Context) throws(QueryError)
+        -> String
+    {
         switch expression.kind {
         case .literal(let value): return Self.literal(value, context)
         case .array(let items): return try array(items, at: expression.position)
@@ -36,6 +54,16 @@ extension QueryTranslator {
             return try meta(index, name, context, at: expression.position)
         case .nested(let value, let steps):
             return "ls_nested(\(try sql(value, .value)), \(SQL.string(QueryPath(steps).text)))"
+        default: return ""
+        }
+    }
+
+    private mutating func compound(
+        _ expression: QueryExpression,
+        _ context: Context,
+        _ collation: QueryCollation?
+    ) throws(QueryError) -> String {
+        switch expression.kind {
         case .unary(let name, let value):
             switch name {
             // Two signs in a row would begin a comment.
@@ -51,19 +79,6 @@ extension QueryTranslator {
         case .and(let items): return try joined(items, "AND")
         case .or(let items): return try joined(items, "OR")
         case .concatenation(let items): return try call("ls_concat", items, at: expression.position)
-        case .binary(let name, let left, let right):
-            return try binary(name, left, right, collation, at: expression.position)
-        case .test(let value, let test, let isNegated): return try tested(value, test, isNegated)
-        case .contained(let value, let items, let isNegated):
-            return try contained(value, items, isNegated, collation)
-        case .like(let value, let pattern, let isNegated):
-            return try like(value, pattern, isNegated, collation)
-        case .between(let value, let low, let high, let isNegated):
-            return try between(value, low, high, isNegated, collation)
-        case .choice(let operand, let branches, let otherwise):
-            return try choice(operand, branches, otherwise, context)
-        case .quantified(let quantifier, let variable, let collection, let condition):
-            return try quantified(quantifier, variable, collection, condition, at: expression.position)
         case .function(let name, let arguments):
             return try function(name, arguments, collation, at: expression.position)
         case .match:
@@ -77,6 +92,30 @@ extension QueryTranslator {
         case .collated(let inner, let collation):
             namesCollation = namesCollation || collation.sqlName != nil
             return try sql(inner, context, collation)
+        default: return ""
+        }
+    }
+
+    private mutating func condition(
+        _ expression: QueryExpression,
+        _ context: Context,
+        _ collation: QueryCollation?
+    ) throws(QueryError) -> String {
+        switch expression.kind {
+        case .binary(let name, let left, let right):
+            return try binary(name, left, right, collation, at: expression.position)
+        case .test(let value, let test, let isNegated): return try tested(value, test, isNegated)
+        case .contained(let value, let items, let isNegated):
+            return try contained(value, items, isNegated, collation)
+        case .like(let value, let pattern, let isNegated):
+            return try like(value, pattern, isNegated, collation)
+        case .between(let value, let low, let high, let isNegated):
+            return try between(value, low, high, isNegated, collation)
+        case .choice(let operand, let branches, let otherwise):
+            return try choice(operand, branches, otherwise, context)
+        case .quantified(let quantifier, let variable, let collection, let condition):
+            return try quantified(quantifier, variable, collection, condition, at: expression.position)
+        default: return ""
         }
     }
 
@@ -173,8 +212,14 @@ extension QueryTranslator {
             return rest.isEmpty ? value : "ls_nested(\(value), \(SQL.string(QueryPath(rest).text)))"
         case .alias(let expression, let rest):
             // Inside its own definition a name is the property.
+            // The variables around are not its own.
+            let surrounding = variables
             scope.seesAliases = false
-            defer { scope.seesAliases = true }
+            variables = []
+            defer {
+                scope.seesAliases = true
+                variables = surrounding
+            }
             var text: String
             if case .collated(let inner, _) = expression.kind {
                 text = try sql(inner, context)

@@ -73,6 +73,7 @@ extension QueryTranslator {
         var inner = QueryTranslator(catalog: catalog)
         inner.parameters = parameters
         inner.collections = collections
+        inner.level = level
         let translated = try inner.translate(query)
         parameters = translated.parameters
         collections = translated.collections

@@ -16,6 +16,8 @@ struct QueryTranslator {
     var scope = Scope()
     /// Whether a collation was written anywhere, which SQLite may then take for an outer comparison too.
     var namesCollation = false
+    /// How many expressions are being translated, one inside of the other.
+    var level = 0
     private var usedNames: Set<String> = []
 
     struct Scope {
