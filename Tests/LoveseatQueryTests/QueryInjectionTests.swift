@@ -62,6 +62,13 @@ struct QueryInjectionTests {
         )
     }
 
+    @Test func `the empty key and keys with a backslash are reached`() throws {
+        let database = try database(["": ["": 1], "a\\b": ["\\": 2], "é": 3, "e\u{301}": 4])
+        let query =
+            "SELECT ``.`` AS a, `a\\b`.`\\` AS b, `é` AS c, `e\u{301}` AS d FROM odd WHERE meta().id = 'two'"
+        #expect(try database.answer(query, nil).rows == [["a": 1, "b": 2, "c": 3, "d": 4]])
+    }
+
     @Test(arguments: names)
     func `text is only text`(_ text: String) throws {
         let database = try database(["a": .string(text), "list": [.string(text)]])
