@@ -66,6 +66,8 @@ extension QueryTranslator {
             }
         }
         if column == .number { text = "+" + text }
+        // SQLite folds this to the word FALSE or TRUE, which is an operator of its own behind IS.
+        if items.isEmpty { return "ifnull(\(text) \(isNegated ? "NOT " : "")IN (), 0)" }
         return
             "(\(collated(text, collation, with: list)) \(isNegated ? "NOT " : "")IN (\(list.joined(separator: ", "))))"
     }

@@ -145,7 +145,7 @@ struct QueryTranslator {
     /// Whether SQLite may take a sort key as the number of a column: it is a number, or folded to one.
     private func isConstant(_ expression: QueryExpression, seesAliases: Bool = true) -> Bool {
         switch expression.kind {
-        case .literal, .contained(_, [], _): return true
+        case .literal: return true
         case .and: return !scope.isIndex
         case .unary(.negate, let value), .collated(let value, _):
             return isConstant(value, seesAliases: seesAliases)

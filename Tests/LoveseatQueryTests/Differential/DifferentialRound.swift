@@ -5,7 +5,12 @@ struct DifferentialRound {
     let database: GoldenDatabase
     let documents: [SpecValue]
     var generator: SpecGenerator
+    /// Values of parameters.
+    let parameters: [String: SpecValue]
     var query = ""
+    var asked = JSONObject()
+    /// How many queries used an index.
+    var indexed = 0
     /// How many values were compared, and how many the specification leaves open.
     var values = 0
     var open = 0
@@ -15,20 +20,27 @@ struct DifferentialRound {
         self.database = database
         self.documents = documents
         self.generator = generator
+        parameters = ["p1": self.generator.value(1), "p2": self.generator.value(1)]
     }
 
-    private mutating func ask(_ text: String) throws -> [JSONValue] {
+    mutating func ask(_ text: String) throws -> [JSONValue] { try answer(text).rows }
+
+    /// Runs a query with the parameters that it names.
+    mutating func answer(_ text: String) throws -> GoldenDatabase.Answer {
         query = text
-        return try database.answer(text, nil).rows
+        var bound = JSONObject()
+        for (name, value) in parameters where text.contains("$" + name) { bound[name] = value.json }
+        asked = bound
+        return try database.answer(text, JSONElement(JSONText(canonical: .object(bound))))
     }
 
     /// The document of a row.
-    private func number(_ row: JSONValue) -> Int { row["k"]?.string.flatMap { Int($0.dropFirst()) } ?? -1 }
+    func number(_ row: JSONValue) -> Int { row["k"]?.string.flatMap { Int($0.dropFirst()) } ?? -1 }
 
     /// The value for a document, or nil if it is not specified.
-    private mutating func evaluate(_ expression: SpecExpression, _ document: SpecValue) throws -> SpecValue? {
+    mutating func evaluate(_ expression: SpecExpression, _ document: SpecValue) throws -> SpecValue? {
         do {
-            let value = try SpecInterpreter(document: document).evaluate(expression)
+            let value = try SpecInterpreter(document: document, parameters: parameters).evaluate(expression)
             values += 1
             return value
         } catch is SpecValue.Unspecified {
@@ -39,7 +51,7 @@ struct DifferentialRound {
 
     private mutating func check(_ expected: SpecValue?, _ found: JSONValue?, _ document: SpecValue?) {
         guard let expected, !expected.isShown(as: found) else { return }
-        let place = document?.json.map { " for \($0)" } ?? ""
+        let place = (document?.json.map { " for \($0)" } ?? "") + " with \(JSONValue.object(asked))"
         differences.append(
             "\(query)\nfound \(found?.description ?? "MISSING") instead of \(expected)\(place)"
         )
@@ -66,31 +78,11 @@ struct DifferentialRound {
             guard let value = try evaluate(condition, document) else { continue }
             if (value.isTrue == true) != rows.contains(place) {
                 differences.append(
-                    "\(query)\n\(rows.contains(place) ? "finds" : "does not find") \(document.json ?? nil), \(value)"
+                    "\(query)\n\(rows.contains(place) ? "finds" : "does not find") \(document.json ?? nil), \(value), with \(JSONValue.object(asked))"
                 )
             }
         }
         try compareWithIndex(of: condition, rows)
-    }
-
-    /// Makes value indexes on the parts of a condition, and asks again.
-    private mutating func compareWithIndex(of condition: SpecExpression, _ rows: [Int]) throws {
-        var drop: [String] = []
-        defer { try? database.forgetIndexes(drop) }
-        for (place, part) in condition.indexable.prefix(2).enumerated() {
-            let definition: JSONValue = [
-                "name": .string("part \(place)"), "collection": "odd", "type": "value",
-                "expressions": .string(part.text),
-            ]
-            drop += try database.makeIndex(JSONElement(JSONText(canonical: definition)), number: place)
-        }
-        let again = try ask(query).map(number)
-        values += 1
-        if again.sorted() != rows.sorted() {
-            differences.append(
-                "\(query)\nfinds \(rows) without the index on \(condition.indexable.map(\.text)), and \(again) with it"
-            )
-        }
     }
 
     mutating func sort() throws {
@@ -223,40 +215,20 @@ struct DifferentialRound {
         var groups: [(SpecValue, Int)] = []
         for document in documents {
             guard let value = try evaluate(key, document) else { return }
-            func isSame(_ other: SpecValue) -> Bool {
-                value.isMissing || other.isMissing
-                    ? value.isMissing && other.isMissing
-                    : (try? SpecValue.isEqual(value, other, .binary)) ?? false
-            }
-            if let place = groups.firstIndex(where: { isSame($0.0) }) {
-                groups[place].1 += 1
-            } else {
-                groups.append((value, 1))
+            do {
+                let place = try groups.firstIndex { other, _ in
+                    value.isMissing || other.isMissing
+                        ? value.isMissing && other.isMissing : try SpecValue.isEqual(value, other, .binary)
+                }
+                if let place { groups[place].1 += 1 } else { groups.append((value, 1)) }
+            } catch is SpecValue.Unspecified {
+                open += 1
+                return
             }
         }
         let found = rows.compactMap { $0["n"]?.int }.sorted()
         if found != groups.map(\.1).sorted() {
             differences.append("\(query)\nhas groups of \(found), not \(groups)")
-        }
-    }
-}
-
-extension SpecExpression {
-    /// The sides of the comparisons in a condition, which a value index can hold.
-    var indexable: [SpecExpression] {
-        let parts: [SpecExpression]
-        switch self {
-        case .and(let items), .or(let items): parts = items.flatMap(\.indexable)
-        case .not(let value): parts = value.indexable
-        case .comparison(_, let left, let right, _): parts = [left, right]
-        case .contained(let value, _, _, _), .like(let value, _, _, _), .between(let value, _, _, _, _),
-            .test(let value, _, _):
-            parts = [value]
-        default: parts = []
-        }
-        return parts.filter {
-            if case .literal = $0 { return false }
-            return !$0.text.contains("SATISFIES")
         }
     }
 }

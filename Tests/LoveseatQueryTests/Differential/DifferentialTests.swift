@@ -19,6 +19,7 @@ struct DifferentialTests {
     private struct Tally {
         var values = 0
         var open = 0
+        var indexed = 0
         var differences: [String] = []
     }
 
@@ -38,8 +39,11 @@ struct DifferentialTests {
         }
         // Most answers are specified: a test that compares nothing has gone wrong.
         #expect(tally.values > tally.open * 4)
+        #expect(cases < 1000 || tally.indexed > cases / 50)
         if cases > 2000 {
-            print("compared \(tally.values) values in \(cases) cases; \(tally.open) were left open")
+            print(
+                "compared \(tally.values) values in \(cases) cases; \(tally.open) were left open, \(tally.indexed) queries used an index"
+            )
         }
     }
 
@@ -65,6 +69,7 @@ struct DifferentialTests {
                 case 4: try round.unnest()
                 case 5: try round.fail()
                 case 6: try round.group()
+                case 7: try round.distinct()
                 default: try round.select()
                 }
             } catch let failure as GoldenDatabase.Failure {
@@ -73,6 +78,7 @@ struct DifferentialTests {
             generator = round.generator
             tally.values += round.values
             tally.open += round.open
+            tally.indexed += round.indexed
             tally.differences += round.differences.prefix(1).map { "seed \(seed), case \(number): \($0)" }
         }
     }

@@ -14,6 +14,7 @@ indirect enum SpecExpression {
     case array([SpecExpression])
     case object([(key: String, value: SpecExpression)])
     case property([Step])
+    case parameter(String)
     case member(SpecExpression, [Step])
     case negate(SpecExpression)
     case not(SpecExpression)
@@ -120,6 +121,7 @@ indirect enum SpecExpression {
             return "{" + members.map { Self.string($0.key) + ": " + $0.value.text }.joined(separator: ", ")
                 + "}"
         case .property(let steps): return Self.path(steps)
+        case .parameter(let name): return "$" + name
         case .member(let base, let steps): return "(" + base.text + ")." + Self.path(steps)
         case .negate(let value):
             if case .literal = value { return "-(" + value.text + ")" }

@@ -163,7 +163,7 @@ enum SpecFunctions {
         case "IDIV":
             guard let first = one.number, let second = other.number else { return .null }
             // The real engine cuts by way of a double (golden answer fn2-014), against the specification.
-            if abs(first) > 0x1p53 || abs(second) > 0x1p53 { return try open() }
+            if abs(first) >= 0x1p53 || abs(second) >= 0x1p53 { return try open() }
             let (left, right) = (try SpecInterpreter.cut(one.operand), try SpecInterpreter.cut(other.operand))
             if right == 0 { return .null }
             let result = left.dividedReportingOverflow(by: right)

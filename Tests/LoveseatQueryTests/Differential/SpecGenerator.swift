@@ -106,6 +106,7 @@ struct SpecGenerator {
 
     private mutating func leaf() -> SpecExpression {
         if chance(0.55) { return .property(steps()) }
+        if chance(0.1) { return .parameter(chance(0.5) ? "p1" : "p2") }
         if chance(0.06) { return .literal(.missing) }
         return .literal(chance(0.9) ? scalar() : value(1))
     }

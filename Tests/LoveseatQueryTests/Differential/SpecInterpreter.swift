@@ -7,6 +7,7 @@ import LoveseatModel
 struct SpecInterpreter {
     var document: SpecValue
     var variables: [String: SpecValue] = [:]
+    var parameters: [String: SpecValue] = [:]
 
     func evaluate(_ expression: SpecExpression) throws -> SpecValue {
         switch expression {
@@ -23,6 +24,10 @@ struct SpecInterpreter {
                 return Self.walk(value, steps.dropFirst())
             }
             return Self.walk(document, steps[...])
+        case .parameter(let name):
+            // A parameter set to null is MISSING too.
+            guard let value = parameters[name], !value.isNull else { return .missing }
+            return value
         case .member(let base, let steps): return Self.walk(try evaluate(base), steps[...])
         case .negate(let value): return Self.subtract(.integer(0), try evaluate(value).operand)
         case .not(let value): return Self.truth(try evaluate(value).isTrue.map { !$0 })

@@ -185,9 +185,22 @@ indirect enum SpecValue {
     /// Equality inside of arrays and objects, where 1 and 1.0 differ.
     func isIdentical(to other: SpecValue) -> Bool { json == other.json }
 
+    /// Whether a -0.0 is inside, which may be the same as 0.0 there or not.
+    private var hasNegativeZero: Bool {
+        switch self {
+        case .double(let value): value == 0 && value.sign == .minus
+        case .array(let items): items.contains(where: \.hasNegativeZero)
+        case .object(let members): members.contains { $0.value.hasNegativeZero }
+        default: false
+        }
+    }
+
     /// Equality, which is specified for all values.
     static func isEqual(_ one: SpecValue, _ other: SpecValue, _ collation: SpecCollation) throws -> Bool {
-        if one.rank == other.rank, one.rank >= 4 { return one.isIdentical(to: other) }
+        if one.rank == other.rank, one.rank >= 4 {
+            if one.hasNegativeZero || other.hasNegativeZero { throw Unspecified() }
+            return one.isIdentical(to: other)
+        }
         return try compare(one, other, collation) == 0
     }
 
