@@ -131,6 +131,19 @@ struct QueryInjectionTests {
         }
     }
 
+    @Test(arguments: names + ["nocase", "nodiac", "sv_SE"])
+    func `the locale of a collation is only that`(_ name: String) throws {
+        let database = try database(["a": "X"])
+        let collation = "COLLATE (UNICODE:\(Self.property(name)) CASE)"
+        for (condition, count) in [
+            ("a = 'X'", 1), ("a = 'x'", 0), ("a LIKE 'X%'", 1), ("CONTAINS(a, 'X')", 1),
+        ] {
+            let rows = try database.answer("SELECT a FROM odd WHERE (\(condition)) \(collation)", nil).rows
+            #expect(rows.count == count, "\(condition)")
+        }
+        #expect(try database.answer("SELECT a FROM odd ORDER BY a \(collation)", nil).rows.count == 3)
+    }
+
     @Test(arguments: names)
     func `the names of collections are found or not, and nothing else`(_ name: String) throws {
         let database = try database([:])
