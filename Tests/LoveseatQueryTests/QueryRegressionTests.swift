@@ -62,4 +62,22 @@ struct QueryRegressionTests {
             try database.answer("SELECT n FROM odd WHERE t LIKE 'b%' AND s LIKE '%x'", nil).rows == [["n": 2]]
         )
     }
+
+    @Test func `booleans stay booleans when an index is used`() throws {
+        let collection = try #require(CollectionName(name: "odd"))
+        let documents: [GoldenCorpus.Document] = [true, false, 1, 0].enumerated().map { place, value in
+            .init(id: "d\(place)", body: JSONText(canonical: .object(["v": value] as JSONObject)))
+        }
+        let database = try GoldenDatabase(timeZone: "UTC", documents: [collection: documents])
+        let definition: JSONValue = [
+            "name": "part", "collection": "odd", "type": "value", "expressions": "v",
+        ]
+        _ = try database.makeIndex(JSONElement(JSONText(canonical: definition)), number: 0)
+        let answer = try database.answer(
+            "SELECT v || '' AS x, TYPE(v) AS t FROM odd WHERE v >= 1 AND ISBOOLEAN(v)",
+            nil
+        )
+        #expect(answer.rows == [["x": "true", "t": "boolean"]])
+        #expect(answer.plan.contains { $0.contains("INDEX part") })
+    }
 }

@@ -206,7 +206,11 @@ extension QueryTranslator {
         -> String
     {
         switch try resolve(steps, at: position) {
-        case .path(let body, let rest): return "ls_value(\(body), \(SQL.string(QueryPath(rest).text)))"
+        case .path(let body, let rest):
+            // SQLite reads an indexed expression from the index, which does not keep booleans: where they have to stay,
+            // the function has another name.
+            let function = context == .value ? "ls_kept" : "ls_value"
+            return "\(function)(\(body), \(SQL.string(QueryPath(rest).text)))"
         case .meta(let source, let name, let rest):
             let value = try meta(source, name, context, at: position)
             return rest.isEmpty ? value : "ls_nested(\(value), \(SQL.string(QueryPath(rest).text)))"

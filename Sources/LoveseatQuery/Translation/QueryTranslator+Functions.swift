@@ -150,10 +150,14 @@ extension QueryTranslator {
         if target == "count", case .wildcard(nil) = argument.kind { return "count(*)" }
         scope.allowsAggregates = false
         defer { scope.allowsAggregates = true }
-        let text = try sql(
-            argument,
-            target == "ls_array_agg" || target == "min" || target == "max" ? .value : .operand
-        )
+        // The least and the greatest property may come from an index.
+        var context = Context.operand
+        switch target {
+        case "ls_array_agg": context = .value
+        case "min", "max": if case .property = argument.kind {} else { context = .value }
+        default: break
+        }
+        let text = try sql(argument, context)
         return "\(target)(\(collated(text, collation)))"
     }
 
