@@ -29,7 +29,11 @@ struct SpecInterpreter {
             guard let value = parameters[name], !value.isNull else { return .missing }
             return value
         case .member(let base, let steps): return Self.walk(try evaluate(base), steps[...])
-        case .negate(let value): return Self.subtract(.integer(0), try evaluate(value).operand)
+        case .negate(let value):
+            let number = try evaluate(value).operand
+            // Whether this is -0.0 shows in its text only, and is not said.
+            if case .double(0) = number { throw SpecValue.Unspecified() }
+            return Self.subtract(.integer(0), number)
         case .not(let value): return Self.truth(try evaluate(value).isTrue.map { !$0 })
         case .and(let items):
             let values = try items.map { try evaluate($0).isTrue }
