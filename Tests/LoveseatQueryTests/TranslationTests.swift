@@ -244,7 +244,7 @@ struct TranslationTests {
             SELECT price + 1, -price, price / 2 % 3 FROM hotels
             """#,
             #"""
-            SELECT ls_out((ls_value("_default.hotels".body, '.price') + 1)), ls_out((-ls_value("_default.hotels".body, '.price'))), ls_out(((ls_value("_default.hotels".body, '.price') / 2) % 3)) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
+            SELECT ls_out((ls_value("_default.hotels".body, '.price') + 1)), ls_out((- ls_value("_default.hotels".body, '.price'))), ls_out(((ls_value("_default.hotels".body, '.price') / 2) % 3)) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
             """#
         ),
         (
@@ -252,7 +252,7 @@ struct TranslationTests {
             SELECT name || ' ' || city AS title FROM hotels
             """#,
             #"""
-            SELECT ls_out(ls_concat(ls_value("_default.hotels".body, '.name'), ' ', ls_value("_default.hotels".body, '.city'))) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
+            SELECT ls_out(ls_concat(ls_kept("_default.hotels".body, '.name'), ' ', ls_kept("_default.hotels".body, '.city'))) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
             """#
         ),
         (
@@ -300,7 +300,7 @@ struct TranslationTests {
             SELECT [1, 'a', NULL], [name, 1], {'k': name}, {'a': 1} FROM hotels
             """#,
             #"""
-            SELECT ls_out(x'015b312c2261222c6e756c6c5d'), ls_out(ls_array_of(ls_value("_default.hotels".body, '.name'), 1)), ls_out(ls_object('k', ls_value("_default.hotels".body, '.name'))), ls_out(x'027b2261223a317d') FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
+            SELECT ls_out(x'015b312c2261222c6e756c6c5d'), ls_out(ls_array_of(ls_kept("_default.hotels".body, '.name'), 1)), ls_out(ls_object('k', ls_kept("_default.hotels".body, '.name'))), ls_out(x'027b2261223a317d') FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
             """#
         ),
         (
@@ -324,7 +324,7 @@ struct TranslationTests {
             SELECT LOWER(name), ROUND(price, 1), CONTAINS(name, 'x') FROM hotels
             """#,
             #"""
-            SELECT ls_out(ls_lower(ls_value("_default.hotels".body, '.name'))), ls_out(ls_round(ls_value("_default.hotels".body, '.price'), 1)), ls_bool(ls_contains(ls_value("_default.hotels".body, '.name'), 'x')) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
+            SELECT ls_out(ls_lower(ls_kept("_default.hotels".body, '.name'))), ls_out(ls_round(ls_kept("_default.hotels".body, '.price'), 1)), ls_bool(ls_contains(ls_kept("_default.hotels".body, '.name'), 'x')) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
             """#
         ),
         (
@@ -332,7 +332,7 @@ struct TranslationTests {
             SELECT IFMISSINGORNULL(price, 0) FROM hotels
             """#,
             #"""
-            SELECT ls_out(ls_ifmissingornull(ls_value("_default.hotels".body, '.price'), 0)) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
+            SELECT ls_out(ls_ifmissingornull(ls_kept("_default.hotels".body, '.price'), 0)) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
             """#
         ),
         (
@@ -340,7 +340,7 @@ struct TranslationTests {
             SELECT GREATEST(a, b), LEAST(a, 1) FROM hotels
             """#,
             #"""
-            SELECT ls_out(max(ls_value("_default.hotels".body, '.a'), ls_value("_default.hotels".body, '.b'))), ls_out(min(ls_value("_default.hotels".body, '.a'), 1)) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
+            SELECT ls_out(max(ls_kept("_default.hotels".body, '.a'), ls_kept("_default.hotels".body, '.b'))), ls_out(min(ls_kept("_default.hotels".body, '.a'), 1)) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
             """#
         ),
         (
@@ -348,7 +348,7 @@ struct TranslationTests {
             SELECT COUNT(*), COUNT(price), SUM(price), AVG(price), MIN(name), MAX(name), ARRAY_AGG(name) FROM hotels
             """#,
             #"""
-            SELECT count(*), count(ls_value("_default.hotels".body, '.price')), sum(ls_value("_default.hotels".body, '.price')), avg(ls_value("_default.hotels".body, '.price')), ls_out(min(ls_value("_default.hotels".body, '.name'))), ls_out(max(ls_value("_default.hotels".body, '.name'))), ls_out(ls_array_agg(ls_value("_default.hotels".body, '.name'))) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
+            SELECT count(*), count(ls_value("_default.hotels".body, '.price')), sum(ls_value("_default.hotels".body, '.price')), avg(ls_value("_default.hotels".body, '.price')), ls_out(min(ls_value("_default.hotels".body, '.name'))), ls_out(max(ls_value("_default.hotels".body, '.name'))), ls_out(ls_array_agg(ls_kept("_default.hotels".body, '.name'))) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
             """#
         ),
         (
@@ -428,7 +428,7 @@ struct TranslationTests {
             SELECT name FROM hotels WHERE ANY AND EVERY r IN reviews SATISFIES r.stars > 4 END
             """#,
             #"""
-            SELECT ls_result("_default.hotels".body, '.name') FROM "_default.hotels" WHERE (ls_array_count(ls_value("_default.hotels".body, '.reviews')) > 0 AND NOT EXISTS (SELECT 1 FROM ls_each("_default.hotels".body, '.reviews') AS "r" WHERE NOT (ls_value("r".body, '.stars') > 4))) AND "_default.hotels".flags & 1 = 0
+            SELECT ls_result("_default.hotels".body, '.name') FROM "_default.hotels" WHERE (ls_array_count(ls_kept("_default.hotels".body, '.reviews')) > 0 AND NOT EXISTS (SELECT 1 FROM ls_each("_default.hotels".body, '.reviews') AS "r" WHERE NOT (ls_value("r".body, '.stars') > 4))) AND "_default.hotels".flags & 1 = 0
             """#
         ),
         (

@@ -13,6 +13,8 @@ extension QueryFunctions {
             switch id {
             case .arrayLength: return .integer(0)
             case .arrayCount:
+                // A second argument says that the first is not a path, where only arrays have a count.
+                guard arguments.count == 1 else { return .integer(0) }
                 guard case .object(let text) = value else { return .missing }
                 return text.withUnsafeBufferPointer { .integer(Int64(JSONWalker($0).count(of: 0))) }
             case .arraySum, .arrayAverage: return .double(0)

@@ -74,7 +74,7 @@ extension QueryFunctions {
         guard arguments.count >= 2 else { return .missing }
         for argument in arguments.prefix(2) {
             switch argument {
-            case .null, .array, .object: return .bool(false)
+            case .null, .array, .object: return .integer(0)
             default: break
             }
         }
@@ -84,7 +84,8 @@ extension QueryFunctions {
         }
         guard let value = text(arguments[0]), let pattern = text(arguments[1]) else { return .missing }
         let collation = arguments.count > 2 ? arguments[2].string.flatMap(QueryCollation.init(sqlName:)) : nil
-        return .bool(LikePattern(pattern, collation: collation ?? QueryCollation()).matches(value))
+        // A number, as SQLite's own LIKE gives it.
+        return .integer(LikePattern(pattern, collation: collation ?? QueryCollation()).matches(value) ? 1 : 0)
     }
 }
 

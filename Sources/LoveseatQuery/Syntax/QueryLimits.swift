@@ -2,8 +2,15 @@
 package enum QueryLimits {
     /// Bytes of a query's text.
     package static let textBytes = 4 << 20
-    /// Parentheses, brackets and operators inside each other.
-    package static let depth = 200
+    /// Expressions inside each other, also by way of an alias; parentheses count twice.
+    ///
+    /// A debug build then needs at most two thirds of the 512 kB that threads of Dispatch and Foundation have, and
+    /// SQLite's own parser rarely takes more than about 25 levels.
+    package static let depth = 50
+    /// The message for a query that is nested more deeply.
+    static let tooDeep = "The query is nested more than \(depth) deep: simplify it"
+    /// Steps of a path.
+    package static let pathSteps = 800
     /// Expressions in one query.
     package static let nodes = 200_000
     /// Columns of a result, as SQLite allows.

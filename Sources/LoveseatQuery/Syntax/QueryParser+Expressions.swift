@@ -1,3 +1,5 @@
+import LoveseatModel
+
 extension QueryParser {
     /// Reads an expression with its collation.
     mutating func expression() -> QueryExpression? {
@@ -213,8 +215,7 @@ extension QueryParser {
             return nested { $0.negation() }
         }
         guard let value = nested({ $0.primary() }) else { return nil }
-        if case .property = value.kind { return value }
-        if case .wildcard = value.kind { return value }
+        // A property has read its own path; one in parentheses has not.
         guard cursor.peek() == UInt8(ascii: ".") else { return value }
         let mark = cursor.position
         _ = cursor.take(".")
@@ -229,38 +230,69 @@ extension QueryParser {
         return checked(node(.nested(value, steps), at: start))
     }
 
+    /// Reads an operand without a path. Each kind has a function of its own, so that a level takes few bytes of the stack.
     mutating func primary() -> QueryExpression? {
+        switch cursor.peek() {
+        case UInt8(ascii: "["): return array()
+        case UInt8(ascii: "{"): return object()
+        case UInt8(ascii: "("): return parenthesized()
+        case UInt8(ascii: "+"): return signed(.plus)
+        default: break
+        }
+        if let value = constant() { return value }
+        guard problem == nil else { return nil }
+        switch cursor.peek() {
+        // A sign in front of digits belongs to the number.
+        case UInt8(ascii: "-"): return signed(.negate)
+        case UInt8(ascii: "$"): return parameter()
+        case UInt8(ascii: "*"): return wildcard()
+        default: return named()
+        }
+    }
+
+    private mutating func constant() -> QueryExpression? {
         let start = cursor.position
-        if let value = literal() { return checked(node(.literal(value), at: start)) }
-        if cursor.take("[", quietly: true), let items = items(until: "]") {
-            return checked(node(.array(items), at: start))
+        guard let value = literal() else { return nil }
+        return checked(node(.literal(value), at: start))
+    }
+
+    private mutating func array() -> QueryExpression? {
+        let start = cursor.position
+        guard cursor.take("["), let items = items(until: "]") else { return nil }
+        return checked(node(.array(items), at: start))
+    }
+
+    private mutating func object() -> QueryExpression? {
+        let start = cursor.position
+        guard cursor.take("{"), let members = members() else { return nil }
+        return checked(node(.object(members), at: start))
+    }
+
+    private mutating func parenthesized() -> QueryExpression? {
+        guard cursor.take("("), let item = expression(), cursor.take(")") else { return nil }
+        return item
+    }
+
+    private mutating func signed(_ name: QueryExpression.UnaryOperator) -> QueryExpression? {
+        let start = cursor.position
+        guard cursor.take(name == .plus ? "+" : "-", quietly: true), let value = nested({ $0.primary() })
+        else {
+            return nil
         }
-        if cursor.position == start, cursor.take("{", quietly: true), let members = members() {
-            return checked(node(.object(members), at: start))
-        }
-        guard cursor.position == start else { return nil }
-        if cursor.take("(", quietly: true) {
-            guard let item = expression(), cursor.take(")") else { return nil }
-            return item
-        }
-        if cursor.take("-", quietly: true) {
-            guard let value = nested({ $0.primary() }) else { return nil }
-            return checked(node(.unary(.negate, value), at: start))
-        }
-        if cursor.take("+", quietly: true) {
-            guard let value = nested({ $0.primary() }) else { return nil }
-            return checked(node(.unary(.plus, value), at: start))
-        }
-        if cursor.peek() == UInt8(ascii: "$") {
-            cursor.advance()
-            guard let name = cursor.identifier("the name of a parameter") else { return nil }
-            return checked(node(.parameter(name), at: start))
-        }
-        if cursor.peek() == UInt8(ascii: "*") {
-            _ = cursor.take("*")
-            return checked(node(.wildcard(source: nil), at: start))
-        }
-        return named()
+        return checked(node(.unary(name, value), at: start))
+    }
+
+    private mutating func parameter() -> QueryExpression? {
+        let start = cursor.position
+        cursor.advance()
+        guard let name = cursor.identifier("the name of a parameter") else { return nil }
+        return checked(node(.parameter(name), at: start))
+    }
+
+    private mutating func wildcard() -> QueryExpression? {
+        let start = cursor.position
+        _ = cursor.take("*")
+        return checked(node(.wildcard(source: nil), at: start))
     }
 
     mutating func literal() -> QueryValue? {
@@ -291,7 +323,7 @@ extension QueryParser {
         repeat {
             guard let key = cursor.string(), cursor.take(":"), let value = expression() else { return nil }
             // Of a key that is written twice, the last counts.
-            members.removeAll { $0.key == key }
+            members.removeAll { $0.key.hasSameBytes(as: key) }
             members.append(.init(key: key, value: value))
         } while cursor.take(",")
         return cursor.take("}") ? members : nil

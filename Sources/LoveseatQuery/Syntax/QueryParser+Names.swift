@@ -11,10 +11,7 @@ extension QueryParser {
             guard word == "SOME" else { return nil }
             cursor.rewind(to: start)
         case "EXISTS":
-            _ = cursor.take(keyword: "EXISTS")
-            if cursor.take("("), let query = nested({ $0.select() }), cursor.take(")") {
-                return checked(node(.exists(query), at: start))
-            }
+            if let exists = exists() { return exists }
             cursor.rewind(to: start)
         default: break
         }
@@ -22,6 +19,14 @@ extension QueryParser {
         guard problem == nil else { return nil }
         cursor.rewind(to: start)
         return property()
+    }
+
+    private mutating func exists() -> QueryExpression? {
+        let start = cursor.position
+        guard cursor.take(keyword: "EXISTS"), cursor.take("("), let query = nested({ $0.select() }),
+            cursor.take(")")
+        else { return nil }
+        return checked(node(.exists(query), at: start))
     }
 
     mutating func choice() -> QueryExpression? {
@@ -83,27 +88,36 @@ extension QueryParser {
         cursor.skipSpace()
         guard cursor.peek() == UInt8(ascii: "("), cursor.take("(") else { return nil }
         switch name {
-        case "META":
-            if cursor.take(")") { return node(.meta(source: nil, name: nil), at: start) }
-            guard var source = cursor.identifier("the alias of a collection") else { return nil }
-            if cursor.take(".") {
-                guard let last = cursor.identifier("the name of a collection") else { return nil }
-                source += "." + last
-            }
-            return cursor.take(")") ? node(.meta(source: source, name: nil), at: start) : nil
-        case "MATCH":
-            guard let index = indexReference(), cursor.take(","), let text = expression(), cursor.take(")")
-            else {
-                return nil
-            }
-            return node(.match(index, text), at: start)
-        case "RANK":
-            guard let index = indexReference(), cursor.take(")") else { return nil }
-            return node(.rank(index), at: start)
+        case "META": return meta(from: start)
+        case "MATCH": return match(from: start)
+        case "RANK": return rank(from: start)
         default:
             guard let arguments = items(until: ")") else { return nil }
             return node(.function(name, arguments), at: start)
         }
+    }
+
+    private mutating func meta(from start: Int) -> QueryExpression? {
+        if cursor.take(")") { return node(.meta(source: nil, name: nil), at: start) }
+        guard var source = cursor.identifier("the alias of a collection") else { return nil }
+        if cursor.take(".") {
+            guard let last = cursor.identifier("the name of a collection") else { return nil }
+            source += "." + last
+        }
+        return cursor.take(")") ? node(.meta(source: source, name: nil), at: start) : nil
+    }
+
+    private mutating func match(from start: Int) -> QueryExpression? {
+        guard let index = indexReference(), cursor.take(","), let text = expression(), cursor.take(")")
+        else {
+            return nil
+        }
+        return node(.match(index, text), at: start)
+    }
+
+    private mutating func rank(from start: Int) -> QueryExpression? {
+        guard let index = indexReference(), cursor.take(")") else { return nil }
+        return node(.rank(index), at: start)
     }
 
     mutating func indexReference() -> QueryExpression.IndexReference? {
@@ -147,7 +161,7 @@ extension QueryParser {
                 cursor.expect("an operator")
                 return steps
             }
-            if steps.count > QueryLimits.depth * 4 {
+            if steps.count > QueryLimits.pathSteps {
                 cursor.expect("a shorter path")
                 return nil
             }

@@ -79,15 +79,13 @@ package struct QueryParser {
     mutating func nested<T>(_ read: (inout QueryParser) -> T?) -> T? {
         guard problem == nil else { return nil }
         guard depth < QueryLimits.depth else {
-            report(QueryError(.invalidQuery, Self.tooDeep, at: cursor.position))
+            report(QueryError(.invalidQuery, QueryLimits.tooDeep, at: cursor.position))
             return nil
         }
         depth += 1
         defer { depth -= 1 }
         return read(&self)
     }
-
-    private static let tooDeep = "The query is nested more than \(QueryLimits.depth) deep: simplify it"
 
     func node(_ kind: QueryExpression.Kind, at position: Int) -> QueryExpression {
         QueryExpression(kind, at: position)
@@ -97,7 +95,7 @@ package struct QueryParser {
     mutating func checked(_ expression: QueryExpression) -> QueryExpression? {
         nodes += 1
         if expression.depth > QueryLimits.depth {
-            report(QueryError(.invalidQuery, Self.tooDeep, at: expression.position))
+            report(QueryError(.invalidQuery, QueryLimits.tooDeep, at: expression.position))
             return nil
         }
         if nodes > QueryLimits.nodes {

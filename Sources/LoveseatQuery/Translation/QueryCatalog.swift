@@ -39,6 +39,11 @@ package struct QueryParameter: Hashable, Sendable {
     /// indexes can be used.
     package var keepsBoolean: Bool
 
+    /// Names are told apart by their bytes.
+    package static func == (one: QueryParameter, other: QueryParameter) -> Bool {
+        one.keepsBoolean == other.keepsBoolean && one.name.hasSameBytes(as: other.name)
+    }
+
     /// What is bound for a value. MISSING and null are both NULL, as the language has it.
     package func binding(for value: JSONValue?) -> QueryBinding {
         guard let value else { return .null }

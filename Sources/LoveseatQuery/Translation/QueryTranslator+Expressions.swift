@@ -13,6 +13,24 @@ extension QueryTranslator {
         _ context: Context,
         _ collation: QueryCollation? = nil
     ) throws(QueryError) -> String {
+        guard level < QueryLimits.depth else {
+            throw QueryError(.invalidQuery, QueryLimits.tooDeep, at: expression.position)
+        }
+        level += 1
+        defer { level -= 1 }
+        // In several functions, so that a level of a debug build takes few bytes of the stack.
+        switch expression.kind {
+        case .literal, .array, .object, .parameter, .property, .wildcard, .meta, .nested:
+            return try operand(expression, context)
+        case .unary, .and, .or, .concatenation, .function, .match, .rank, .exists, .collated:
+            return try compound(expression, context, collation)
+        default: return try condition(expression, context, collation)
+        }
+    }
+
+    private mutating func operand(_ expression: QueryExpression, _ context: Context) throws(QueryError)
+        -> String
+    {
         switch expression.kind {
         case .literal(let value): return Self.literal(value, context)
         case .array(let items): return try array(items, at: expression.position)
@@ -36,9 +54,20 @@ extension QueryTranslator {
             return try meta(index, name, context, at: expression.position)
         case .nested(let value, let steps):
             return "ls_nested(\(try sql(value, .value)), \(SQL.string(QueryPath(steps).text)))"
+        default: return ""
+        }
+    }
+
+    private mutating func compound(
+        _ expression: QueryExpression,
+        _ context: Context,
+        _ collation: QueryCollation?
+    ) throws(QueryError) -> String {
+        switch expression.kind {
         case .unary(let name, let value):
             switch name {
-            case .negate: return "(-\(try sql(value, .operand)))"
+            // Two signs in a row would begin a comment.
+            case .negate: return "(- \(try sql(value, .operand)))"
             case .not: return "(NOT \(try sql(value, .operand)))"
             case .plus:
                 throw QueryError(
@@ -50,6 +79,29 @@ extension QueryTranslator {
         case .and(let items): return try joined(items, "AND")
         case .or(let items): return try joined(items, "OR")
         case .concatenation(let items): return try call("ls_concat", items, at: expression.position)
+        case .function(let name, let arguments):
+            return try function(name, arguments, collation, at: expression.position)
+        case .match:
+            throw QueryError(
+                .invalidQuery,
+                "MATCH may stand only at the top of WHERE, or in ANDs there",
+                at: expression.position
+            )
+        case .rank(let index): return try rank(index, at: expression.position)
+        case .exists(let query): return try exists(query)
+        case .collated(let inner, let collation):
+            namesCollation = namesCollation || collation.sqlName != nil
+            return try sql(inner, context, collation)
+        default: return ""
+        }
+    }
+
+    private mutating func condition(
+        _ expression: QueryExpression,
+        _ context: Context,
+        _ collation: QueryCollation?
+    ) throws(QueryError) -> String {
+        switch expression.kind {
         case .binary(let name, let left, let right):
             return try binary(name, left, right, collation, at: expression.position)
         case .test(let value, let test, let isNegated): return try tested(value, test, isNegated)
@@ -63,17 +115,7 @@ extension QueryTranslator {
             return try choice(operand, branches, otherwise, context)
         case .quantified(let quantifier, let variable, let collection, let condition):
             return try quantified(quantifier, variable, collection, condition, at: expression.position)
-        case .function(let name, let arguments):
-            return try function(name, arguments, collation, at: expression.position)
-        case .match:
-            throw QueryError(
-                .invalidQuery,
-                "MATCH may stand only at the top of WHERE, or in ANDs there",
-                at: expression.position
-            )
-        case .rank(let index): return try rank(index, at: expression.position)
-        case .exists(let query): return try exists(query)
-        case .collated(let inner, let collation): return try sql(inner, context, collation)
+        default: return ""
         }
     }
 
@@ -164,14 +206,24 @@ extension QueryTranslator {
         -> String
     {
         switch try resolve(steps, at: position) {
-        case .path(let body, let rest): return "ls_value(\(body), \(SQL.string(QueryPath(rest).text)))"
+        case .path(let body, let rest):
+            // SQLite reads an indexed expression from the index, which does not keep booleans: where they have to stay,
+            // the function has another name.
+            let function = context == .value ? "ls_kept" : "ls_value"
+            return "\(function)(\(body), \(SQL.string(QueryPath(rest).text)))"
         case .meta(let source, let name, let rest):
             let value = try meta(source, name, context, at: position)
             return rest.isEmpty ? value : "ls_nested(\(value), \(SQL.string(QueryPath(rest).text)))"
         case .alias(let expression, let rest):
             // Inside its own definition a name is the property.
+            // The variables around are not its own.
+            let surrounding = variables
             scope.seesAliases = false
-            defer { scope.seesAliases = true }
+            variables = []
+            defer {
+                scope.seesAliases = true
+                variables = surrounding
+            }
             var text: String
             if case .collated(let inner, _) = expression.kind {
                 text = try sql(inner, context)

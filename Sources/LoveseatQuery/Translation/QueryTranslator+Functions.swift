@@ -1,3 +1,5 @@
+import LoveseatModel
+
 extension QueryTranslator {
     // MARK: Quantifiers
 
@@ -17,7 +19,8 @@ extension QueryTranslator {
         }
         let items = try collectionArguments(collection)
         if quantifier == .any, case .binary(.equal, let left, let right) = condition.kind,
-            case .property([.key(variable)]) = left.kind, !Self.mentions(variable, right)
+            case .property(let steps) = left.kind, steps.count == 1, case .key(let name) = steps[0],
+            name.hasSameBytes(as: variable), !Self.mentions(variable, right)
         {
             // A lookup, which no row has to be made for.
             return "ls_any(\(items), \(try sql(right, .operand)))"
@@ -70,6 +73,7 @@ extension QueryTranslator {
         var inner = QueryTranslator(catalog: catalog)
         inner.parameters = parameters
         inner.collections = collections
+        inner.level = level
         let translated = try inner.translate(query)
         parameters = translated.parameters
         collections = translated.collections
@@ -98,15 +102,34 @@ extension QueryTranslator {
         }
         switch signature.target {
         case .aggregate(let target): return try aggregate(name, target, arguments, collation, at: position)
-        case .greatest: return try call("max", arguments, at: position)
-        case .least: return try call("min", arguments, at: position)
+        case .greatest: return try extreme("max", arguments, at: position)
+        case .least: return try extreme("min", arguments, at: position)
         case .scalar(let id):
             if id == .contains, let collation, collation.isUnicode, let name = collation.sqlName {
                 let extra = QueryExpression(.literal(.string(name)))
                 return try call(id.sqlName, arguments + [extra], at: position)
             }
+            if id == .arrayCount {
+                switch arguments[0].kind {
+                case .property, .nested: break
+                default:
+                    let extra = QueryExpression(.literal(.integer(0)))
+                    return try call(id.sqlName, arguments + [extra], at: position)
+                }
+            }
             return try call(id.sqlName, arguments, at: position)
         }
+    }
+
+    /// The greatest or least of some values, by bytes.
+    private mutating func extreme(_ name: String, _ arguments: [QueryExpression], at position: Int?)
+        throws(QueryError) -> String
+    {
+        let text = try call(name, arguments, at: position)
+        guard namesCollation, SQL.mayNameCollation(text), let first = arguments.first else { return text }
+        // SQLite takes the collation of the first argument that has one.
+        let others = try call("", Array(arguments.dropFirst()), at: position).dropFirst()
+        return "\(name)(\(try sql(first, .value)) COLLATE BINARY, \(others)"
     }
 
     mutating func aggregate(
@@ -127,10 +150,14 @@ extension QueryTranslator {
         if target == "count", case .wildcard(nil) = argument.kind { return "count(*)" }
         scope.allowsAggregates = false
         defer { scope.allowsAggregates = true }
-        let text = try sql(
-            argument,
-            target == "ls_array_agg" || target == "min" || target == "max" ? .value : .operand
-        )
+        // The least and the greatest property may come from an index.
+        var context = Context.operand
+        switch target {
+        case "ls_array_agg": context = .value
+        case "min", "max": if case .property = argument.kind {} else { context = .value }
+        default: break
+        }
+        let text = try sql(argument, context)
         return "\(target)(\(collated(text, collation)))"
     }
 

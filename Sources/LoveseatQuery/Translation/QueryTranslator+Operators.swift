@@ -1,9 +1,14 @@
 extension QueryTranslator {
     // MARK: Operators
 
-    func collated(_ text: String, _ collation: QueryCollation?) -> String {
-        guard let name = collation?.sqlName else { return text }
-        return text + " COLLATE " + SQL.name(name)
+    /// The text with the collation that it is compared by.
+    ///
+    /// SQLite takes a collation from anywhere inside of an operand, also from a comparison in a CASE or in a function's
+    /// arguments. Where there is one inside, the outer comparison has to name its own.
+    func collated(_ text: String, _ collation: QueryCollation?, with others: [String] = []) -> String {
+        if let name = collation?.sqlName { return text + " COLLATE " + SQL.name(name) }
+        guard namesCollation, ([text] + others).contains(where: SQL.mayNameCollation) else { return text }
+        return text + " COLLATE BINARY"
     }
 
     mutating func binary(
@@ -25,10 +30,10 @@ extension QueryTranslator {
         case .is, .isNot:
             if case .literal(.null) = right.kind { return try tested(left, .null, name == .isNot) }
             let (one, other) = try operands(left, right, isEquality: true)
-            return "(\(collated(one, collation)) \(name.rawValue) \(other))"
+            return "(\(collated(one, collation, with: [other])) \(name.rawValue) \(other))"
         default:
             let (one, other) = try operands(left, right, isEquality: name == .equal || name == .notEqual)
-            return "(\(collated(one, collation)) \(name.rawValue) \(other))"
+            return "(\(collated(one, collation, with: [other])) \(name.rawValue) \(other))"
         }
     }
 
@@ -61,7 +66,10 @@ extension QueryTranslator {
             }
         }
         if column == .number { text = "+" + text }
-        return "(\(collated(text, collation)) \(isNegated ? "NOT " : "")IN (\(list.joined(separator: ", "))))"
+        // SQLite folds this to the word FALSE or TRUE, which is an operator of its own behind IS.
+        if items.isEmpty { return "ifnull(\(text) \(isNegated ? "NOT " : "")IN (), 0)" }
+        return
+            "(\(collated(text, collation, with: list)) \(isNegated ? "NOT " : "")IN (\(list.joined(separator: ", "))))"
     }
 
     mutating func between(
@@ -83,7 +91,7 @@ extension QueryTranslator {
             if !fits { text = "+" + text }
         }
         let range = "\(try sql(low, .operand)) AND \(try sql(high, .operand))"
-        return "(\(collated(text, collation)) \(isNegated ? "NOT " : "")BETWEEN \(range))"
+        return "(\(collated(text, collation, with: [range])) \(isNegated ? "NOT " : "")BETWEEN \(range))"
     }
 
     /// SQLite's own LIKE can use an index; where it would take an array for text, the function `ls_like` decides.
@@ -97,6 +105,9 @@ extension QueryTranslator {
         let text: String
         if let collation, collation.isUnicode, let name = collation.sqlName {
             text = "ls_like(\(one), \(other), \(SQL.string(name)))"
+        } else if scope.isIndex {
+            // SQLite's own LIKE is not deterministic once its case sensitivity was set, and indexes refuse it.
+            text = "ls_like(\(one), \(other))"
         } else if case .literal(.string(let written)) = pattern.kind, Self.isSpecific(written) {
             text = "(\(one) LIKE \(other) ESCAPE '\\')"
         } else if case .parameter = pattern.kind {
@@ -119,11 +130,15 @@ extension QueryTranslator {
         _ otherwise: QueryExpression?,
         _ context: Context
     ) throws(QueryError) -> String {
-        var text = "CASE"
-        if let operand { text += " " + (try sql(operand, .operand)) }
+        let subject = try operand.map { value throws(QueryError) in try sql(value, .operand) }
+        var conditions: [String] = []
+        var text = ""
         for branch in branches {
-            text += " WHEN \(try sql(branch.condition, .operand)) THEN \(try sql(branch.result, context))"
+            let condition = try sql(branch.condition, .operand)
+            conditions.append(condition)
+            text += " WHEN \(condition) THEN \(try sql(branch.result, context))"
         }
+        text = "CASE" + (subject.map { " " + collated($0, nil, with: conditions) } ?? "") + text
         if let otherwise { text += " ELSE " + (try sql(otherwise, context)) } else { text += " ELSE x''" }
         return "(" + text + " END)"
     }

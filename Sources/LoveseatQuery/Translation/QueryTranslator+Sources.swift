@@ -91,7 +91,7 @@ extension QueryTranslator {
     }
 
     private func declare(_ alias: String, at position: Int?) throws(QueryError) {
-        if alias.contains(where: { $0 == "'" || $0 == "\"" || $0 == ":" }) {
+        if alias.unicodeScalars.contains(where: { $0 == "'" || $0 == "\"" || $0 == ":" }) {
             throw QueryError(
                 .invalidQuery,
                 "The alias `\(alias)` may not contain quotes or a colon",
@@ -258,7 +258,7 @@ extension QueryTranslator {
     func matchingSource(_ steps: [PathStep], before limit: Int? = nil) -> (index: Int, length: Int)? {
         guard case .key(let first)? = steps.first else { return nil }
         let visible = sources.indices.prefix(limit ?? sources.count)
-        for index in visible where sources[index].alias == first { return (index, 1) }
+        for index in visible where sources[index].alias.hasSameBytes(as: first) { return (index, 1) }
         for index in visible where !sources[index].hasExplicitAlias {
             guard let name = sources[index].collection?.name else { continue }
             if steps.count > 1, case .key(let second) = steps[1], first == name.scope, second == name.name {
@@ -290,14 +290,16 @@ extension QueryTranslator {
         -> Resolved
     {
         guard case .key(let first)? = steps.first else { return .path(body: body(of: 0), steps) }
-        if let variable = variables.last(where: { $0.name == first }) {
+        if let variable = variables.last(where: { $0.name.hasSameBytes(as: first) }) {
             return .path(body: SQL.name(variable.table) + ".body", Array(steps.dropFirst()))
         }
         if let (index, length) = matchingSource(steps, before: limit) {
             return inside(index, Array(steps.dropFirst(length)))
         }
-        if scope.seesAliases, let expression = aliases[first] {
-            return .alias(expression, Array(steps.dropFirst()))
+        if scope.seesAliases, let found = aliases.index(forKey: first),
+            aliases[found].key.hasSameBytes(as: first)
+        {
+            return .alias(aliases[found].value, Array(steps.dropFirst()))
         }
         guard sources.count == 1 || (limit == 1) else {
             let written = steps.compactMap { if case .key(let key) = $0 { key } else { nil } }.joined(

@@ -14,6 +14,10 @@ struct QueryTranslator {
     /// Each RANK, which needs its MATCH.
     var ranks: [(source: Int, index: FullTextIndexDefinition, position: Int?)] = []
     var scope = Scope()
+    /// Whether a collation was written anywhere, which SQLite may then take for an outer comparison too.
+    var namesCollation = false
+    /// How many expressions are being translated, one inside of the other.
+    var level = 0
     private var usedNames: Set<String> = []
 
     struct Scope {
@@ -126,16 +130,33 @@ struct QueryTranslator {
 
     /// An expression to sort or group by, with its collation.
     mutating func sortKey(_ expression: QueryExpression) throws(QueryError) -> String {
-        if case .collated(let inner, let collation) = expression.kind {
-            let text = try sql(inner, .operand)
-            return collation.sqlName.map { text + " COLLATE " + SQL.name($0) } ?? text
+        var inner = expression
+        var collation: QueryCollation?
+        if case .collated(let item, let written) = expression.kind {
+            (inner, collation) = (item, written)
+            namesCollation = namesCollation || written.sqlName != nil
         }
-        // SQLite would take a number, also with a sign, as the number of a column.
+        // A comparison takes the collation for itself.
+        var text = try sql(inner, .operand, collation)
+        if isConstant(inner) { text = "ifnull(" + text + ", NULL)" }
+        return collated(text, collation)
+    }
+
+    /// Whether SQLite may take a sort key as the number of a column: it is a number, or folded to one.
+    private func isConstant(_ expression: QueryExpression, seesAliases: Bool = true) -> Bool {
         switch expression.kind {
-        case .literal, .unary(.negate, _): return "ifnull(" + (try sql(expression, .operand)) + ", NULL)"
-        default: break
+        case .literal: return true
+        case .and: return !scope.isIndex
+        case .unary(.negate, let value), .collated(let value, _):
+            return isConstant(value, seesAliases: seesAliases)
+        case .property(let steps):
+            guard seesAliases, case .alias(let aliased, [])? = try? resolve(steps, at: nil) else {
+                return false
+            }
+            // Inside its own definition a name is the property.
+            return isConstant(aliased, seesAliases: false)
+        default: return false
         }
-        return try sql(expression, .operand)
     }
 
     private mutating func page(_ query: SelectQuery) throws(QueryError) -> String {
@@ -215,7 +236,7 @@ struct QueryTranslator {
         default: break
         }
         let text = try sql(expression, .value)
-        return isLogical(expression) ? "ls_bool(\(text))" : "ls_out(\(text))"
+        return collated(isLogical(expression) ? "ls_bool(\(text))" : "ls_out(\(text))", nil)
     }
 
     private func metaResult(_ source: Int, _ name: String, at position: Int?) throws(QueryError) -> String {
@@ -266,8 +287,9 @@ struct QueryTranslator {
 
     // MARK: Names in SQL
 
-    /// An alias that no other table of the statement has. SQLite does not tell `A` from `a`.
+    /// An alias that no other table of the statement has. SQLite does not tell `A` from `a`, and ends its text at a NUL.
     mutating func tableAlias(_ name: String) -> String {
+        let name = String(decoding: name.utf8.map { $0 == 0 ? UInt8(ascii: " ") : $0 }, as: UTF8.self)
         var unique = name
         var count = 2
         while !usedNames.insert(unique.lowercased()).inserted {

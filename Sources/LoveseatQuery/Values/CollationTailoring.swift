@@ -10,8 +10,7 @@ struct CollationTailoring: Sendable {
     var isEmpty: Bool { rules.isEmpty }
 
     init(locale: String?) {
-        let language = (locale ?? "").prefix { $0 != "_" && $0 != "-" }.lowercased()
-        guard let order = Self.orders[language] else { return }
+        guard let language = Self.language(of: locale), let order = Self.orders[language] else { return }
         for chain in order.split(separator: " ") {
             // The first letter is where the others follow; letters between dots are one place.
             let places = chain.split(separator: "<")
@@ -22,6 +21,12 @@ struct CollationTailoring: Sendable {
                 }
             }
         }
+    }
+
+    /// The language of a locale, if it has an order of its own.
+    static func language(of locale: String?) -> String? {
+        let language = (locale ?? "").prefix { $0 != "_" && $0 != "-" }.lowercased()
+        return orders[language] == nil ? nil : language
     }
 
     private mutating func add(_ letter: String, after anchor: UInt8, _ offset: UInt32, variant: Int) {
@@ -73,8 +78,9 @@ extension QueryCollation {
     /// The name in SQL; nil for comparison by bytes.
     package var sqlName: String? {
         guard isUnicode else { return ignoresCase ? "NOCASE" : nil }
-        let locale = locale.map { "_" + $0 } ?? ""
-        return "ls_unicode" + (ignoresCase ? "_nocase" : "") + (ignoresAccents ? "_nodiac" : "") + locale
+        // Of a locale only the language counts, so that the name has no odd characters.
+        let language = CollationTailoring.language(of: locale).map { "_" + $0 } ?? ""
+        return "ls_unicode" + (ignoresCase ? "_nocase" : "") + (ignoresAccents ? "_nodiac" : "") + language
     }
 
     /// Reads the name of a Unicode collation; nil for other names.

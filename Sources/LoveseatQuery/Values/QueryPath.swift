@@ -75,13 +75,14 @@ extension PathStep {
         var steps: [PathStep] = []
         var key = ""
         var isInKey = true
-        var rest = Substring(text)
-        while let character = rest.first {
-            switch character {
+        // By scalars: a dot with a combining accent behind it is one `Character`.
+        var rest = Substring(text).unicodeScalars
+        while let scalar = rest.first {
+            switch scalar {
             case "\\":
                 rest.removeFirst()
                 guard let next = rest.first else { return nil }
-                key.append(next)
+                key.unicodeScalars.append(next)
             case ".":
                 if isInKey { steps.append(.key(key)) }
                 key = ""
@@ -91,13 +92,13 @@ extension PathStep {
                 key = ""
                 isInKey = false
                 guard let close = rest.firstIndex(of: "]"),
-                    let index = Int(rest[rest.index(after: rest.startIndex)..<close])
+                    let index = Int(String(rest[rest.index(after: rest.startIndex)..<close]))
                 else { return nil }
                 steps.append(.index(index))
                 rest = rest[close...]
             default:
                 guard isInKey else { return nil }
-                key.append(character)
+                key.unicodeScalars.append(scalar)
             }
             rest.removeFirst()
         }

@@ -132,6 +132,7 @@ package enum QuerySQLFunctions {
 
     private static let special: [(String, Int32, Function)] = [
         ("ls_value", 2, { context, _, values in PathFunctions.value(context, values) }),
+        ("ls_kept", 2, { context, _, values in PathFunctions.value(context, values) }),
         ("ls_result", 2, { context, _, values in PathFunctions.result(context, values) }),
         ("ls_nested", 2, { context, _, values in PathFunctions.nested(context, values) }),
         ("ls_any", 3, { context, _, values in PathFunctions.any(context, values) }),
