@@ -4,7 +4,7 @@ package enum QueryLimits {
     package static let textBytes = 4 << 20
     /// Expressions inside each other, also by way of an alias; parentheses count twice.
     ///
-    /// A debug build then needs at most two thirds of the 512 kB that threads of Dispatch and Foundation have, and
+    /// A debug build then needs at most three quarters of the 512 kB that threads of Dispatch and Foundation have, and
     /// SQLite's own parser rarely takes more than about 25 levels.
     package static let depth = 50
     /// The message for a query that is nested more deeply.
