@@ -46,11 +46,16 @@ struct LiveQueryTests {
     @Test func `a change in quiet times is seen at once`() async throws {
         var results = try database.createQuery(Self.liked).changes().makeAsyncIterator()
         _ = await results.next()
-        try await Task.sleep(for: .milliseconds(300))
-        let saved = ContinuousClock.now
-        try save("a", 9)
-        #expect(ids(await results.next()) == "a")
-        #expect(saved.duration(to: .now) < .milliseconds(150))
+        // One of ten is not disturbed by what else the machine does.
+        var times: [Duration] = []
+        for number in 0..<10 {
+            try await Task.sleep(for: .milliseconds(300))
+            let saved = ContinuousClock.now
+            try save("a\(number)", 9)
+            #expect(ids(await results.next())?.hasSuffix("a\(number)") == true)
+            times.append(saved.duration(to: .now))
+        }
+        #expect(try #require(times.min()) < .milliseconds(100))
     }
 
     @Test func `under load there is a result at most every 200 milliseconds, and the last one is complete`()

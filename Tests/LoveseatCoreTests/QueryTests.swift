@@ -89,6 +89,19 @@ struct QueryTests {
         )
     }
 
+    @Test func `what is too deep for SQLite is refused when the query is created, and not when it runs`()
+        throws
+    {
+        for count in 1...12 {
+            let inner = String(repeating: "EXISTS (SELECT 1 FROM travel.sights AS s WHERE ", count: count)
+            let text = "SELECT \(inner)true\(String(repeating: ")", count: count)) AS x FROM travel.sights"
+            do { _ = try database.createQuery(text).execute() } catch {
+                #expect(error.code == .invalidQuery, "\(error)")
+                expectError(.invalidQuery) { try query(text) }
+            }
+        }
+    }
+
     @Test func `parameters are values of any kind, and MISSING without one`() throws {
         try sights.save(Self.three)
         let text = "SELECT meta().id FROM travel.sights WHERE city = $city AND likes >= $likes"

@@ -135,6 +135,28 @@ struct FindTests {
         #expect(try served.database.defaultCollection().indexes().isEmpty)
     }
 
+    @Test(.timeLimit(.minutes(1))) func `huge limits cost no more than the documents`() async throws {
+        let served = try await serve()
+        let collection = try served.database.defaultCollection()
+        try await served.database.write { transaction in
+            for number in 0..<20_000 {
+                try transaction.save(Document(id: "m\(number)", ["n": JSONValue(number)]), in: collection)
+            }
+        }
+        _ = try await served.call("POST", "/main/_index", ["index": ["fields": ["n"]]])
+        let half = JSONValue(Int.max / 2 + 1)
+        let none = try await find(
+            served,
+            ["selector": ["n": ["$gte": 0]], "sort": ["n"], "skip": half, "limit": half]
+        )
+        #expect(ids(none).isEmpty)
+        let all = try await find(
+            served,
+            ["selector": ["n": ["$gte": 0]], "sort": ["n"], "fields": ["n"], "limit": half]
+        )
+        #expect(numbers(all).count == 20_060 && numbers(all) == numbers(all).sorted())
+    }
+
     @Test func `odd values are found with an index as without`() async throws {
         let served = try await serve()
         let odd: [JSONValue] = [

@@ -31,7 +31,7 @@ public struct Query: Sendable {
         self.text = text
         self.database = database
         compilation = QueryCompilation()
-        _ = try translated(for: view)
+        try view.prepare(try translated(for: view))
     }
 
     /// The titles of the result's columns, in the order of the SELECT list.

@@ -104,6 +104,8 @@ struct Finding: Sendable {
     struct Found: Sendable {
         var bookmarks: [FindRequest.Bookmark] = []
         var examined = 0
+        /// How many results are collected before those are dropped that cannot be part of the answer.
+        fileprivate var sortAt = 1_000
 
         /// CouchDB warns from ten documents for each result on.
         func warnings(returned count: Int) -> [String] {
@@ -131,6 +133,7 @@ struct Finding: Sendable {
         guard request.limit > 0 else { return found }
         if let candidates = try await candidates() {
             for start in stride(from: 0, to: candidates.count, by: 200) {
+                try Task.checkCancellation()
                 let ids = candidates[start..<min(start + 200, candidates.count)]
                 let records = try entry.store.readRows { view in
                     try ids.compactMap { try view.record($0, in: entry.handle) }
@@ -138,14 +141,14 @@ struct Finding: Sendable {
                 try judge(records, &found)
             }
         } else {
-            try scan(&found)
+            try await scan(&found)
         }
         trim(&found)
         found.bookmarks = Array(found.bookmarks.dropFirst(request.skip))
         return found
     }
 
-    private func scan(_ found: inout Found) throws {
+    private func scan(_ found: inout Found) async throws {
         var listing = StoreReadTransaction.Listing()
         listing.isDescending = request.isDescending
         listing.limit = 200
@@ -155,6 +158,8 @@ struct Finding: Sendable {
         }
         while true {
             try Task.checkCancellation()
+            // Other clients have their turn between pages.
+            await Task.yield()
             var records: [DocumentRecord] = []
             try entry.store.readRows { view in
                 try view.list(listing, in: entry.handle) { record in
@@ -214,19 +219,7 @@ struct Finding: Sendable {
             let bookmark = FindRequest.Bookmark(keys: keys, id: record.id)
             if let last = request.bookmark, !comesBefore(last, bookmark) { continue }
             found.bookmarks.append(bookmark)
-            if isSorted,
-                found.bookmarks.count >= max(wanted.addingReportingOverflow(wanted).partialValue, 1_000)
-            {
-                trim(&found)
-                let bytes = found.bookmarks.reduce(0) { $0 + $1.text.utf8.count }
-                guard bytes <= Self.maximumKeys else {
-                    throw CouchDBError(
-                        413,
-                        "too_large",
-                        "the results do not fit in memory: use a smaller limit"
-                    )
-                }
-            }
+            if isSorted, found.bookmarks.count >= found.sortAt { try sortEarly(&found) }
         }
     }
 
@@ -305,6 +298,16 @@ struct Finding: Sendable {
             }
         }
         return request.isDescending ? other.id < one.id : one.id < other.id
+    }
+
+    /// Makes room, at most once for each doubling of the results.
+    private func sortEarly(_ found: inout Found) throws(CouchDBError) {
+        trim(&found)
+        found.sortAt = max(1_000, found.bookmarks.count * 2)
+        let bytes = found.bookmarks.reduce(0) { $0 + $1.text.utf8.count }
+        guard bytes <= Self.maximumKeys else {
+            throw CouchDBError(413, "too_large", "the results do not fit in memory: use a smaller limit")
+        }
     }
 
     /// Sorts the results, and keeps those that can be part of the answer.

@@ -47,6 +47,20 @@ extension StoreReadTransaction {
         }
     }
 
+    /// Makes SQLite understand a query, which has limits of its own.
+    ///
+    /// - Throws: `invalidQuery`; an error of the disk.
+    package func prepare(_ query: TranslatedQuery) throws(LoveseatError) {
+        do { try QueryStatement(query.sql, in: database).reset() } catch let error as DatabaseError
+            where error.resultCode == .SQLITE_ERROR
+        {
+            throw LoveseatError(
+                .invalidQuery,
+                "SQLite refuses the query (\(error.message ?? "no reason")): nest less, or ask for fewer columns"
+            )
+        } catch { throw LoveseatError(storage: error) }
+    }
+
     /// The steps of SQLite's plan for a query, one a line, with the app's names of indexes.
     package func plan(_ query: TranslatedQuery) throws -> [String] {
         // An explanation does not look at the file, so the connection may not know of an index that another one has created. This does.
