@@ -34,14 +34,6 @@ struct AsyncTransactionTests {
             for await _ in begun { break }
         }
 
-        /// Lets it end, from a thread that is none of Swift's pool, once `tasks` tasks have signalled.
-        func end(after tasks: Int, _ signals: DispatchSemaphore) {
-            Thread.detachNewThread { [goOn] in
-                for _ in 0..<tasks { signals.wait() }
-                goOn.signal()
-            }
-        }
-
         func end() async throws {
             goOn.signal()
             try await transaction.value
@@ -118,38 +110,6 @@ struct AsyncTransactionTests {
         try await first.value
         try await second.value
         #expect(collection.count == 2)
-    }
-
-    @Test
-    func `a task that waits needs no thread of Swift's pool, all of which saves block that wait behind it`()
-        async throws
-    {
-        // It would end with busy.
-        var config = scratch.config
-        config.busyTimeout = .seconds(20)
-        let database = try Database(name: "blocked", config: config)
-        let collection = try database.defaultCollection()
-        let held = await Held(database)
-        let threads = ProcessInfo.processInfo.activeProcessorCount
-        let blocked = DispatchSemaphore(value: 0)
-        let (begun, begin) = AsyncStream<Void>.makeStream()
-        let waiting = Task {
-            begin.yield()
-            try await database.write { try $0.save(Document(id: "waited"), in: collection) }
-        }
-        for await _ in begun { break }
-        held.end(after: threads, blocked)
-        try await withThrowingTaskGroup { group in
-            for number in 0..<threads {
-                group.addTask {
-                    blocked.signal()
-                    try collection.save(Document(id: "blocked\(number)"))
-                }
-            }
-            try await group.waitForAll()
-        }
-        try await waiting.value
-        #expect(collection.count == UInt64(threads) + 1)
     }
 
     @Test func `20 tasks read, four at a time`() async throws {
