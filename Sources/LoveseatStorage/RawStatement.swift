@@ -8,7 +8,12 @@ struct RawStatement {
     private let database: Database
 
     init(_ sql: String, in database: Database) throws {
-        pointer = try database.cachedStatement(sql: sql).sqliteStatement
+        self.init(try database.cachedStatement(sql: sql), in: database)
+    }
+
+    /// The caller keeps the statement.
+    init(_ statement: Statement, in database: Database) {
+        pointer = statement.sqliteStatement
         self.database = database
         sqlite3_reset(pointer)
     }
@@ -61,6 +66,8 @@ struct RawStatement {
         if let value { sqlite3_bind_int64(pointer, index, value) } else { sqlite3_bind_null(pointer, index) }
     }
 
+    func bind(_ index: Int32, _ value: Double) { sqlite3_bind_double(pointer, index, value) }
+
     private static var empty: UnsafePointer<CChar> {
         UnsafeRawPointer(StaticString("").utf8Start).assumingMemoryBound(to: CChar.self)
     }
@@ -90,7 +97,12 @@ struct RawStatement {
 
     func int(_ column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
 
-    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(pointer, column) == SQLITE_NULL }
+    func double(_ column: Int32) -> Double { sqlite3_column_double(pointer, column) }
+
+    /// The kind of value, such as `SQLITE_NULL`.
+    func type(_ column: Int32) -> Int32 { sqlite3_column_type(pointer, column) }
+
+    func isNull(_ column: Int32) -> Bool { type(column) == SQLITE_NULL }
 
     func string(_ column: Int32) -> String { String(decoding: buffer(column), as: UTF8.self) }
 
@@ -98,7 +110,9 @@ struct RawStatement {
 
     func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
 
-    private func buffer(_ column: Int32) -> UnsafeRawBufferPointer {
+    /// The bytes, until the next step.
+    func buffer(_ column: Int32) -> UnsafeRawBufferPointer {
+        // The pointer comes first: it may convert the value, which changes its length.
         let start = sqlite3_column_blob(pointer, column)
         return UnsafeRawBufferPointer(
             start: start,

@@ -3,7 +3,11 @@ import LoveseatModel
 
 /// The index that a request uses, chosen as CouchDB does, because the order of the results depends on it.
 struct FindPlan: Sendable {
-    private static let isUnusable = "No index exists for this sort, try indexing by the sort fields."
+    private static let noUsableIndex = CouchDBError(
+        400,
+        "no_usable_index",
+        "No index exists for this sort, try indexing by the sort fields."
+    )
 
     let index: MangoIndex
     /// What the client should know.
@@ -14,9 +18,8 @@ struct FindPlan: Sendable {
     /// - Throws: `no_usable_index`, `invalid_index`.
     init(_ request: FindRequest, among indexes: [MangoIndex]) throws(CouchDBError) {
         let usable = indexes.filter { Self.isUsable($0, for: request) }
-        if request.sort.isEmpty == false, usable.isEmpty {
-            throw CouchDBError(400, "no_usable_index", Self.isUnusable)
-        }
+        // The index of the IDs can always be used without an order.
+        guard !usable.isEmpty else { throw Self.noUsableIndex }
         var chosen: MangoIndex?
         if let designID = request.useIndex.first {
             let name = request.useIndex.count > 1 ? request.useIndex[1] : nil
@@ -34,7 +37,7 @@ struct FindPlan: Sendable {
         }
         let candidates = usable.filter { $0.partialFilter == nil }
         guard let index = chosen ?? Self.best(candidates, for: request) else {
-            throw CouchDBError(400, "no_usable_index", Self.isUnusable)
+            throw Self.noUsableIndex
         }
         self.index = index
         others = candidates.filter { $0.designID != index.designID || $0.name != index.name }
@@ -46,9 +49,7 @@ struct FindPlan: Sendable {
     /// Whether every document that the selector can match is in the index, and the index has the order that is asked for.
     private static func isUsable(_ index: MangoIndex, for request: FindRequest) -> Bool {
         let isSorted = request.sort.isEmpty || begins(index.fields, with: request)
-        guard index.designID != nil else {
-            return isSorted
-        }
+        guard index.designID != nil else { return isSorted }
         let implied: Set<[String]> = [["_id"], ["_rev"]]
         return isSorted
             && Set(index.fields).subtracting(request.sort).subtracting(implied)

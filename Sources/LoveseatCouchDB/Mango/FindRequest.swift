@@ -115,9 +115,7 @@ struct FindRequest: Sendable {
                 throw CouchDBError(400, "invalid_index_name", "Invalid index name: \(erlangTerm(value))")
             }
             useIndex = texts
-            if let document = texts.first, !document.hasPrefix("_design/") {
-                useIndex[0] = "_design/\(document)"
-            }
+            if let document = texts.first { useIndex[0] = MangoIndex.designID(document) }
         default: throw CouchDBError(400, "invalid_key", "Invalid key \(key) for this request.")
         }
     }
@@ -134,6 +132,13 @@ struct FindRequest: Sendable {
     private static func flag(_ value: JSONValue) throws(CouchDBError) -> Bool {
         if let flag = value.bool { return flag }
         throw CouchDBError(400, "invalid_boolean", "\(erlangTerm(value, quotesText: false)) is not a boolean")
+    }
+
+    /// Fields with their direction, as CouchDB shows them.
+    static func directions(of paths: [[String]], isDescending: Bool) -> JSONValue {
+        var members = JSONObject()
+        for path in paths { members[Selector.text(of: path)] = isDescending ? "desc" : "asc" }
+        return .object(members)
     }
 
     /// The fields to sort by, or of an index, and whether in falling order.

@@ -52,15 +52,13 @@ extension CouchDBServer {
         let request = try FindRequest(try await json(exchange)?.value ?? .null)
         let plan = try FindPlan(request, among: try indexes(of: entry))
         let fields = JSONValue.array(request.fields.map { .string(Selector.text(of: $0)) })
-        let direction = JSONValue.string(request.isDescending ? "desc" : "asc")
-        var sort = JSONObject()
-        for path in request.sort { sort[Selector.text(of: path)] = direction }
+        let sort = FindRequest.directions(of: request.sort, isDescending: request.isDescending)
         let indexable = request.selector.comparisons.keys.map { Selector.text(of: $0) }.sorted()
         let all = request.selector.requiredPaths.map { Selector.text(of: $0) }.sorted()
         let options: JSONValue = [
             "use_index": .array(request.useIndex.map { .string($0) }),
             "bookmark": .string(request.bookmark?.text ?? "nil"), "limit": JSONValue(request.limit),
-            "skip": JSONValue(request.skip), "sort": .object(sort), "fields": fields, "partition": "", "r": 1,
+            "skip": JSONValue(request.skip), "sort": sort, "fields": fields, "partition": "", "r": 1,
             "conflicts": .bool(request.withConflicts), "stale": false, "update": true, "stable": false,
             "execution_stats": .bool(request.withStatistics),
             "allow_fallback": .bool(request.allowsFallback),
@@ -122,6 +120,20 @@ struct Finding: Sendable {
     let request: FindRequest
     let plan: FindPlan
     let entry: Databases.Entry
+    /// The part of the index that is read: its first field, and what its values must pass.
+    private let range: (field: [String], comparisons: [(Set<Selector.Comparison>, JSONValue)])?
+
+    init(request: FindRequest, plan: FindPlan, entry: Databases.Entry) {
+        self.request = request
+        self.plan = plan
+        self.entry = entry
+        range =
+            plan.index.designID == nil
+            ? nil
+            : plan.index.fields.first.flatMap { field in
+                request.selector.comparisons[field].map { (field, $0) }
+            }
+    }
 
     private var isSorted: Bool { plan.index.designID != nil }
     private var wanted: Int {
@@ -225,17 +237,8 @@ struct Finding: Sendable {
 
     /// Whether the index would have been read at this document.
     private func isInRange(_ value: JSONValue) -> Bool {
-        guard isSorted, let path = plan.index.fields.first,
-            let comparisons = request.selector.comparisons[path],
-            let key = Selector.value(at: path, in: value)
-        else { return true }
-        return comparisons.allSatisfy { wanted, other in
-            switch Collation.compare(key, other) {
-            case .before: wanted.contains(.before)
-            case .same: wanted.contains(.same)
-            case .after: wanted.contains(.after)
-            }
-        }
+        guard let range, let key = Selector.value(at: range.field, in: value) else { return true }
+        return range.comparisons.allSatisfy { $0.0.contains(Collation.compare(key, $0.1)) }
     }
 
     /// The document as the client would get it, and its JSON.
@@ -256,7 +259,6 @@ struct Finding: Sendable {
         let records = try entry.store.readRows { view in
             try places.map { try view.record($0.id, in: entry.handle) }
         }
-        try await entry.grant(records.compactMap { $0?.id })
         var documents: [(FindRequest.Bookmark, JSONText)] = []
         for (place, record) in zip(places, records) {
             guard let record, !record.isDeleted, try entry.visible([record]).count == 1,
@@ -267,6 +269,7 @@ struct Finding: Sendable {
                 ? JSONText(trusted: rendered.bytes) : JSONText(canonical: projected(value))
             documents.append((place, text))
         }
+        try await entry.grant(documents.map(\.0.id))
         return documents
     }
 

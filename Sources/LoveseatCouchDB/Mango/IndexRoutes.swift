@@ -55,7 +55,7 @@ extension CouchDBServer {
         try exchange.allow("DELETE")
         if path.first == "_design" { path.removeFirst() }
         guard path.count == 3, path[1] == "json" else { throw CouchDBError.missing }
-        let designID = path[0].hasPrefix("_design/") ? path[0] : "_design/\(path[0])"
+        let designID = MangoIndex.designID(path[0])
         guard let found = try branches(of: designID, in: entry)?.0.winner, !found.isDeleted,
             let body = found.body
         else { throw CouchDBError.missing }
@@ -101,10 +101,9 @@ extension CouchDBServer {
     /// Creates the SQL index of each index that can have one.
     private func followIndexes(_ indexes: [MangoIndex], _ entry: Databases.Entry) async throws {
         for index in indexes {
-            let expressions = index.fields.map { CandidateQuery.expression($0) }
-            guard let first = expressions.first, first != nil else { continue }
             // One field is enough to find the candidates, and every one more would have to be written.
-            let specification = ValueIndexConfiguration(expressions.prefix(1).compactMap(\.self))
+            guard let expression = index.fields.first.flatMap(CandidateQuery.expression) else { continue }
+            let specification = ValueIndexConfiguration([expression])
             do {
                 try await entry.collection.createIndex(specification, withName: index.sqlName)
             } catch let error as LoveseatError where error.code == .invalidQuery {

@@ -21,19 +21,8 @@ struct MangoIndex: Sendable {
         partialFilter: nil
     )
 
-    private init(
-        designID: String?,
-        name: String,
-        fields: [[String]],
-        definition: JSONValue,
-        partialFilter: Selector?
-    ) {
-        self.designID = designID
-        self.name = name
-        self.fields = fields
-        self.definition = definition
-        self.partialFilter = partialFilter
-    }
+    /// The ID of a design document, which may be given without its prefix.
+    static func designID(_ name: String) -> String { name.hasPrefix("_design/") ? name : "_design/\(name)" }
 
     var description: JSONValue {
         guard let designID else {
@@ -116,14 +105,10 @@ struct IndexRequest: Sendable {
         let (fields, isDescending) = try FindRequest.sort(list)
         let filter = index["partial_filter_selector"] ?? [:]
         do { _ = try Selector(parsing: filter) } catch { throw CouchDBError(400, error.error, error.reason) }
-        let direction = JSONValue.string(isDescending ? "desc" : "asc")
-        var map: JSONValue = [
-            "fields": .object(
-                Dictionary(fields.map { (Selector.text(of: $0), direction) }) { first, _ in first }
-                    .reduce(into: JSONObject()) { $0[$1.key] = $1.value }
-            )
+        let map: JSONValue = [
+            "fields": FindRequest.directions(of: fields, isDescending: isDescending),
+            "partial_filter_selector": filter,
         ]
-        map["partial_filter_selector"] = filter
         var definition: JSONValue = ["fields": list]
         if filter != [:] { definition["partial_filter_selector"] = filter }
         view = ["map": map, "reduce": "_count", "options": ["def": definition]]
@@ -137,6 +122,6 @@ struct IndexRequest: Sendable {
             return text
         }
         name = names[0]
-        designID = names[1].hasPrefix("_design/") ? names[1] : "_design/\(names[1])"
+        designID = MangoIndex.designID(names[1])
     }
 }

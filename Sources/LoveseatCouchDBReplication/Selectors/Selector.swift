@@ -27,7 +27,7 @@ package indirect enum Selector: Sendable {
         case sub(Selector)
     }
 
-    package enum Comparison: Sendable { case before, same, after }
+    package typealias Comparison = Collation.Order
 
     /// A regular expression.
     package struct Pattern: Sendable { let text: String }
@@ -203,11 +203,7 @@ extension Selector.Condition {
         guard let value else { return false }
         switch self {
         case .compare(let wanted, let other):
-            switch Collation.compare(value, other) {
-            case .before: return wanted.contains(.before)
-            case .same: return wanted.contains(.same)
-            case .after: return wanted.contains(.after)
-            }
+            return wanted.contains(Collation.compare(value, other))
         case .exists: return true
         case .type(let type): return Self.type(of: value) == type
         case .isIn(let values, let flag):

@@ -80,69 +80,41 @@ extension StoreReadTransaction {
 
 /// A statement of a query, which may run while another one of the same text does.
 private struct QueryStatement {
+    // Kept because it need not be in the cache.
     private let statement: Statement
-    private let pointer: OpaquePointer
-    private let database: Database
+    private let raw: RawStatement
 
     init(_ sql: String, in database: Database) throws {
         let cached = try database.cachedStatement(sql: sql)
         statement =
             sqlite3_stmt_busy(cached.sqliteStatement) == 0 ? cached : try database.makeStatement(sql: sql)
-        pointer = statement.sqliteStatement
-        self.database = database
-        sqlite3_reset(pointer)
+        raw = RawStatement(statement, in: database)
     }
 
-    func reset() { sqlite3_reset(pointer) }
+    func reset() { raw.reset() }
+
+    func step() throws -> Bool { try raw.step() }
 
     func bind(_ position: Int32, _ value: QueryBinding) {
-        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         switch value {
-        case .null: sqlite3_bind_null(pointer, position)
-        case .integer(let value): sqlite3_bind_int64(pointer, position, value)
-        case .double(let value): sqlite3_bind_double(pointer, position, value)
-        case .text(let text):
-            Array(text.utf8).withUnsafeBytes {
-                // Empty text must not be bound as NULL.
-                let start = $0.baseAddress ?? UnsafeRawPointer(StaticString("").utf8Start)
-                _ = sqlite3_bind_text64(
-                    pointer,
-                    position,
-                    start.assumingMemoryBound(to: CChar.self),
-                    UInt64($0.count),
-                    transient,
-                    UInt8(SQLITE_UTF8)
-                )
-            }
-        case .blob(let bytes):
-            bytes.withUnsafeBytes {
-                let start = $0.baseAddress ?? UnsafeRawPointer(StaticString("").utf8Start)
-                _ = sqlite3_bind_blob64(pointer, position, start, UInt64($0.count), transient)
-            }
-        }
-    }
-
-    func step() throws -> Bool {
-        switch sqlite3_step(pointer) {
-        case SQLITE_ROW: return true
-        case SQLITE_DONE: return false
-        case let code:
-            let message = database.lastErrorMessage
-            sqlite3_reset(pointer)
-            throw DatabaseError(resultCode: ResultCode(rawValue: code), message: message)
+        case .null: raw.bind(position, nil as Int64?)
+        case .integer(let value): raw.bind(position, value)
+        case .double(let value): raw.bind(position, value)
+        case .text(let text): raw.bindText(position, Array(text.utf8))
+        case .blob(let bytes): raw.bind(position, blob: bytes)
         }
     }
 
     func row(_ count: Int) -> [ResultValue] { (0..<Int32(count)).map { value($0) } }
 
     func value(_ column: Int32) -> ResultValue {
-        switch sqlite3_column_type(pointer, column) {
+        switch raw.type(column) {
         case SQLITE_NULL: return .missing
-        case SQLITE_INTEGER: return .integer(sqlite3_column_int64(pointer, column))
-        case SQLITE_FLOAT: return .double(sqlite3_column_double(pointer, column))
-        case SQLITE_TEXT: return .string(String(decoding: bytes(column), as: UTF8.self))
+        case SQLITE_INTEGER: return .integer(raw.int(column))
+        case SQLITE_FLOAT: return .double(raw.double(column))
+        case SQLITE_TEXT: return .string(raw.string(column))
         default:
-            let bytes = bytes(column)
+            let bytes = raw.buffer(column)
             switch bytes.count {
             case 4 where bytes.elementsEqual("null".utf8): return .null
             case 4 where bytes.elementsEqual("true".utf8): return .boolean(true)
@@ -150,14 +122,5 @@ private struct QueryStatement {
             default: return .json(JSONText(trusted: Array(bytes)))
             }
         }
-    }
-
-    private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
-        // The pointer comes first: it may convert the value, which changes its length.
-        let start = sqlite3_column_blob(pointer, column)
-        return UnsafeRawBufferPointer(
-            start: start,
-            count: start == nil ? 0 : Int(sqlite3_column_bytes(pointer, column))
-        )
     }
 }

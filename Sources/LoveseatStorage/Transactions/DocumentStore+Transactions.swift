@@ -44,9 +44,9 @@ extension DocumentStore {
         isInterruptible: Bool = false,
         _ body: @Sendable (StoreWriteTransaction) throws -> T
     ) async throws -> T {
-        let interruption = ReadInterruption()
+        let interruption = isInterruptible ? ReadInterruption() : nil
         @Sendable func interruptible(_ transaction: StoreWriteTransaction) throws -> T {
-            guard isInterruptible else { return try body(transaction) }
+            guard let interruption else { return try body(transaction) }
             interruption.begin(transaction.database.sqliteConnection)
             defer { interruption.end() }
             do { return try body(transaction) } catch {
@@ -77,12 +77,13 @@ extension DocumentStore {
         at gate: AccessGate,
         within timeout: Duration?,
         _ call: String,
-        _ interruption: ReadInterruption,
+        _ interruption: ReadInterruption?,
         on lane: @escaping @Sendable () -> TransactionLane,
         _ body: @Sendable (TransactionLane, Duration?) throws -> T
     ) async throws -> T {
         if gate.tryEnter() {
             let lane = lane()
+            guard let interruption else { return try await lane.run { try body(lane, timeout) } }
             return try await withTaskCancellationHandler {
                 try await lane.run { try body(lane, timeout) }
             } onCancel: {
@@ -96,7 +97,7 @@ extension DocumentStore {
             }
         } onCancel: {
             turn.cancel()
-            interruption.interrupt()
+            interruption?.interrupt()
         }
     }
 
