@@ -51,6 +51,13 @@ struct QueryCommandTests {
         )
     }
 
+    @Test func `a quotation mark is doubled whatever stands behind it`() throws {
+        try folder.write("{\"_id\":\"accent\",\"note\":\"\\\"\u{301}\"}\n", to: "accent.jsonl")
+        try folder.run("import", "db", "accent.jsonl")
+        let query = "SELECT note FROM _ WHERE meta().id = 'accent'"
+        #expect(try folder.run("query", "db", query, "--csv").output == "note\n\"\"\"\u{301}\"\n")
+    }
+
     @Test func `a table has titles and columns of equal width`() throws {
         let query = "SELECT city, COUNT(*) AS sights FROM _ GROUP BY city ORDER BY city"
         let lines = try folder.run("query", "db", query, "--table").output.split(separator: "\n")

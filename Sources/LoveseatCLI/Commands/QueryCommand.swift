@@ -147,6 +147,10 @@ struct RowPrinter {
     /// A field as RFC 4180 has it.
     private static func quoted(_ text: String) -> String {
         let isPlain = !text.unicodeScalars.contains { "\",\r\n".unicodeScalars.contains($0) }
-        return isPlain ? text : "\"\(text.replacing("\"", with: "\"\""))\""
+        if isPlain { return text }
+        // A quotation mark with an accent behind it is another character, and not another byte.
+        let quote = UInt8(ascii: "\"")
+        let doubled = text.utf8.flatMap { $0 == quote ? [quote, quote] : [$0] }
+        return "\"\(String(decoding: doubled, as: UTF8.self))\""
     }
 }
