@@ -10,16 +10,15 @@ depend on the machine. Needs a C compiler and glibc.
 import argparse
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cost import documents, write  # noqa: E402
+from listener import Listener  # noqa: E402
 
 FEW, MANY = 1_000, 3_000
-PORT = 56_900
 
 # Allocations a document. Lower them when a change allocates less; a change that needs more has to say why.
 LIMITS = {
@@ -36,15 +35,15 @@ class Counter:
     def __init__(self, binary, library):
         self.binary, self.library = binary, library
 
-    def start(self, report, *arguments, **options):
-        environment = {**os.environ, "LD_PRELOAD": self.library, "ALLOCATIONS": os.path.abspath(report)}
-        return subprocess.Popen([self.binary, *arguments], env=environment, text=True, **options)
+    def environment(self, report):
+        return {**os.environ, "LD_PRELOAD": self.library, "ALLOCATIONS": os.path.abspath(report)}
 
     def run(self, *arguments):
-        process = self.start("active", *arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        _, errors = process.communicate(timeout=120)
-        if process.returncode != 0:
-            sys.exit(f"loveseat {' '.join(arguments)}: {errors}")
+        output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        command = [self.binary, *arguments]
+        done = subprocess.run(command, env=self.environment("active"), text=True, timeout=120, **output)
+        if done.returncode != 0:
+            sys.exit(f"loveseat {' '.join(arguments)}: {done.stderr}")
         return number("active")
 
     def plain(self, *arguments):
@@ -60,15 +59,11 @@ class Counter:
         for direction, active, passive in (("push", full, empty), ("pull", empty, full)):
             shutil.rmtree(f"{empty}.loveseat", ignore_errors=True)
             self.plain("create", empty)
-            options = ("--port", str(PORT), "--interface", "127.0.0.1", "--no-tls")
-            server = self.start("passive", "serve", passive, *options, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            if not any("ws://" in line for line in server.stdout):
-                sys.exit("loveseat serve ended")
+            listener = Listener(self.binary, passive, self.environment("passive"))
             try:
-                found[f"{direction}, active side"] = self.run(direction, active, f"ws://127.0.0.1:{PORT}/{passive}")
+                found[f"{direction}, active side"] = self.run(direction, active, listener.url)
             finally:
-                server.send_signal(signal.SIGTERM)
-                server.communicate(timeout=60)
+                listener.stop()
             found[f"{direction}, passive side"] = number("passive")
         return found
 

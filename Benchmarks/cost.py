@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-FIRST_PORT = 56100
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from listener import Listener  # noqa: E402
 
 
 def documents(count):
@@ -52,31 +53,19 @@ def fresh(binary, name, source=None):
         run(binary, "create", name)
 
 
-class Measurement:
-    def __init__(self):
-        self.port = FIRST_PORT
-
-    def seconds(self, binary, direction, source):
-        """The processor time of the active and the passive side."""
-        fresh(binary, "full", source)
-        fresh(binary, "empty")
-        active, passive = ("full", "empty") if direction == "push" else ("empty", "full")
-        self.port += 1
-        serve = [binary, "serve", passive, "--port", str(self.port), "--interface", "127.0.0.1", "--no-tls"]
-        server = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for line in server.stdout:
-            if "ws://" in line:
-                break
-        else:
-            sys.exit(f"{binary} serve ended")
-        command = [binary, direction, active, f"ws://127.0.0.1:{self.port}/{passive}"]
-        client = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, status, of_client = os.wait4(client.pid, 0)
-        server.terminate()
-        _, _, of_server = os.wait4(server.pid, 0)
-        if status != 0:
-            sys.exit(f"{' '.join(command)}: status {status}")
-        return of_client.ru_utime + of_client.ru_stime, of_server.ru_utime + of_server.ru_stime
+def seconds(binary, direction, source):
+    """The processor time of the active and the passive side."""
+    fresh(binary, "full", source)
+    fresh(binary, "empty")
+    active, passive = ("full", "empty") if direction == "push" else ("empty", "full")
+    listener = Listener(binary, passive)
+    command = [binary, direction, active, listener.url]
+    client = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, of_client = os.wait4(client.pid, 0)
+    of_server = listener.stop()
+    if status != 0:
+        sys.exit(f"{' '.join(command)}: status {status}")
+    return of_client.ru_utime + of_client.ru_stime, of_server.ru_utime + of_server.ru_stime
 
 
 def prepare(binary, index, options):
@@ -114,14 +103,13 @@ def main():
             write(f"candidate{candidate}.jsonl", ({**entry, "author": candidate} for entry in entries))
         sources = [prepare(binary, index, options) for index, binary in enumerate(binaries)]
         times = {}
-        measurement = Measurement()
         for round_number in range(options.rounds):
             for direction in ("push", "pull"):
                 order = list(enumerate(binaries))
                 # In turns, so that a slow minute is shared.
                 for index, binary in order if round_number % 2 == 0 else reversed(order):
                     for kind, source in sources[index].items():
-                        found = measurement.seconds(binary, direction, source)
+                        found = seconds(binary, direction, source)
                         times.setdefault((index, direction, kind), []).append((*found, sum(found)))
         os.chdir("/")
 

@@ -10,7 +10,6 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -19,8 +18,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cost import documents, fresh, run, write  # noqa: E402
+from listener import Listener  # noqa: E402
 
-PORT = 56_300
 
 
 class Turn:
@@ -60,13 +59,9 @@ class Turn:
         return time.monotonic() - start, usage.ru_maxrss / 1024
 
     def synced(self, direction, active, passive):
-        serve = [self.binary, "serve", passive, "--port", str(PORT), "--interface", "127.0.0.1", "--no-tls"]
-        server = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if not any("ws://" in line for line in server.stdout):
-            sys.exit(f"{self.binary} serve ended")
-        seconds, peak = self.timed([self.binary, direction, active, f"ws://127.0.0.1:{PORT}/{passive}"])
-        server.send_signal(signal.SIGTERM)
-        _, _, usage = os.wait4(server.pid, 0)
+        listener = Listener(self.binary, passive)
+        seconds, peak = self.timed([self.binary, direction, active, listener.url])
+        usage = listener.stop()
         return seconds, peak, usage.ru_maxrss / 1024
 
 
