@@ -85,6 +85,8 @@ let package = Package(
 
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
+        // libedit, where it is installed.
+        .target(name: "CLineEditor"),
         // The C library of the platform.
         .target(name: "LoveseatPlatform", swiftSettings: strict),
 
@@ -224,7 +226,8 @@ let package = Package(
         .executableTarget(
             name: "LoveseatCLI",
             dependencies: [
-                "CQREncode", "Loveseat", "LoveseatCouchDB", "LoveseatDiscovery", arguments,
+                "CLineEditor", "CQREncode", "LoveseatQuery", "Loveseat", "LoveseatCouchDB",
+                "LoveseatDiscovery", arguments,
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -355,6 +358,7 @@ let package = Package(
             name: "LoveseatCLITests",
             dependencies: [
                 "LoveseatPlatform", "LoveseatBLIP", "LoveseatCLI", "LoveseatNetwork", "LoveseatTesting",
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -364,6 +368,18 @@ let package = Package(
         .testTarget(
             name: "ConvergenceTests",
             dependencies: ["LoveseatTesting"],
+            swiftSettings: strict
+        ),
+        // Queries against raw SQLite. Here and not among the other benchmarks, so that each build of the tests compiles it.
+        .target(
+            name: "CRawQueries",
+            dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")],
+            path: "Benchmarks/CRawQueries"
+        ),
+        .executableTarget(
+            name: "QueryRatios",
+            dependencies: ["CRawQueries", "Loveseat", arguments],
+            path: "Benchmarks/QueryRatios",
             swiftSettings: strict
         ),
         // A process that the crash test kills.

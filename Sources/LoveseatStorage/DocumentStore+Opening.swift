@@ -18,11 +18,11 @@ extension DocumentStore {
             let file = "\(folder)/db.sqlite"
             try createPrivateFile(file)
             let changes = ChangeHub()
-            var transactions = configuration(options, cacheKilobytes: 8 << 10)
+            var transactions = configuration(options, cacheSize: options.cacheSize)
             transactions.targetQueue = markedQueue(changes)
             let pool = try DatabasePool(path: file, configuration: transactions)
             try prepare(pool, options: options)
-            var readOnly = configuration(options, cacheKilobytes: 4 << 10)
+            var readOnly = configuration(options, cacheSize: options.cacheSize / 2)
             readOnly.readonly = true
             let rows = try DatabaseQueue(path: file, configuration: readOnly)
             let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
@@ -82,7 +82,7 @@ extension DocumentStore {
     {
         try wrapping {
             let changes = ChangeHub()
-            var readOnly = configuration(options, cacheKilobytes: 8 << 10)
+            var readOnly = configuration(options, cacheSize: options.cacheSize)
             readOnly.readonly = true
             let rows = try DatabaseQueue(path: "\(folder)/db.sqlite", configuration: readOnly)
             readOnly.targetQueue = markedQueue(changes)
@@ -110,7 +110,7 @@ extension DocumentStore {
     ) throws(LoveseatError) -> DocumentStore {
         try wrapping {
             let changes = ChangeHub()
-            var transactions = configuration(options, cacheKilobytes: 2 << 10)
+            var transactions = configuration(options, cacheSize: 2 << 20)
             transactions.targetQueue = markedQueue(changes)
             let queue = try DatabaseQueue(configuration: transactions)
             try prepare(queue, options: options)
@@ -128,17 +128,22 @@ extension DocumentStore {
         }
     }
 
-    private static func configuration(_ options: Options, cacheKilobytes: Int) -> Configuration {
+    private static func configuration(_ options: Options, cacheSize: Int) -> Configuration {
         var configuration = Configuration()
         configuration.label = "Loveseat"
         configuration.busyMode = .timeout(options.busyTimeout / .seconds(1))
         configuration.maximumReaderCount = readers
         configuration.prepareDatabase { db in
             if let connection = db.sqliteConnection {
-                let code = ResultCode(rawValue: QuerySQLFunctions.register(on: connection))
+                let code = ResultCode(
+                    rawValue: QuerySQLFunctions.register(
+                        on: connection,
+                        counter: db.configuration.readonly ? nil : options.walks
+                    )
+                )
                 guard code == .SQLITE_OK else { throw DatabaseError(resultCode: code) }
             }
-            try db.execute(sql: "PRAGMA cache_size = -\(cacheKilobytes)")
+            try db.execute(sql: "PRAGMA cache_size = -\(cacheSize >> 10)")
             if !db.configuration.readonly {
                 try db.execute(sql: "PRAGMA synchronous = \(options.fullSync ? "FULL" : "NORMAL")")
                 try db.execute(sql: "PRAGMA wal_autocheckpoint = 4000")

@@ -17,6 +17,8 @@ package final class DocumentStore: Sendable {
         package var ancestorBodiesKept = 0
         /// How long to wait for another process that has the file locked.
         package var busyTimeout = Duration.seconds(10)
+        /// Bytes of the file that a connection keeps in memory.
+        package var cacheSize = 8 << 20
         /// How many revisions of a line are kept.
         package var revisionDepth = RevisionTree.maximumDepth
         /// For the simulator: parts of the rule for conflicts that are left out.
@@ -25,6 +27,9 @@ package final class DocumentStore: Sendable {
         package var remembersAncestorBodies = false
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
+
+        /// Counts what index expressions do in the connection that writes.
+        let walks = WalkCounter()
 
         package init() {}
     }

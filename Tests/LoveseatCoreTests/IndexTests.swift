@@ -2,6 +2,7 @@ import Foundation
 import LoveseatCore
 import LoveseatModel
 import LoveseatTesting
+import Synchronization
 import Testing
 
 import class GRDB.DatabaseQueue
@@ -138,6 +139,85 @@ struct IndexTests {
         try sights.deleteIndex(forName: "i")
         try sights.deleteIndex(forName: "i")
         #expect(try sights.indexes().isEmpty)
+    }
+
+    @Test func `items of arrays inside arrays are indexed, however deep they are`() throws {
+        let paths = ["a", "a[].b", "a[].b[].c", "a[].b[].c[].d"]
+        for number in 0..<30 {
+            func items(_ count: Int, _ item: (Int) -> String) -> String {
+                "[" + (0..<count).map(item).joined(separator: ",") + "]"
+            }
+            let text = items(number % 3 + 1) { a in
+                let b = items(number % 4) { b in
+                    let c = items(2) { c in "{\"d\":\(items(b + 1) { "\"v\((number + a + c + $0) % 9)\"" })}"
+                    }
+                    return "{\"c\":\(c)}"
+                }
+                return "{\"b\":\(b)}"
+            }
+            try sights.save(Document(id: "deep\(number)", json: "{\"a\":\(text)}"))
+        }
+        let query = try database.createQuery(
+            """
+            SELECT meta(s).id, v FROM sights AS s UNNEST s.a AS a UNNEST a.b AS b UNNEST b.c AS c UNNEST c.d AS v
+            WHERE v = 'v3' ORDER BY meta(s).id
+            """
+        )
+        let before = try query.execute().map(\.json)
+        #expect(before.count > 20)
+        for (number, path) in paths.enumerated() {
+            try sights.createIndex(ArrayIndexConfiguration(path: path), withName: "level\(number)")
+        }
+        #expect(try query.execute().map(\.json) == before)
+        let plan = try query.explain()
+        #expect(
+            plan.contains("USING COVERING INDEX level3") || plan.contains("USING INDEX level3"),
+            "\(plan)"
+        )
+        try sights.save(Document(id: "deep1", json: #"{"a":[{"b":[{"c":[{"d":["v3"]}]}]}]}"#))
+        try sights.delete(try #require(try sights.document(id: "deep2")))
+        let after = try query.execute().map(\.json)
+        for number in paths.indices { try sights.deleteIndex(forName: "level\(number)") }
+        #expect(try query.execute().map(\.json) == after)
+        #expect(after != before)
+        let tooDeep = (0..<33).map { "p\($0)" }.joined(separator: "[].")
+        expectError(.invalidQuery) {
+            try sights.createIndex(ArrayIndexConfiguration(path: tooDeep), withName: "x")
+        }
+    }
+
+    @Test func `a query for the items of an indexed array does not look at their rows`() throws {
+        try createAll()
+        let plan = try database.createQuery(Self.byTag).explain()
+        #expect(plan.contains("USING COVERING INDEX tags"), "\(plan)")
+        // Booleans and null come as they are.
+        try sights.save(Document(id: "odd", json: #"{"tags":[true,null,1,{"a":2},[3]]}"#))
+        let odd = try database.createQuery(
+            "SELECT t FROM sights AS s UNNEST s.tags AS t WHERE t > 0 AND meta(s).id = 'odd' OR t IS NULL ORDER BY t"
+        )
+        let rows = try odd.execute().map(\.json)
+        try sights.deleteIndex(forName: "tags")
+        #expect(try odd.execute().map(\.json) == rows)
+        #expect(rows.contains(#"{"t":true}"#) && rows.contains(#"{"t":null}"#), "\(rows)")
+    }
+
+    @Test(arguments: [0, 1, 2]) func `creating an index says how far it is`(_ kind: Int) async throws {
+        try await database.write { transaction in
+            for number in 200..<8_000 { try transaction.save(Self.document(number), in: sights) }
+        }
+        let configurations: [any IndexConfiguration] = [
+            ValueIndexConfiguration(["city", "likes"]), FullTextIndexConfiguration(["text"]),
+            ArrayIndexConfiguration(path: "tags"),
+        ]
+        let shares = Mutex<[Double]>([])
+        try await sights.createIndex(configurations[kind], withName: "i") { share in
+            shares.withLock { $0.append(share) }
+        }
+        let seen = shares.withLock { $0 }
+        #expect(
+            seen.count > 2 && seen == seen.sorted() && seen.first.map { $0 < 0.5 } == true && seen.last == 1,
+            "\(seen)"
+        )
     }
 
     @Test func `a damaged text index is found by a check, and rebuilt`() throws {

@@ -53,11 +53,18 @@ public final class Database: Sendable {
         guard config.busyTimeout >= .zero else {
             throw LoveseatError(.invalidParameter, "busyTimeout is negative: use 0 or more")
         }
+        guard DatabaseConfiguration.cacheSizes.contains(config.cacheSize) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "cacheSize is \(config.cacheSize): use \(1 << 20) to \(DatabaseConfiguration.cacheSizes.upperBound) bytes"
+            )
+        }
         if !config.readOnly { try Self.makeDirectory(config.directory) }
         var options = DocumentStore.Options()
         options.fullSync = config.fullSync
         options.isReadOnly = config.readOnly
         options.busyTimeout = config.busyTimeout
+        options.cacheSize = config.cacheSize
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
         options.remembersAncestorBodies = config.remembersDeltaSync
         state = Mutex(State(open: try DatabaseInstance.open(folder: folder, options: options)))

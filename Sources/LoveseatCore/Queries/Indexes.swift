@@ -84,14 +84,22 @@ extension Collection {
 
     /// Creates an index on one of the database's own threads.
     ///
+    /// - Parameters:
+    ///   - config: What the index contains.
+    ///   - name: The index's name, as for the call without `await`.
+    ///   - progress: Called now and then, on a thread of the database, with the share of the documents that were read, from 0 to 1.
     /// - Throws: As the call without `await`, and `CancellationError` if the task is cancelled, which leaves everything as it
     ///   was.
-    public func createIndex(_ config: any IndexConfiguration, withName name: String) async throws {
+    public func createIndex(
+        _ config: any IndexConfiguration,
+        withName name: String,
+        progress: (@Sendable (Double) -> Void)? = nil
+    ) async throws {
         let specification = try Self.specification(config, name)
         let store = try openStore()
         do {
             try await store.writeFromTask(within: database.config.busyTimeout, isInterruptible: true) {
-                try $0.createIndex(name, specification, in: handle)
+                try $0.createIndex(name, specification, in: handle, progress: progress)
             }
         } catch { throw Database.mapped(error) }
     }

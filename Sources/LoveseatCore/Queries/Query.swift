@@ -37,6 +37,9 @@ public struct Query: Sendable {
     /// The titles of the result's columns, in the order of the SELECT list.
     public var columns: [String] { compilation.latest?.columns ?? [] }
 
+    /// The names of its parameters, without `$`.
+    package var parameterNames: Set<String> { compilation.latest?.parameterNames ?? [] }
+
     // MARK: Running
 
     /// Runs the query, and returns its rows.

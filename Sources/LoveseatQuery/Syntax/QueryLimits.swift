@@ -17,4 +17,6 @@ package enum QueryLimits {
     package static let columns = 2_000
     /// Joins and unnested arrays, as SQLite allows.
     package static let joins = 60
+    /// Arrays inside each other in the path of an array index, which unnests them all.
+    static let arrayLevels = 32
 }

@@ -105,6 +105,12 @@ package struct ArrayIndexDefinition: Hashable, Sendable {
         self.table = table
     }
 
+    /// Whether the index is over the items themselves, and not over their properties.
+    var indexesItems: Bool { expressions?.allSatisfy(\.isWhitespace) ?? true }
+
+    /// The columns that say in which items of the arrays around it an item is, from the inside to the outside.
+    var parentColumns: [String] { (1..<max(1, levels.count)).map { $0 == 1 ? "parent" : "parent\($0)" } }
+
     /// The paths of the levels, as SQL has them; empty if the path is not one.
     package var levels: [String] {
         var levels: [String] = []
@@ -123,8 +129,14 @@ package struct ArrayIndexDefinition: Hashable, Sendable {
 }
 
 /// The statements that make an index and take it away.
-package struct IndexStatements: Hashable, Sendable {
-    /// In the order in which they run, in one transaction; they fill the index too.
-    package var create: [String]
+package struct IndexStatements: Sendable {
+    /// What makes the tables that are filled.
+    package var prepare: [String] = []
+    /// Fills the index from the documents whose rows are in a range; nil if ``finish`` does it.
+    package var fill: (@Sendable (Range<Int64>) -> String)?
+    package var finish: [String]
     package var drop: [String]
+
+    /// All of them in the order in which they run, in one transaction.
+    package var create: [String] { prepare + (fill.map { [$0(0..<Int64.max)] } ?? []) + finish }
 }

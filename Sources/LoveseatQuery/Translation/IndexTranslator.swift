@@ -63,7 +63,7 @@ package enum IndexTranslator {
         let items = try items(definition.expressions, &translator)
         let condition = try condition(definition.condition, &translator).map { " WHERE " + $0 } ?? ""
         return IndexStatements(
-            create: [
+            finish: [
                 "CREATE INDEX \(SQL.name(sqlName)) ON \(SQL.name(collection.table)) (\(items))\(condition)"
             ],
             drop: ["DROP INDEX IF EXISTS \(SQL.name(sqlName))"]
@@ -101,10 +101,14 @@ package enum IndexTranslator {
         let trigger = { (suffix: String) in SQL.name(definition.table + suffix) }
         let insert = "INSERT INTO \(table) (rowid, \(names)) \(fill) WHERE row = new.row;"
         return IndexStatements(
-            create: [
+            prepare: [
                 "CREATE VIEW \(view) AS SELECT row, \(zip(paths, columns).map { "ls_words(body, \(SQL.string($0))) AS \($1)" }.joined(separator: ", ")) FROM \(source) WHERE \(live)",
                 "CREATE VIRTUAL TABLE \(table) USING fts5(\(names), tokenize = \(SQL.string(definition.tokenizer)))",
-                "INSERT INTO \(table) (rowid, \(names)) \(fill)",
+            ],
+            fill: { rows in
+                "INSERT INTO \(table) (rowid, \(names)) \(fill) WHERE row >= \(rows.lowerBound) AND row < \(rows.upperBound)"
+            },
+            finish: [
                 "CREATE TRIGGER \(trigger(" insert")) AFTER INSERT ON \(source) BEGIN \(insert) END",
                 "CREATE TRIGGER \(trigger(" delete")) AFTER DELETE ON \(source) BEGIN DELETE FROM \(table) WHERE rowid = old.row; END",
                 "CREATE TRIGGER \(trigger(" update")) AFTER UPDATE OF body, flags ON \(source) BEGIN DELETE FROM \(table) WHERE rowid = old.row; \(insert) END",
@@ -127,40 +131,43 @@ package enum IndexTranslator {
     ) throws(QueryError) -> IndexStatements {
         try checkName(definition.name)
         let levels = definition.levels
-        guard (1...2).contains(levels.count) else {
+        guard (1...QueryLimits.arrayLevels).contains(levels.count) else {
             throw QueryError(
                 .invalidQuery,
-                "'\(definition.path)' is not the path of an array of at most two levels"
+                "'\(definition.path)' is not the path of an array of at most \(QueryLimits.arrayLevels) levels"
             )
         }
         let (table, source) = (SQL.name(definition.table), SQL.name(collection.table))
         // An item is like a document whose text it is.
         var item = translator(collection)
         item.sources[0].collection = nil
-        let expressions = definition.expressions.flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 }
-        let items =
-            try expressions.map { text throws(QueryError) in try Self.items(text, &item) }
-            ?? "ls_value(body, '')"
-        func fill(_ condition: String) -> String {
-            var from = "\(source) AS d JOIN ls_each(d.body, \(SQL.string(levels[0]))) AS a"
-            var parent = "0"
-            var last = "a"
-            if levels.count > 1 {
-                from += " JOIN ls_each(a.body, \(SQL.string(levels[1]))) AS b"
-                parent = "a.i"
-                last = "b"
+        let isOfItems = definition.indexesItems
+        let items = isOfItems ? "value" : try Self.items(definition.expressions ?? "", &item)
+        // A table of one level has the column too.
+        let parents = levels.count == 1 ? ["parent"] : definition.parentColumns
+        let columns = ["doc"] + parents.reversed() + ["i"]
+        let places = columns.joined(separator: ", ")
+        @Sendable func fill(_ condition: String) -> String {
+            var from = "\(source) AS d"
+            for (level, path) in levels.enumerated() {
+                from +=
+                    " JOIN ls_each(\(level == 0 ? "d" : "a\(level - 1)").body, \(SQL.string(path))) AS a\(level)"
             }
+            let outer = levels.count == 1 ? ["0"] : levels.indices.dropLast().map { "a\($0).i" }
+            let last = "a\(levels.count - 1)"
+            let value = isOfItems ? ["ls_value(\(last).body, '')"] : []
+            let values = (["d.row"] + outer + ["\(last).i", "\(last).body"] + value).joined(separator: ", ")
             return
-                "INSERT INTO \(table) (doc, parent, i, body) SELECT d.row, \(parent), \(last).i, \(last).body FROM \(from) "
-                + "WHERE d.flags & 1 = 0\(condition)"
+                "INSERT INTO \(table) (\(places), body\(isOfItems ? ", value" : "")) SELECT \(values) FROM \(from) WHERE d.flags & 1 = 0\(condition)"
         }
         let trigger = { (suffix: String) in SQL.name(definition.table + suffix) }
         let delete = "DELETE FROM \(table) WHERE doc = old.row;"
         let index = "CREATE INDEX \(SQL.name(sqlName)) ON \(table) (\(items))"
         let refill = fill(" AND d.row = new.row") + ";"
-        let make = [
-            "CREATE TABLE \(table) (doc INTEGER NOT NULL, parent INTEGER NOT NULL, i INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (doc, parent, i)) WITHOUT ROWID",
-            fill(""),
+        let prepare = [
+            "CREATE TABLE \(table) (\(columns.map { $0 + " INTEGER NOT NULL" }.joined(separator: ", ")), body TEXT NOT NULL\(isOfItems ? ", value" : ""), PRIMARY KEY (\(places))) WITHOUT ROWID"
+        ]
+        let triggers = [
             "CREATE TRIGGER \(trigger(" insert")) AFTER INSERT ON \(source) BEGIN \(refill) END",
             "CREATE TRIGGER \(trigger(" delete")) AFTER DELETE ON \(source) BEGIN \(delete) END",
             "CREATE TRIGGER \(trigger(" update")) AFTER UPDATE OF body, flags ON \(source) BEGIN \(delete) \(refill) END",
@@ -168,9 +175,13 @@ package enum IndexTranslator {
         let remove =
             [" insert", " delete", " update"].map { "DROP TRIGGER IF EXISTS \(trigger($0))" }
             + ["DROP TABLE IF EXISTS \(table)"]
+        let dropIndex = "DROP INDEX IF EXISTS \(SQL.name(sqlName))"
+        guard !sharesTable else { return IndexStatements(finish: [index], drop: [dropIndex]) }
         return IndexStatements(
-            create: (sharesTable ? [] : make) + [index],
-            drop: ["DROP INDEX IF EXISTS \(SQL.name(sqlName))"] + (sharesTable ? [] : remove)
+            prepare: prepare,
+            fill: { rows in fill(" AND d.row >= \(rows.lowerBound) AND d.row < \(rows.upperBound)") },
+            finish: triggers + [index],
+            drop: [dropIndex] + remove
         )
     }
 }

@@ -210,6 +210,7 @@ extension QueryTranslator {
             // SQLite reads an indexed expression from the index, which does not keep booleans: where they have to stay,
             // the function has another name.
             let function = context == .value ? "ls_kept" : "ls_value"
+            if context == .operand, rest.isEmpty, let value = indexedValue(steps) { return value }
             return "\(function)(\(body), \(SQL.string(QueryPath(rest).text)))"
         case .meta(let source, let name, let rest):
             let value = try meta(source, name, context, at: position)

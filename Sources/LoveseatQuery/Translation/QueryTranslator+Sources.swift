@@ -13,8 +13,12 @@ struct BoundSource {
     var collection: QueryCollection?
     /// Whether the query speaks of deletion, so that tombstones are seen.
     var seesTombstones = false
-    /// The path of an unnested array in the collection of another source, with the arrays between.
-    var arrayPath: (source: Int, path: String)?
+    /// What an unnested array is a property of: a document, or an item of an array that is unnested before.
+    var arrayPath: (parent: Int, path: String)?
+    /// What an unnested array is read from, in SQL.
+    var items = ""
+    /// Whether an index of the items themselves is read instead of the array.
+    var hasIndexedValue = false
 
     func column(_ name: String) -> String { table.map { SQL.name($0) + "." + name } ?? name }
 }
@@ -188,8 +192,8 @@ extension QueryTranslator {
                 }
                 if !terms.isEmpty { text += " ON " + terms.joined(separator: " AND ") }
                 text += matchTables(index)
-            case .unnest(let expression, _):
-                text += " JOIN " + (try unnest(expression, index))
+            case .unnest:
+                text += " JOIN " + sources[index].items
             }
         }
         return text
@@ -211,38 +215,6 @@ extension QueryTranslator {
             " JOIN \(SQL.name($0.index.table)) AS \(SQL.name($0.alias)) ON \(SQL.name($0.alias)).rowid = "
                 + sources[index].column("row")
         }.joined()
-    }
-
-    private mutating func unnest(_ expression: QueryExpression, _ index: Int) throws(QueryError) -> String {
-        guard case .property(let steps) = expression.kind else { return "" }
-        let alias = SQL.name(sources[index].table ?? "")
-        // Only what stands before can be unnested.
-        guard case .path(let body, let rest) = try resolve(steps, before: index, at: expression.position)
-        else {
-            throw QueryError(
-                .invalidQuery,
-                "UNNEST takes a property of a document or of an item",
-                at: expression.position
-            )
-        }
-        let path = QueryPath(rest).text
-        guard let parent = matchingSource(steps)?.index ?? (sources.count == 1 ? 0 : nil) else {
-            return "ls_each(\(body), \(SQL.string(path))) AS \(alias)"
-        }
-        if let collection = sources[parent].collection {
-            sources[index].arrayPath = (parent, path)
-            if let array = collection.arrayIndexes.first(where: { $0.levels == [path] }) {
-                return
-                    "\(SQL.name(array.table)) AS \(alias) ON \(alias).doc = \(sources[parent].column("row"))"
-            }
-        } else if let outer = sources[parent].arrayPath, let collection = sources[outer.source].collection,
-            let array = collection.arrayIndexes.first(where: { $0.levels == [outer.path, path] })
-        {
-            let doc = sources[outer.source].column("row")
-            return
-                "\(SQL.name(array.table)) AS \(alias) ON \(alias).doc = \(doc) AND \(alias).parent = \(sources[parent].column("i"))"
-        }
-        return "ls_each(\(body), \(SQL.string(path))) AS \(alias)"
     }
 
     // MARK: Names

@@ -43,6 +43,7 @@ struct QueryTranslator {
 
     mutating func translate(_ query: SelectQuery) throws(QueryError) -> TranslatedQuery {
         try bind(query)
+        try bindArrays(query)
         let (items, titles) = try results(query)
         let sql = try statement(query, items: items)
         return TranslatedQuery(sql: sql, columns: titles, parameters: parameters, collections: collections)

@@ -62,10 +62,13 @@ extension StoreReadTransaction {
 
 extension StoreWriteTransaction {
     /// Creates an index, and fills it. Does nothing if it exists with the same definition, and replaces one with another definition.
+    ///
+    /// `progress` is called now and then with the share of the documents that are in the index.
     package func createIndex(
         _ name: String,
         _ specification: IndexSpecification,
-        in collection: CollectionHandle
+        in collection: CollectionHandle,
+        progress: ((Double) -> Void)? = nil
     )
         throws
     {
@@ -90,7 +93,8 @@ extension StoreWriteTransaction {
         do throws(QueryError) {
             statements = try index.statements(for: catalogView.queryCollection(collection))
         } catch { throw LoveseatError(error) }
-        for sql in statements.create { try database.execute(sql: sql) }
+        try IndexBuilding(database: database, walks: options.walks)
+            .run(statements, of: specification, over: collection, progress)
         try database.execute(
             sql: "INSERT INTO indexes (collection, name, number, definition) VALUES (?, ?, ?, ?)",
             arguments: [collection.number, name, index.number, specification.text]

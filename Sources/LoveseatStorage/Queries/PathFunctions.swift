@@ -1,6 +1,12 @@
 import GRDBSQLite
 import LoveseatQuery
 
+/// How often the connection that writes has looked for a property, which tells how far the making of an index is.
+final class WalkCounter: @unchecked Sendable {
+    /// Read and written only by the thread that has the connection.
+    var walks: Int64 = 0
+}
+
 /// The functions that read documents: they run for each row, and walk over the JSON text without building anything.
 enum PathFunctions {
     /// A path that SQLite keeps with the statement, so that it is read once.
@@ -33,6 +39,9 @@ enum PathFunctions {
     static func value(_ context: OpaquePointer?, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
         guard let values, sqlite3_value_type(values[0]) != SQLITE_NULL else {
             return sqlite3_result_null(context)
+        }
+        if let counter = sqlite3_user_data(context) {
+            Unmanaged<WalkCounter>.fromOpaque(counter)._withUnsafeGuaranteedRef { $0.walks += 1 }
         }
         let walker = JSONWalker(SQLiteValues.bytes(values[0]))
         let found = withPath(context, 1, values[1]) { walker.find($0) }

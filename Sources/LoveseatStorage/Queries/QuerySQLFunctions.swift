@@ -41,12 +41,25 @@ package enum QuerySQLFunctions {
         on connection: OpaquePointer,
         environment: QueryEnvironment = platform
     ) -> Int32 {
+        register(on: connection, environment: environment, counter: nil)
+    }
+
+    /// `counter` counts the walks of `ls_value`.
+    static func register(
+        on connection: OpaquePointer,
+        environment: QueryEnvironment = platform,
+        counter: WalkCounter?
+    ) -> Int32 {
         let functions = QueryFunctions(environment: environment)
         // As the language has it; an index then serves LIKE.
         var code = sqlite3_exec(connection, "PRAGMA case_sensitive_like = ON", nil, nil, nil)
         guard code == SQLITE_OK else { return code }
         for (name, count, function) in special {
-            code = sqlite3_create_function_v2(connection, name, count, flags, nil, function, nil, nil, nil)
+            let data = name == "ls_value" ? counter.map { Unmanaged.passRetained($0).toOpaque() } : nil
+            code = sqlite3_create_function_v2(connection, name, count, flags, data, function, nil, nil) {
+                data in
+                if let data { Unmanaged<WalkCounter>.fromOpaque(data).release() }
+            }
             guard code == SQLITE_OK else { return code }
         }
         for id in QueryFunctionID.allCases {

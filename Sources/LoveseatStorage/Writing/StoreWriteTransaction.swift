@@ -12,7 +12,7 @@ package enum SaveCondition: Hashable, Sendable {
 /// A transaction that may write. It can be used only inside the closure that it is passed to.
 package final class StoreWriteTransaction: StoreReadTransaction {
     private let blobs: BlobFiles
-    private let options: DocumentStore.Options
+    let options: DocumentStore.Options
     private let ancestorBodiesKept: Int
     private let keepsDeletedBodies: Bool
     /// The IDs changed in each collection, in order.

@@ -1,0 +1,76 @@
+import GRDB
+private import GRDBSQLite
+import LoveseatQuery
+
+/// Makes an index inside a transaction, and tells how far it is.
+struct IndexBuilding {
+    let database: Database
+    let walks: WalkCounter
+
+    /// How many rows go into an index at a time.
+    private static let rowsAtOnce: Int64 = 1_000
+    /// After how many instructions of SQLite it is asked how far it is.
+    private static let instructions: Int32 = 10_000
+
+    func run(
+        _ statements: IndexStatements,
+        of specification: IndexSpecification,
+        over collection: CollectionHandle,
+        _ progress: ((Double) -> Void)?
+    ) throws {
+        for sql in statements.prepare { try database.execute(sql: sql) }
+        if let fill = statements.fill {
+            let last =
+                try Int64.fetchOne(
+                    database,
+                    sql: "SELECT max(row) FROM \(collection.table.quotedDatabaseIdentifier)"
+                ) ?? 0
+            for row in stride(from: 0, through: last, by: Int64.Stride(Self.rowsAtOnce)) {
+                try database.execute(sql: fill(row..<(row + Self.rowsAtOnce)))
+                progress?(min(1, Double(row + Self.rowsAtOnce) / Double(last + 1)))
+            }
+            for sql in statements.finish { try database.execute(sql: sql) }
+        } else {
+            let count =
+                try Int64.fetchOne(
+                    database,
+                    sql: "SELECT count(*) FROM \(collection.table.quotedDatabaseIdentifier)"
+                ) ?? 0
+            try reporting(count * Int64(specification.expressions.count), progress) {
+                for sql in statements.finish { try database.execute(sql: sql) }
+            }
+            progress?(1)
+        }
+    }
+
+    /// Runs a statement of SQLite that goes over all documents, each of which costs `ls_value` a walk for each expression.
+    private func reporting(_ total: Int64, _ progress: ((Double) -> Void)?, _ body: () throws -> Void)
+        rethrows
+    {
+        guard let progress, total > 0 else { return try body() }
+        let first = walks.walks
+        try withoutActuallyEscaping(progress) { progress in
+            let report = Report { progress(min(1, Double(walks.walks - first) / Double(total))) }
+            sqlite3_progress_handler(
+                database.sqliteConnection,
+                Self.instructions,
+                { report in
+                    guard let report else { return 0 }
+                    Unmanaged<Report>.fromOpaque(report)._withUnsafeGuaranteedRef { $0.send() }
+                    return 0
+                },
+                Unmanaged.passUnretained(report).toOpaque()
+            )
+            defer {
+                sqlite3_progress_handler(database.sqliteConnection, 0, nil, nil)
+                withExtendedLifetime(report) {}
+            }
+            try body()
+        }
+    }
+
+    private final class Report {
+        let send: () -> Void
+        init(_ send: @escaping () -> Void) { self.send = send }
+    }
+}
