@@ -41,7 +41,10 @@ struct LoveseatCommand: AsyncParsableCommand {
                     Changes.self,
                 ]
             ),
-            CommandGroup(name: "Queries", subcommands: [QueryCommand.self, IndexCommand.self]),
+            CommandGroup(
+                name: "Queries",
+                subcommands: [QueryCommand.self, SQLCommand.self, IndexCommand.self]
+            ),
             CommandGroup(
                 name: "Peers",
                 subcommands: [

@@ -32,7 +32,10 @@ final class CommandLineFolder: Sendable {
         }
     }
 
-    func start(_ arguments: [String], environment: [String: String] = [:]) throws -> (Process, Pipe, Pipe) {
+    /// `input` is what it reads; nil for nothing.
+    func start(_ arguments: [String], environment: [String: String] = [:], input: String? = nil) throws -> (
+        Process, Pipe, Pipe
+    ) {
         let process = Process()
         process.executableURL = try Self.program
         process.arguments = arguments
@@ -42,6 +45,10 @@ final class CommandLineFolder: Sendable {
         process.standardOutput = output
         process.standardError = errors
         process.standardInput = FileHandle.nullDevice
+        if let input {
+            try write(input, to: "input")
+            process.standardInput = try FileHandle(forReadingFrom: URL(filePath: "\(path)/input"))
+        }
         try Lifeline.run(process)
         return (process, output, errors)
     }

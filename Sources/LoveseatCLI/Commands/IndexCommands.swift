@@ -1,7 +1,8 @@
 import ArgumentParser
+import Foundation
 import Loveseat
 
-struct IndexCommand: ParsableCommand {
+struct IndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index",
         abstract: "Create, list and delete indexes, which make queries fast.",
@@ -9,7 +10,7 @@ struct IndexCommand: ParsableCommand {
     )
 }
 
-struct CreateIndex: ParsableCommand {
+struct CreateIndex: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
         abstract: "Create an index, or replace one of the same name that is defined otherwise.",
@@ -46,10 +47,19 @@ struct CreateIndex: ParsableCommand {
         if array == nil, expressions.isEmpty { throw ValidationError("Name at least one expression.") }
     }
 
-    func run() throws {
+    func run() async throws {
         let (database, collection) = try options.open()
-        try collection.createIndex(configuration, withName: name)
-        try database.close()
+        let configuration = configuration
+        let name = name
+        // An interrupt leaves everything as it was.
+        let creation = Task {
+            try await collection.createIndex(configuration, withName: name, progress: ShareLine().show)
+        }
+        Signals.onInterrupt { creation.cancel() }
+        do { try await creation.value } catch is CancellationError {
+            throw Interrupted(signal: Signals.interruption ?? SIGINT)
+        }
+        try await database.close()
     }
 
     private var configuration: any IndexConfiguration {

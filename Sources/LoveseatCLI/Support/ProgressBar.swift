@@ -1,5 +1,6 @@
 import Foundation
 import Loveseat
+import Synchronization
 
 /// Shows the progress of a replication on standard error: a bar on a terminal, otherwise lines.
 struct ProgressBar {
@@ -45,5 +46,21 @@ struct ProgressBar {
             status.progress.documents > 0
             ? " · \(status.progress.documents.counted("document")), \(rate)/s" : ""
         return activity + error + documents
+    }
+}
+
+/// Shows a share on a terminal, in one line of standard error.
+final class ShareLine: Sendable {
+    private let isTerminal = isatty(2) == 1
+    private let shown = Mutex(-1)
+
+    func show(_ share: Double) {
+        guard isTerminal else { return }
+        let percent = Int(share * 100)
+        shown.withLock { shown in
+            guard percent != shown else { return }
+            shown = percent
+            Output.remark(raw: percent == 100 ? "\r\u{1B}[K" : "\r\u{1B}[K\(percent) %")
+        }
     }
 }

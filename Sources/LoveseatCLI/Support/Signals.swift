@@ -12,6 +12,11 @@ enum Signals {
     /// The end of a pipe that the signal handler writes to.
     private static let output = Atomic<Int32>(-1)
     private static let hasBegun = Atomic(false)
+    private static let isInteractive = Atomic(false)
+    private static let interruptCount = Atomic(0)
+
+    /// How many SIGINTs there were since ``onEachInterrupt(_:)``.
+    static var interrupts: Int { interruptCount.load(ordering: .acquiring) }
 
     /// The signal that asked the command to end; nil if none did.
     static var interruption: Int32? {
@@ -39,6 +44,14 @@ enum Signals {
         return { interruption != nil }
     }
 
+    /// Calls a closure at each SIGINT, which then ends nothing: at a prompt it is about the statement. SIGTERM ends the process.
+    static func onEachInterrupt(_ body: @escaping @Sendable () -> Void) {
+        isInteractive.store(true, ordering: .releasing)
+        begin()
+        add(body, for: SIGINT)
+        signal(SIGTERM, SIG_DFL)
+    }
+
     /// Keeps SIGINT and SIGTERM from ending the process before the command has done its work.
     static func begin() {
         guard !hasBegun.exchange(true, ordering: .acquiringAndReleasing) else { return }
@@ -52,6 +65,15 @@ enum Signals {
         let input = ends[0]
         Thread.detachNewThread { deliver(from: input) }
         for number in [SIGINT, SIGTERM] { listen(to: number) }
+        unblock()
+    }
+
+    /// A program that was started by a thread that blocks signals, as those of Dispatch do, begins with them blocked.
+    private static func unblock() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for number in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 
     private static func add(_ body: @escaping @Sendable () -> Void, for number: Int32) {
@@ -61,7 +83,9 @@ enum Signals {
     /// Only async-signal-safe functions may be called in it.
     private static func listen(to number: Int32) {
         signal(number) { number in
-            if number != SIGHUP,
+            if number == SIGINT, Signals.isInteractive.load(ordering: .acquiring) {
+                Signals.interruptCount.add(1, ordering: .acquiringAndReleasing)
+            } else if number != SIGHUP,
                 !Signals.first.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
                     .exchanged
             {
