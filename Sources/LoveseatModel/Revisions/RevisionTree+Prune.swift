@@ -18,18 +18,37 @@ extension RevisionTree {
     /// leaf, and the revision that a remote database is known to have, with its body: a merge, a delta or a copy starts
     /// from it.
     package mutating func prune(depth: Int) {
-        remotes = remotes.filter { contains($0.value) }
+        if !remotes.isEmpty { remotes = remotes.filter { contains($0.value) } }
+        var isLine = isLine
         if !isLine {
             forgetAnnouncedCopies()
             boundCandidates()
             forgetClosedLines()
+            isLine = self.isLine
         }
-        if nodes.count > depth { pruneLines(depth) }
+        if nodes.count > depth, !(isLine && shortenLine(depth)) { pruneLines(depth, isLine: isLine) }
         formerLeaves.value = []
-        pruneBodies()
+        // What is left of a line is one.
+        pruneBodies(isLine: isLine || self.isLine)
     }
 
-    private mutating func pruneLines(_ depth: Int) {
+    /// Forgets the middle of a line, in which nothing has to be kept; false if something has to.
+    private mutating func shortenLine(_ depth: Int) -> Bool {
+        guard depth > 0, let highest = nodes.keys.max(by: <) else { return false }
+        let line = line(highest)
+        let middle = line.dropFirst(depth).dropLast()
+        for id in middle {
+            guard let node = nodes[id], node.flags.isDisjoint(with: [.deleted, .pending, .joint]),
+                !formerLeaves.value.contains(id), !remotes.values.contains(id)
+            else { return false }
+        }
+        for id in middle {
+            if let node = nodes.removeValue(forKey: id) { nodes[line[depth - 1]]?.forget(node) }
+        }
+        return true
+    }
+
+    private mutating func pruneLines(_ depth: Int, isLine: Bool) {
         let before = isLine ? [] : candidates
         var kept = Set(remotes.values).union(before.map(\.node.id))
         kept.formUnion(pending.map(\.id))
@@ -52,7 +71,7 @@ extension RevisionTree {
             }
             nodes[id] = node
         }
-        closeRevived(before)
+        if !isLine { closeRevived(before) }
     }
 
     /// Revisions deep in a line that are kept: a peer that has one of them as a leaf could not learn otherwise what
@@ -76,10 +95,9 @@ extension RevisionTree {
 
     // MARK: Bodies
 
-    private mutating func pruneBodies() {
+    private mutating func pruneBodies(isLine: Bool) {
         guard nodes.count > 1 else { return }
         var candidates: Set<RevisionID> = []
-        let isLine = isLine
         let standing = isLine ? [] : self.candidates
         if !isLine, copies.isEmpty {
             // Often only the candidates have bodies.

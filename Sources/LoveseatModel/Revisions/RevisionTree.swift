@@ -174,9 +174,20 @@ package struct RevisionTree: Hashable, Sendable {
     package var isLine: Bool {
         guard closed.isEmpty, copies.isEmpty else { return false }
         guard nodes.count > 1 else { return true }
+        if isChain { return true }
         var roots = 0
         for node in nodes.values where node.parent == nil { roots += 1 }
         return roots == 1 && Set(nodes.values.map(\.parent)).count == nodes.count
+    }
+
+    /// Whether the ancestors of the highest revision are all the others, which nearly every document can say.
+    private var isChain: Bool {
+        guard var id = nodes.keys.max(by: <) else { return false }
+        for _ in 1..<nodes.count {
+            guard let parent = nodes[id]?.parent else { return false }
+            id = parent
+        }
+        return nodes[id].map { $0.parent == nil } ?? false
     }
 
     /// Whether another Loveseat is sent more than the history of the current revision: what lies beside its line, or
