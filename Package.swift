@@ -106,7 +106,7 @@ let package = Package(
         .target(
             name: "LoveseatCore",
             dependencies: [
-                "CISAL", "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication",
+                "CISAL", "CZlib", "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication",
                 "LoveseatBLIPReplication", "LoveseatQuery", "LoveseatStorage",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -150,7 +150,7 @@ let package = Package(
         .target(
             name: "LoveseatCouchDB",
             dependencies: [
-                "CZlib", "LoveseatModel", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
+                "LoveseatModel", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
                 "LoveseatIdentity", "LoveseatNetwork", "LoveseatCouchDBReplication",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),

@@ -16,7 +16,7 @@ struct ProbeTests {
     static let groups: [String] = {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter {
-            $0.hasSuffix(".jsonl") && $0 != "probe-replicate.jsonl"
+            $0.hasSuffix(".jsonl") && !["probe-replicate.jsonl", "probe-raw-http.jsonl"].contains($0)
         }
         .sorted()
     }()

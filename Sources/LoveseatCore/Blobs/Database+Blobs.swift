@@ -83,29 +83,61 @@ extension Database {
 
     /// Returns the length of a blob's content in bytes, or nil if the blob is not in this database.
     ///
+    /// An attachment that a CouchDB compressed counts with the length that its document names, which is that of the content.
+    ///
     /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
     public func blobLength(_ blob: BlobReference) throws(LoveseatError) -> UInt64? {
-        try store.blobs.length(blob.digest)
+        let stored = try store.blobs.length(blob.digest)
+        return stored == nil || !blob.isCompressed ? stored : blob.length ?? stored
     }
 
     /// Returns the whole content of a blob. For large blobs, use ``blobPieces(_:)``.
     ///
-    /// This call blocks the thread while it reads.
+    /// An attachment that a CouchDB compressed is inflated. This call blocks the thread while it reads.
     ///
-    /// - Throws: ``LoveseatError``: `notFound` if the blob is not in this database; `notOpen`; an error of the disk.
+    /// - Throws: ``LoveseatError``: `notFound` if the blob is not in this database; `corruptData` if compressed content is damaged, or
+    ///   longer than its document says; `notOpen`; an error of the disk.
     public func blobContent(_ blob: BlobReference) throws(LoveseatError) -> Data {
         let files = try store.blobs
         let length = try knownLength(blob)
-        return Data(try files.read(blob.digest, from: 0, count: Int(length)))
+        guard blob.isCompressed else {
+            return Data(try files.read(blob.digest, from: 0, count: Int(length)))
+        }
+        var reader = try BlobReader(blob, in: files, pieceBytes: Self.blobPiece)
+        var content = Data()
+        while let piece = try reader.next() { content.append(contentsOf: piece) }
+        return content
     }
 
     /// Returns some bytes of a blob, and fewer than asked for if the range extends beyond its end.
     ///
-    /// - Throws: ``LoveseatError``: `notFound` if the blob is not in this database; `notOpen`; an error of the disk.
+    /// An attachment that a CouchDB compressed is inflated from its beginning for that.
+    ///
+    /// - Throws: ``LoveseatError``: `notFound` if the blob is not in this database; `corruptData` if compressed content is damaged;
+    ///   `notOpen`; an error of the disk.
     public func blobContent(_ blob: BlobReference, in range: Range<UInt64>) throws(LoveseatError) -> Data {
         let length = try knownLength(blob)
+        guard !blob.isCompressed else { return try inflatedContent(blob, in: range) }
         let range = range.clamped(to: 0..<length)
         return Data(try store.blobs.read(blob.digest, from: range.lowerBound, count: range.count))
+    }
+
+    private func inflatedContent(_ blob: BlobReference, in range: Range<UInt64>) throws(LoveseatError) -> Data
+    {
+        var reader = try BlobReader(blob, in: try store.blobs, pieceBytes: Self.blobPiece)
+        var content = Data()
+        var offset: UInt64 = 0
+        while offset < range.upperBound, let piece = try reader.next() {
+            let end = offset + UInt64(piece.count)
+            let wanted = range.clamped(to: offset..<end)
+            if !wanted.isEmpty {
+                content.append(
+                    contentsOf: piece[Int(wanted.lowerBound - offset)..<Int(wanted.upperBound - offset)]
+                )
+            }
+            offset = end
+        }
+        return content
     }
 
     private func knownLength(_ blob: BlobReference) throws(LoveseatError) -> UInt64 {
@@ -115,11 +147,16 @@ extension Database {
         return length
     }
 
-    /// Returns the content of a blob as a sequence of pieces of up to 256 kB.
+    /// Returns the content of a blob as a sequence of pieces of up to 256 kB. An attachment that a CouchDB compressed is inflated.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the blob is not in this database; `notOpen`.
     public func blobPieces(_ blob: BlobReference) throws(LoveseatError) -> BlobPieces {
-        BlobPieces(files: try store.blobs, digest: blob.digest, length: try knownLength(blob))
+        BlobPieces(
+            files: try store.blobs,
+            digest: blob.digest,
+            length: try knownLength(blob),
+            compressed: blob.isCompressed ? blob : nil
+        )
     }
 
     /// The content of a blob in pieces of a given size; nil if the blob is not here.
@@ -171,6 +208,8 @@ public struct BlobPieces: AsyncSequence, Sendable {
     let digest: BlobDigest
     let length: UInt64
     var pieceBytes = Database.blobPiece
+    /// The reference, if the content is stored compressed.
+    var compressed: BlobReference?
 
     /// Returns an iterator that starts at the first byte.
     public func makeAsyncIterator() -> Iterator { Iterator(pieces: self) }
@@ -179,6 +218,11 @@ public struct BlobPieces: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let pieces: BlobPieces
         fileprivate var offset: UInt64 = 0
+        private var inflating: BlobReader?
+        /// What was inflated and not returned yet.
+        private var left: ArraySlice<UInt8> = []
+
+        fileprivate init(pieces: BlobPieces) { self.pieces = pieces }
 
         /// Reads the next piece, or returns nil at the end.
         ///
@@ -196,6 +240,7 @@ public struct BlobPieces: AsyncSequence, Sendable {
         package var isAtEnd: Bool { offset >= pieces.length }
 
         package mutating func read() throws(LoveseatError) -> Data? {
+            if let blob = pieces.compressed { return try inflate(blob) }
             guard offset < pieces.length else { return nil }
             let bytes = try pieces.files.read(pieces.digest, from: offset, count: pieces.pieceBytes)
             guard !bytes.isEmpty else {
@@ -203,6 +248,22 @@ public struct BlobPieces: AsyncSequence, Sendable {
             }
             offset += UInt64(bytes.count)
             return Data(bytes)
+        }
+
+        private mutating func inflate(_ blob: BlobReference) throws(LoveseatError) -> Data? {
+            if left.isEmpty {
+                var reader: BlobReader
+                if let inflating {
+                    reader = inflating
+                } else {
+                    reader = try BlobReader(blob, in: pieces.files, pieceBytes: pieces.pieceBytes)
+                }
+                left = try reader.next()?[...] ?? []
+                inflating = reader
+            }
+            let piece = left.prefix(pieces.pieceBytes)
+            left = left.dropFirst(piece.count)
+            return piece.isEmpty ? nil : Data(piece)
         }
     }
 }

@@ -1,4 +1,5 @@
 import HummingbirdCore
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage

@@ -72,8 +72,8 @@ struct DocumentRenderer: Sendable {
         writer.member("_rev", .string(branch.id.text))
         if branch.isDeleted { writer.member("_deleted", true) }
         let body = branch.body ?? .emptyObject
-        let attachments =
-            StoredAttachment.all(in: body) + BlobAttachments.all(in: body, generation: branch.id.generation)
+        let blobs = BlobAttachments.all(in: body, generation: branch.id.generation)
+        let attachments = StoredAttachment.all(in: body) + blobs
         if options.withRevisions {
             writer.member("_revisions", RevisionText.revisions(branch.history))
         }
@@ -91,7 +91,7 @@ struct DocumentRenderer: Sendable {
                 writer.member("_deleted_conflicts", .array(deleted.map { .string($0.id.text) }))
             }
         }
-        let parts = write(attachments, branch, &writer)
+        let parts = write(attachments, known(blobs, branch, branches), branch, &writer)
         writer.finish(body, hasAttachments: !StoredAttachment.all(in: body).isEmpty)
         return RenderedDocument(pieces: writer.pieces, parts: parts)
     }
@@ -114,15 +114,35 @@ struct DocumentRenderer: Sendable {
         return (known.max() ?? 0) + 1
     }
 
-    private func write(_ attachments: [StoredAttachment], _ branch: DocumentBranch, _ writer: inout Writer)
-        -> [StoredAttachment]
+    /// The names of attachments for blobs that a revision which the client has contains as well.
+    ///
+    /// At which generation a blob was added is not stored, so this needs the body of that revision.
+    private func known(_ blobs: [StoredAttachment], _ branch: DocumentBranch, _ branches: DocumentBranches)
+        -> Set<String>
     {
+        guard let since = options.attachmentsSince, !blobs.isEmpty else { return [] }
+        var names: Set<String> = []
+        for id in since where branch.history.dropFirst().contains(id) {
+            guard let body = branches.revision(id)?.body else { continue }
+            let old = Set(BlobAttachments.all(in: body, generation: branch.id.generation))
+            names.formUnion(blobs.lazy.filter { old.contains($0) }.map(\.name))
+        }
+        return names
+    }
+
+    private func write(
+        _ attachments: [StoredAttachment],
+        _ known: Set<String>,
+        _ branch: DocumentBranch,
+        _ writer: inout Writer
+    ) -> [StoredAttachment] {
         guard !attachments.isEmpty else { return [] }
         let wanted = firstWanted(branch)
         var parts: [StoredAttachment] = []
         writer.begin("_attachments")
         for (index, attachment) in attachments.enumerated() {
-            let hasContent = wanted.map { attachment.position >= $0 } ?? false
+            let isKnown = known.contains(attachment.name)
+            let hasContent = !isKnown && (wanted.map { attachment.position >= $0 } ?? false)
             var entry = attachment.description(withEncoding: options.withEncoding || form == .parts)
             writer.text(
                 (index == 0 ? "{" : ",") + JSONText(canonical: .string(attachment.name)).description + ":"
@@ -131,6 +151,8 @@ struct DocumentRenderer: Sendable {
                 if form == .parts, !options.withEncoding {
                     entry = attachment.description(withEncoding: false)
                 }
+                // The client knows the position, and compares it with ours if there is one.
+                if isKnown { entry["revpos"] = nil }
                 entry["stub"] = true
                 entry["length"] = JSONValue(attachment.length)
                 writer.text(entry.description)

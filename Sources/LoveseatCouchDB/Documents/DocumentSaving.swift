@@ -19,6 +19,8 @@ struct PreparedDocument: Sendable {
     var attachments: [Attachment] = []
     /// The content that came with the document.
     var received: Set<BlobDigest> = []
+    /// An attachment without content that stands for a blob of the body which is not here.
+    var missingBlob: String?
 
     init(_ document: IncomingDocument, id: String) {
         self.id = id
@@ -30,9 +32,11 @@ struct PreparedDocument: Sendable {
 
 extension PreparedDocument {
     /// Adds an attachment whose content is in an earlier revision, unless it only repeats a blob of the body.
-    mutating func addStub(_ attachment: IncomingAttachment) {
-        guard !BlobAttachments.isBlob(attachment.name, attachment.digest, in: body) else { return }
-        attachments.append(.stub(attachment))
+    mutating func addStub(_ attachment: IncomingAttachment, _ blobs: BlobFiles) {
+        guard BlobAttachments.isBlob(attachment.name, attachment.digest, in: body),
+            let blob = BlobAttachments.blob(attachment.name, in: body)
+        else { return attachments.append(.stub(attachment)) }
+        if !blobs.contains(blob.digest) { missingBlob = attachment.name }
     }
 
     /// Adds an attachment that came, unless it is the content of a blob of the body, which has its place there.
@@ -47,7 +51,7 @@ extension PreparedDocument {
 
 /// Keeps blobs until the documents that refer to them are stored.
 final class BlobPins: Sendable {
-    private let blobs: BlobFiles
+    let blobs: BlobFiles
     private let digests = Mutex<[BlobDigest]>([])
 
     init(_ blobs: BlobFiles) { self.blobs = blobs }
@@ -90,7 +94,7 @@ enum DocumentSaving {
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
             switch attachment.content {
-            case .stub: prepared.addStub(attachment)
+            case .stub: prepared.addStub(attachment, pins.blobs)
             case .inline(let text):
                 let (digest, length) = try store(text, attachment.name, pins)
                 prepared.add(ready(attachment, digest: digest, storedLength: length), digest)
@@ -109,18 +113,22 @@ enum DocumentSaving {
         return (try pins.store(content), content.count)
     }
 
-    /// An attachment whose content was stored.
-    static func ready(_ attachment: IncomingAttachment, digest: BlobDigest, storedLength: Int)
-        -> PreparedDocument.Attachment
-    {
+    /// An attachment whose content was stored. `isInflated`: whether it came compressed, and is not stored so.
+    static func ready(
+        _ attachment: IncomingAttachment,
+        digest: BlobDigest,
+        storedLength: Int,
+        isInflated: Bool = false
+    ) -> PreparedDocument.Attachment {
+        let encoding = isInflated ? nil : attachment.encoding
         var stored = StoredAttachment(
             name: attachment.name,
             contentType: attachment.contentType ?? "application/octet-stream",
             digest: digest,
-            length: attachment.encoding == nil ? storedLength : attachment.length ?? storedLength,
+            length: encoding == nil ? storedLength : attachment.length ?? storedLength,
             position: attachment.position ?? 1
         )
-        if let encoding = attachment.encoding {
+        if let encoding {
             stored.encoding = encoding
             stored.encodedLength = storedLength
         }
@@ -137,6 +145,7 @@ enum DocumentSaving {
         in handle: CollectionHandle,
         _ transaction: StoreWriteTransaction
     ) throws -> RevisionID {
+        if let name = document.missingBlob { throw CouchDBError.missingStub(name, in: document.id) }
         if isNewEdit { return try saveEdit(document, in: handle, transaction) }
         guard let revision = document.history.first else {
             throw CouchDBError.badRequest(

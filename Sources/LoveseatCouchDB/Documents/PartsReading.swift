@@ -1,5 +1,6 @@
 import Crypto
 import HummingbirdCore
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -22,10 +23,16 @@ final class PartsReceiver {
     private var place = Place.before
     private var waiting: [IncomingAttachment] = []
     private(set) var document: IncomingDocument?
-    private var received: [String: (digest: BlobDigest, length: Int)] = [:]
+    private var received: [String: (digest: BlobDigest, length: Int, isInflated: Bool)] = [:]
     private var isEnded = false
     /// The MD5 of the attachment that is being received, if its sender names one.
     private var md5: Insecure.MD5?
+    /// The bytes of the attachment that came.
+    private var count = 0
+    /// Inflates the attachment that is being received if it is a blob of the body, which has the digest of its content as it is.
+    private var inflater: GzipInflater?
+    /// The maximum that it may inflate to, in bytes.
+    private var maximumInflated: UInt64 = 0
 
     init(boundary: String, blobs: BlobFiles, pins: BlobPins, limit: Int) {
         parser = MultipartParser(boundary: boundary)
@@ -47,13 +54,18 @@ final class PartsReceiver {
         }
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
-            if let (digest, length) = received[attachment.name] {
-                let ready = DocumentSaving.ready(attachment, digest: digest, storedLength: length)
+            if let (digest, length, isInflated) = received[attachment.name] {
+                let ready = DocumentSaving.ready(
+                    attachment,
+                    digest: digest,
+                    storedLength: length,
+                    isInflated: isInflated
+                )
                 prepared.add(ready, digest)
                 continue
             }
             switch attachment.content {
-            case .stub, .follows: prepared.addStub(attachment)
+            case .stub, .follows: prepared.addStub(attachment, blobs)
             case .inline(let text):
                 let (digest, length) = try DocumentSaving.store(text, attachment.name, pins)
                 let ready = DocumentSaving.ready(attachment, digest: digest, storedLength: length)
@@ -75,15 +87,36 @@ final class PartsReceiver {
                 place = .document(text)
             case .attachment(let attachment, let writer):
                 let wanted = attachment.encodedLength ?? attachment.length ?? Int.max
-                guard Int(writer.length) + bytes.count <= wanted else {
+                guard count + bytes.count <= wanted else {
                     throw CouchDBError.badRequest("attachment \(attachment.name) is longer than expected")
                 }
-                try writer.write(bytes)
+                count += bytes.count
                 md5?.update(data: bytes)
+                try write(bytes, of: attachment, to: writer)
             case .before, .other: break
             }
         case .partEnded: try end()
         case .ended: isEnded = true
+        }
+    }
+
+    private func write(_ bytes: ArraySlice<UInt8>, of attachment: IncomingAttachment, to writer: BlobWriter)
+        throws
+    {
+        guard let inflater else { return try writer.write(bytes) }
+        do {
+            try bytes.withUnsafeBytes { piece in
+                try inflater.inflate(piece) { inflated in
+                    guard writer.length + UInt64(inflated.count) <= maximumInflated else {
+                        throw CouchDBError.badRequest(
+                            "attachment \(attachment.name) inflates to more than expected"
+                        )
+                    }
+                    try writer.write(inflated)
+                }
+            }
+        } catch let error as LoveseatError where error.code == .corruptData {
+            throw CouchDBError.badRequest("attachment \(attachment.name) is not gzip")
         }
     }
 
@@ -104,6 +137,15 @@ final class PartsReceiver {
         }
         let attachment = waiting.remove(at: index)
         md5 = attachment.digest?.hasPrefix("md5-") == true ? Insecure.MD5() : nil
+        count = 0
+        inflater = nil
+        if attachment.encoding == "gzip", let body = document?.body,
+            let blob = BlobAttachments.blob(attachment.name, in: body), !blob.isCompressed,
+            let length = blob.length
+        {
+            inflater = try GzipInflater()
+            maximumInflated = length
+        }
         place = .attachment(attachment, try blobs.writer())
     }
 
@@ -115,17 +157,21 @@ final class PartsReceiver {
             waiting = document.attachments.filter { if case .follows = $0.content { true } else { false } }
         case .attachment(let attachment, let writer):
             let wanted = attachment.encodedLength ?? attachment.length
-            guard wanted == nil || Int(writer.length) == wanted else {
+            guard wanted == nil || count == wanted, inflater?.isEnded ?? true else {
                 throw CouchDBError.badRequest("attachment \(attachment.name) is shorter than expected")
             }
+            let isInflated = inflater != nil
+            inflater = nil
             let sum = md5.map { "md5-" + Base64.encode(Array($0.finalize())) }
             let (digest, length) = try writer.finish()
             try pins.addStored(digest)
             let named = attachment.digest
-            guard sum == nil || sum == named, named?.hasPrefix("sha1-") != true || named == digest.text else {
+            guard sum == nil || sum == named,
+                isInflated || named?.hasPrefix("sha1-") != true || named == digest.text
+            else {
                 throw CouchDBError.badRequest("attachment \(attachment.name) has another digest")
             }
-            received[attachment.name] = (digest, Int(length))
+            received[attachment.name] = (digest, Int(length), isInflated)
         case .before, .other: break
         }
         place = .other

@@ -374,9 +374,9 @@ extension CouchDBSession {
 }
 
 extension PreparedDocument {
-    /// Whether an attachment came as a stub.
+    /// Whether an attachment came as a stub, other than one for a blob that is here.
     var hasStubs: Bool {
-        attachments.contains { if case .stub = $0 { true } else { false } }
+        missingBlob != nil || attachments.contains { if case .stub = $0 { true } else { false } }
     }
 
     /// Whether the body refers to a blob that is not here.

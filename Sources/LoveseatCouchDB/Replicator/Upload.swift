@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage

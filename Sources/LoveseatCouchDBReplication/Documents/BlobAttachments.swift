@@ -10,30 +10,34 @@ package enum BlobAttachments {
         var found: [StoredAttachment] = []
         visit(JSONElement(body), path: "") { path, element in
             guard let blob = BlobReference(element.value) else { return }
-            found.append(
-                StoredAttachment(
-                    name: prefix + path,
-                    contentType: blob.contentType ?? "application/octet-stream",
-                    digest: blob.digest,
-                    length: Int(clamping: blob.length ?? 0),
-                    position: Int(generation)
-                )
+            var attachment = StoredAttachment(
+                name: prefix + path,
+                contentType: blob.contentType ?? "application/octet-stream",
+                digest: blob.digest,
+                length: Int(clamping: blob.length ?? 0),
+                position: Int(generation)
             )
+            attachment.encoding = blob.encoding
+            attachment.encodedLength = blob.encodedLength
+            found.append(attachment)
+        }
+        return found
+    }
+
+    /// The blob of a body that an attachment of this name stands for; nil if there is none.
+    package static func blob(_ name: String, in body: JSONText) -> BlobReference? {
+        guard name.hasPrefix(prefix), body.bytes.contains("@type", "\\u", "\\u") else { return nil }
+        var found: BlobReference?
+        visit(JSONElement(body), path: "") { path, element in
+            if prefix + path == name { found = BlobReference(element.value) }
         }
         return found
     }
 
     /// Whether an attachment only repeats a blob of the body, as ours do that come back.
     package static func isBlob(_ name: String, _ digest: String?, in body: JSONText) -> Bool {
-        guard name.hasPrefix(prefix), body.bytes.contains("@type", "\\u", "\\u") else { return false }
-        var isFound = false
-        visit(JSONElement(body), path: "") { path, element in
-            guard prefix + path == name, let blob = BlobReference(element.value) else { return }
-            if digest == nil || digest == blob.digest.text || digest?.hasPrefix("sha1-") == false {
-                isFound = true
-            }
-        }
-        return isFound
+        guard let blob = blob(name, in: body) else { return false }
+        return digest == nil || digest == blob.digest.text || digest?.hasPrefix("sha1-") == false
     }
 
     private static func visit(_ root: JSONElement, path: String, _ body: (String, JSONElement) -> Void) {

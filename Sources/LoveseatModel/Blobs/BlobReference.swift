@@ -40,11 +40,27 @@ public struct BlobReference: Hashable, Sendable {
     /// The media type, such as `image/jpeg`; nil if the document does not contain it.
     public let contentType: String?
 
-    package init(digest: BlobDigest, length: UInt64?, contentType: String?) {
+    /// `gzip` for content that is stored compressed, as attachments of a CouchDB are; nil for content that is stored as it is.
+    package let encoding: String?
+    /// The length of the stored bytes if they are compressed.
+    package let encodedLength: Int?
+
+    package init(
+        digest: BlobDigest,
+        length: UInt64?,
+        contentType: String?,
+        encoding: String? = nil,
+        encodedLength: Int? = nil
+    ) {
         self.digest = digest
         self.length = length
         self.contentType = contentType
+        self.encoding = encoding
+        self.encodedLength = encodedLength
     }
+
+    /// Whether the content is inflated when it is read.
+    package var isCompressed: Bool { encoding == "gzip" }
 
     /// Creates a reference from a document's property, or returns nil if the property is not an object with `"@type":
     /// "blob"` and a valid digest.
@@ -55,7 +71,9 @@ public struct BlobReference: Hashable, Sendable {
         self.init(
             digest: digest,
             length: value["length"]?.int.flatMap { UInt64(exactly: $0) },
-            contentType: value["content_type"]?.string
+            contentType: value["content_type"]?.string,
+            encoding: value["encoding"]?.string,
+            encodedLength: value["encoded_length"]?.int
         )
     }
 
@@ -65,7 +83,9 @@ public struct BlobReference: Hashable, Sendable {
         self.init(
             digest: digest,
             length: attachment["length"]?.int.flatMap { UInt64(exactly: $0) },
-            contentType: attachment["content_type"]?.string
+            contentType: attachment["content_type"]?.string,
+            encoding: attachment["encoding"]?.string,
+            encodedLength: attachment["encoded_length"]?.int
         )
     }
 
@@ -74,6 +94,8 @@ public struct BlobReference: Hashable, Sendable {
         var value: JSONValue = ["@type": "blob", "digest": .string(digest.text)]
         if let length { value["length"] = JSONValue(length) }
         if let contentType { value["content_type"] = .string(contentType) }
+        if let encoding { value["encoding"] = .string(encoding) }
+        if let encodedLength { value["encoded_length"] = JSONValue(encodedLength) }
         return value
     }
 
@@ -122,8 +144,9 @@ public struct BlobReference: Hashable, Sendable {
 extension BlobReference: Codable {
     private enum CodingKeys: String, CodingKey {
         case type = "@type"
-        case digest, length
+        case digest, length, encoding
         case contentType = "content_type"
+        case encodedLength = "encoded_length"
     }
 
     /// Decodes a reference from an object with `"@type": "blob"`.
@@ -143,7 +166,9 @@ extension BlobReference: Codable {
         self.init(
             digest: digest,
             length: try stub.decodeIfPresent(UInt64.self, forKey: .length),
-            contentType: try stub.decodeIfPresent(String.self, forKey: .contentType)
+            contentType: try stub.decodeIfPresent(String.self, forKey: .contentType),
+            encoding: try stub.decodeIfPresent(String.self, forKey: .encoding),
+            encodedLength: try stub.decodeIfPresent(Int.self, forKey: .encodedLength)
         )
     }
 
@@ -156,5 +181,7 @@ extension BlobReference: Codable {
         try stub.encode(digest.text, forKey: .digest)
         try stub.encodeIfPresent(length, forKey: .length)
         try stub.encodeIfPresent(contentType, forKey: .contentType)
+        try stub.encodeIfPresent(encoding, forKey: .encoding)
+        try stub.encodeIfPresent(encodedLength, forKey: .encodedLength)
     }
 }

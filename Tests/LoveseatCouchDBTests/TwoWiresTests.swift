@@ -1,0 +1,196 @@
+import Foundation
+import LoveseatCore
+import LoveseatCouchDB
+import LoveseatCouchDBTesting
+import LoveseatModel
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// Random histories of databases, some of whose links speak CouchDB's wire and the others Couchbase's: all agree at the end.
+///
+/// `LOVESEAT_WIRES_SEEDS` is the number of histories, 6 by default; `LOVESEAT_WIRES_FIRST` is the first seed, 1 by default.
+struct TwoWiresTests {
+    private static let seeds: Range<UInt64> = {
+        let environment = ProcessInfo.processInfo.environment
+        let first = environment["LOVESEAT_WIRES_FIRST"].flatMap { UInt64($0) } ?? 1
+        let count = environment["LOVESEAT_WIRES_SEEDS"].flatMap { UInt64($0) } ?? 6
+        return first..<first + count
+    }()
+
+    @Test(arguments: seeds) func `peers of both wires have the same winners and leaves at the end`(
+        _ seed: UInt64
+    ) async throws {
+        var history = try await TwoWiresHistory(seed: seed)
+        for _ in 0..<60 { try await history.step() }
+        let rounds = try await history.settle()
+        #expect(rounds < TwoWiresHistory.maximumRounds, "seed \(seed): the peers do not come to rest")
+        let states = try history.states()
+        for (index, state) in states.enumerated() {
+            for (id, leaves) in states[0] where state[id] != leaves {
+                Issue.record(
+                    """
+                    seed \(seed), "\(id)": peer 0 has \(leaves), peer \(index) has \(state[id] ?? [])
+                    \(history.log.joined(separator: "\n"))
+                    """
+                )
+            }
+            #expect(Set(state.keys) == Set(states[0].keys), "seed \(seed)")
+        }
+        await history.end()
+    }
+}
+
+/// Databases, each with a listener, and links between them.
+private struct TwoWiresHistory {
+    static let maximumRounds = 12
+    private static let documents = (0..<6).map { "d\($0)" }
+
+    private struct Link {
+        let active: Int
+        let passive: Int
+        let isCouch: Bool
+    }
+
+    private var generator: SeededGenerator
+    private var peers: [ActiveSide] = []
+    private var listeners: [CouchDBListener] = []
+    private var links: [Link] = []
+    private(set) var log: [String] = []
+
+    init(seed: UInt64) async throws {
+        generator = SeededGenerator(seed: seed)
+        let count = generator.int(3...4)
+        for index in 0..<count {
+            let peer = try ActiveSide("peer\(index)")
+            var configuration = CouchDBListenerConfiguration(database: peer.database)
+            configuration.disableTLS = true
+            configuration.networkInterface = "127.0.0.1"
+            let listener = CouchDBListener(configuration)
+            try await listener.start()
+            peers.append(peer)
+            listeners.append(listener)
+        }
+        // A chain that reaches everybody, with both wires in it, and one link more.
+        for index in 1..<count {
+            let other = generator.int(0...index - 1)
+            let isCouch = index == 1 || (index > 2 && generator.chance(0.5))
+            links.append(
+                generator.chance(0.5)
+                    ? Link(active: index, passive: other, isCouch: isCouch)
+                    : Link(active: other, passive: index, isCouch: isCouch)
+            )
+        }
+        links.append(Link(active: 0, passive: count - 1, isCouch: generator.chance(0.5)))
+        for link in links {
+            log.append("link \(link.active) > \(link.passive) \(link.isCouch ? "CouchDB" : "BLIP")")
+        }
+    }
+
+    /// One edit, conflict or replication.
+    mutating func step() async throws {
+        let index = generator.int(0...peers.count - 1)
+        let id = generator.pick(Self.documents)
+        switch generator.int(0...9) {
+        case 0...4: try edit(id, at: index)
+        case 5: try delete(id, at: index)
+        case 6: try await branch(id, at: index)
+        default:
+            let link = generator.pick(links)
+            try await replicate(link)
+        }
+    }
+
+    private mutating func edit(_ id: String, at index: Int) throws {
+        let collection = try peers[index].collection
+        var document = try collection.document(id: id) ?? Document(id: id)
+        document["n"] = JSONValue(generator.int(0...1_000_000))
+        if generator.chance(0.2) {
+            document["blob"] = try peers[index].database.saveBlob(generator.bytes(40)).json
+        }
+        try collection.save(&document)
+        log.append("\(index) edits \(id): \(document.revisionID?.text ?? "")")
+    }
+
+    private mutating func delete(_ id: String, at index: Int) throws {
+        let collection = try peers[index].collection
+        guard let document = try collection.document(id: id) else { return }
+        try collection.delete(document)
+        log.append("\(index) deletes \(id)")
+    }
+
+    /// A peer of CouchDB's wire, such as a PouchDB, brings a branch that begins at some revision of the document.
+    private mutating func branch(_ id: String, at index: Int) async throws {
+        let history = try peers[index].history(id)
+        let base = history.isEmpty ? [] : Array(history.dropFirst(generator.int(0...history.count - 1)))
+        let generation = (base.first.flatMap { RevisionID($0) }.map { Int($0.generation) } ?? 0) + 1
+        let digest = generator.bytes(16).map { String(format: "%02x", $0) }.joined()
+        let ids = [digest] + base.map { String($0.drop { $0 != "-" }.dropFirst()) }
+        let isDeleted = generator.chance(0.25)
+        let body: JSONValue = [
+            "_revisions": ["start": JSONValue(generation), "ids": .array(ids.map { .string($0) })],
+            "_deleted": .bool(isDeleted), "branch": JSONValue(generation),
+        ]
+        let client = RawClient(port: try #require(listeners[index].port))
+        let answer = try await offPool {
+            try client.send(
+                "PUT",
+                "/peer\(index)/\(id)?new_edits=false",
+                [("Content-Type", "application/json")],
+                body: JSONText(canonical: body).bytes
+            )
+        }
+        #expect(answer.status == (isDeleted ? 200 : 201), "\(answer.text)")
+        log.append(
+            "\(index) gets \(id): \(generation)-\(digest)\(isDeleted ? " deleted" : "") over \(base.first ?? "nothing")"
+        )
+    }
+
+    private mutating func replicate(_ link: Link) async throws {
+        let active = peers[link.active]
+        var configuration: ReplicatorConfiguration
+        if link.isCouch {
+            let port = try #require(listeners[link.passive].port)
+            let url = try #require(URL(string: "http://127.0.0.1:\(port)/peer\(link.passive)"))
+            configuration = try active.configuration(CouchDBEndpoint(url: url), .pushAndPull)
+        } else {
+            configuration = ReplicatorConfiguration(
+                collections: [try active.collection],
+                target: DatabaseEndpoint(database: peers[link.passive].database)
+            )
+            configuration.replicatorType = .pushAndPull
+        }
+        let pass = try await active.replicate(configuration)
+        #expect(pass.status.error == nil, "\(log.last ?? "")")
+        #expect(pass.failed.isEmpty)
+        log.append("\(link.active) > \(link.passive)")
+    }
+
+    /// Replicates over all links until nothing changes. Returns the number of rounds.
+    mutating func settle() async throws -> Int {
+        var before = try states()
+        for round in 1..<Self.maximumRounds {
+            for link in links { try await replicate(link) }
+            let now = try states()
+            if now == before { return round }
+            before = now
+        }
+        return Self.maximumRounds
+    }
+
+    /// Every document's leaves, the winner first, by peer.
+    func states() throws -> [[String: [String]]] {
+        try peers.map { peer in
+            var state: [String: [String]] = [:]
+            for id in Self.documents {
+                let leaves = try peer.leaves(id)
+                // Of several tombstones the current one may differ: nobody sees it (docs/couchdb.md).
+                let isGone = leaves.allSatisfy { $0.hasSuffix(" deleted") }
+                if !leaves.isEmpty { state[id] = isGone ? leaves.sorted() : leaves }
+            }
+            return state
+        }
+    }
+
+    func end() async { for listener in listeners { await listener.stop() } }
+}
