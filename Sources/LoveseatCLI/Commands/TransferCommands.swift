@@ -1,8 +1,9 @@
 import ArgumentParser
 import Foundation
 import Loveseat
+import LoveseatCouchDB
 
-struct Import: ParsableCommand {
+struct Import: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Import documents from JSON.",
         discussion: """
@@ -13,15 +14,30 @@ struct Import: ParsableCommand {
             Documents are saved in transactions of a thousand. If one is refused, those saved before it stay, unless --atomic \
             is used. A document may have at most 20 MB of JSON and 128 levels, and no key twice in an object.
 
+            --from-couchdb takes the URL of a CouchDB database, which is pulled once with all revisions that are not replaced, or a \
+            file: what _all_docs?include_docs=true&attachments=true or couchdb-dump printed. Revisions, deletions and attachments are \
+            kept, so that a later replication with that CouchDB transfers only what changed. --user, --ca and similar options are for a URL.
+
             EXAMPLES
               loveseat import geo iso_3166-1.json --array 3166-1 --id-field alpha_3 --collection iso.countries
               loveseat export geo | loveseat import copy -
+              loveseat import trips --from-couchdb https://couch.example.org/trips --user ana
+              loveseat import trips --from-couchdb dump.json
             """
     )
 
     @OptionGroup var options: CollectionOptions
     @Argument(help: "The file; - for standard input.")
-    var file: String
+    var file: String?
+    @Option(
+        name: .customLong("from-couchdb"),
+        help: ArgumentHelp(
+            "Import a CouchDB database, or a dump of one; - for standard input.",
+            valueName: "URL|file"
+        )
+    )
+    var couchDB: String?
+    @OptionGroup(title: "CouchDB") var login: CouchDBLogin
     @Option(help: "The property that is the document's ID.")
     var idField: String?
     @Option(help: "The member of a JSON object that contains the array of documents.")
@@ -31,11 +47,48 @@ struct Import: ParsableCommand {
     @Flag(help: "Print the number of saved documents as a JSON object.")
     var json = false
 
-    func run() throws {
-        let source = try DocumentSource(file: file, array: array)
+    func validate() throws {
+        guard (file == nil) != (couchDB == nil) else {
+            throw ValidationError("Name either a file or --from-couchdb.")
+        }
+        guard couchDB == nil || (idField == nil && array == nil && !atomic) else {
+            throw ValidationError("--id-field, --array and --atomic are not for --from-couchdb.")
+        }
+        guard couchDB.map(CouchDBLogin.isURL) ?? false || login.isEmpty else {
+            throw ValidationError("Options for logging in and certificates need the URL of a CouchDB.")
+        }
+        if let couchDB, CouchDBLogin.isURL(couchDB), options.collection != "_default" {
+            throw ValidationError(
+                "A CouchDB database is imported into the default collection: use --collection only with a file."
+            )
+        }
+    }
+
+    func run() async throws {
+        if let couchDB {
+            guard CouchDBLogin.isURL(couchDB) else { return try importDump(couchDB) }
+            try await options.argument.create().close()
+            var sync = try login.options(options.argument.database, couchDB)
+            sync.json = json
+            return try await sync.run(.pull)
+        }
+        if let file { try importDocuments(try DocumentSource(file: file, array: array)) }
+    }
+
+    private func importDump(_ path: String) throws {
+        let source = try FileSource(path)
+        let (database, collection) = try options.create()
+        var importer = try DumpImporter(collection: collection, name: source.name)
+        let result = Result { try source.forEachPiece { try importer.receive($0) } }
+            .flatMap { Result { try importer.finish() } }
+        try database.close()
+        try report(importer.count, failure: result.failure)
+    }
+
+    private func importDocuments(_ source: DocumentSource) throws {
         let (database, collection) = try options.create()
         var importer = Importer(database: database, collection: collection, idField: idField)
-        do {
+        let result = Result {
             if atomic {
                 try database.write { transaction in
                     importer.transaction = transaction
@@ -45,22 +98,25 @@ struct Import: ParsableCommand {
             } else {
                 try Self.add(source, to: &importer)
             }
-        } catch let error as LoveseatError {
-            let kept = atomic ? 0 : importer.count
-            try database.close()
-            if json { try Output.standard.line(["documents": JSONValue(kept)]) }
-            let outcome =
-                kept == 0
-                ? "nothing was saved"
-                : "\(kept.counted("document")) before it \(kept == 1 ? "was" : "were") saved"
-            throw LoveseatError(error.code, "\(error.message); \(outcome)")
         }
         try database.close()
-        if json {
-            try Output.standard.line(["documents": JSONValue(importer.count)])
-        } else {
-            Output.remark(importer.count.counted("document"))
+        try report(atomic && result.failure != nil ? 0 : importer.count, failure: result.failure)
+    }
+
+    /// Prints the number of saved documents.
+    ///
+    /// - Throws: `failure`, with that number.
+    private func report(_ count: Int, failure: (any Error)?) throws {
+        if json { try Output.standard.line(["documents": JSONValue(count)]) }
+        if let error = failure as? LoveseatError {
+            let outcome =
+                count == 0
+                ? "nothing was saved"
+                : "\(count.counted("document")) before it \(count == 1 ? "was" : "were") saved"
+            throw LoveseatError(error.code, "\(error.message); \(outcome)")
         }
+        if let failure { throw failure }
+        if !json { Output.remark(count.counted("document")) }
     }
 
     private static func add(_ source: DocumentSource, to importer: inout Importer) throws {
@@ -76,6 +132,12 @@ struct Export: AsyncParsableCommand {
             Each line is a document with its ID as "_id", and "_collection" if that is not the default one. The content \
             of a blob is in lines before the first document that refers to it: its digest as "_blob", and up to 192 kB as \
             "content", in Base64. Equal databases give equal text, which `import` reads.
+
+            With --to-couchdb nothing is printed: all revisions that are not replaced, deletions and attachments are pushed to a \
+            CouchDB once, as `push` does. The default collection becomes the URL's database, and any other one the database \
+            name.scope.collection.
+
+            EXAMPLE: loveseat export trips --to-couchdb https://couch.example.org/trips --create-target --user ana
             """
     )
 
@@ -87,8 +149,35 @@ struct Export: AsyncParsableCommand {
             "Leave out the content of blobs. Documents that refer to blobs can then be read, but not imported."
     )
     var noBlobs = false
+    @Option(
+        name: .customLong("to-couchdb"),
+        help: ArgumentHelp("Push everything to a CouchDB database, instead of printing it.", valueName: "URL")
+    )
+    var couchDB: String?
+    @Flag(help: "With --to-couchdb, create the database if it does not exist.")
+    var createTarget = false
+    @OptionGroup(title: "CouchDB") var login: CouchDBLogin
+
+    func validate() throws {
+        guard let couchDB else {
+            guard login.isEmpty, !createTarget else {
+                throw ValidationError("--create-target and options for logging in need --to-couchdb.")
+            }
+            return
+        }
+        guard CouchDBLogin.isURL(couchDB) else {
+            throw ValidationError("--to-couchdb needs a URL that begins with http:// or https://.")
+        }
+        guard !noBlobs else { throw ValidationError("--no-blobs is not for --to-couchdb.") }
+    }
 
     func run() async throws {
+        if let couchDB {
+            var sync = try login.options(argument.database, couchDB)
+            sync.peer.createTarget = createTarget
+            sync.peer.collections = collection ?? ""
+            return try await sync.run(.push)
+        }
         let database = try argument.read()
         let wanted = try collection?.collectionName.fullName
         var blobs: Swift.Set<BlobDigest> = []
@@ -128,77 +217,5 @@ struct Export: AsyncParsableCommand {
                 "_blob": .string(digest.text), "content": .string(piece.base64EncodedString()),
             ])
         } while !pieces.isAtEnd
-    }
-}
-
-struct BlobCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "blob",
-        abstract: "Store blobs in documents, and read them.",
-        subcommands: [Put.self, Get.self]
-    )
-
-    struct Put: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Store a file as a blob in a property of a document.",
-            discussion: "EXAMPLE: loveseat blob put trips tower photo tower.jpg --type image/jpeg"
-        )
-
-        @OptionGroup var options: CollectionOptions
-        @Argument(help: "The document's ID. The document is created if it does not exist.")
-        var id: String
-        @Argument(help: "The property.")
-        var property: String
-        @Argument(help: "The file.")
-        var file: String
-        @Option(help: "The content's media type.")
-        var type: String?
-
-        func run() throws {
-            let (database, collection) = try options.create()
-            let blob = try database.saveBlob(fileURL: URL(filePath: file), contentType: type)
-            var document = try collection.document(id: id) ?? Document(id: id)
-            document[property] = blob.json
-            try collection.save(&document)
-            try Output.standard.line(blob.digest.text)
-            try database.close()
-        }
-    }
-
-    struct Get: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Write a document's blob to a file, or to standard output.",
-            discussion: """
-                For an attachment that a REST client or a 1.x app made, use its name instead of a property.
-
-                EXAMPLE: loveseat blob get trips tower photo > tower.jpg
-                """
-        )
-
-        @OptionGroup var options: CollectionOptions
-        @Argument(help: "The document's ID.")
-        var id: String
-        @Argument(help: "The property, or an attachment's name.")
-        var property: String
-        @Argument(help: "The file. The default is standard output.")
-        var file: String?
-
-        func run() async throws {
-            let (database, _, document) = try options.document(id)
-            guard let blob = document.blob(property) ?? document.attachment(property) else {
-                throw LoveseatError(.notFound, "\"\(property)\" of \"\(id)\" is not a blob")
-            }
-            let pieces = try database.blobPieces(blob)
-            if let file {
-                guard FileManager.default.createFile(atPath: file, contents: nil),
-                    let handle = FileHandle(forWritingAtPath: file)
-                else { throw LoveseatError(.cantOpenFile, "cannot write \(file)") }
-                for try await piece in pieces { try handle.write(contentsOf: piece) }
-                try handle.close()
-            } else {
-                for try await piece in pieces { try Output.standard.raw(piece) }
-            }
-            try await database.close()
-        }
     }
 }

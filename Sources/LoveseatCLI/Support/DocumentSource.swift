@@ -3,30 +3,22 @@ import Loveseat
 
 /// The source of documents to import.
 struct DocumentSource {
-    private let name: String
     private let array: String?
-    private let file: FileHandle
+    private let file: FileSource
+    private var name: String { file.name }
 
     /// The maximum length of a line, or of a JSON array, in bytes.
     private static let maximumBytes = 256 << 20
     private static let piece = 1 << 20
 
     init(file path: String, array: String?) throws {
-        name = path == "-" ? "standard input" : path
+        file = try FileSource(path)
         self.array = array
-        if path == "-" {
-            file = .standardInput
-        } else {
-            guard let opened = FileHandle(forReadingAtPath: path) else {
-                throw LoveseatError(.cantOpenFile, "cannot read \(path)")
-            }
-            file = opened
-        }
     }
 
     /// Calls `body` with each document and where it is, for messages. JSON lines are read one after another.
     func forEach(_ body: (JSONElement, String) throws -> Void) throws {
-        var reader = LineReader(file: file, name: name, maximumBytes: Self.maximumBytes, piece: Self.piece)
+        var reader = LineReader(file: file, maximumBytes: Self.maximumBytes, piece: Self.piece)
         var number = 0
         while let line = try reader.next() {
             number += 1
@@ -72,17 +64,15 @@ struct DocumentSource {
 
 /// The lines of a file, which is read in pieces.
 private struct LineReader {
-    let file: FileHandle
-    let name: String
+    let file: FileSource
     let maximumBytes: Int
     let piece: Int
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
 
-    init(file: FileHandle, name: String, maximumBytes: Int, piece: Int) {
+    init(file: FileSource, maximumBytes: Int, piece: Int) {
         self.file = file
-        self.name = name
         self.maximumBytes = maximumBytes
         self.piece = piece
     }
@@ -116,16 +106,12 @@ private struct LineReader {
     private mutating func fill() throws {
         buffer.removeFirst(start)
         start = 0
-        let data: Data?
-        do { data = try file.read(upToCount: piece) } catch {
-            throw LoveseatError(.ioError, "cannot read \(name): \(error.localizedDescription)")
-        }
-        guard let data, !data.isEmpty else { return isAtEnd = true }
+        guard let data = try file.read(upToCount: piece) else { return isAtEnd = true }
         buffer.append(contentsOf: data)
         guard buffer.count <= maximumBytes else {
             throw LoveseatError(
                 .invalidJSON,
-                "\(name): a line or an array of more than \(maximumBytes) bytes: write one document a line"
+                "\(file.name): a line or an array of more than \(maximumBytes) bytes: write one document a line"
             )
         }
     }

@@ -1,0 +1,75 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+struct BlobCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "blob",
+        abstract: "Store blobs in documents, and read them.",
+        subcommands: [Put.self, Get.self]
+    )
+
+    struct Put: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Store a file as a blob in a property of a document.",
+            discussion: "EXAMPLE: loveseat blob put trips tower photo tower.jpg --type image/jpeg"
+        )
+
+        @OptionGroup var options: CollectionOptions
+        @Argument(help: "The document's ID. The document is created if it does not exist.")
+        var id: String
+        @Argument(help: "The property.")
+        var property: String
+        @Argument(help: "The file.")
+        var file: String
+        @Option(help: "The content's media type.")
+        var type: String?
+
+        func run() throws {
+            let (database, collection) = try options.create()
+            let blob = try database.saveBlob(fileURL: URL(filePath: file), contentType: type)
+            var document = try collection.document(id: id) ?? Document(id: id)
+            document[property] = blob.json
+            try collection.save(&document)
+            try Output.standard.line(blob.digest.text)
+            try database.close()
+        }
+    }
+
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write a document's blob to a file, or to standard output.",
+            discussion: """
+                For an attachment that a REST client or a 1.x app made, use its name instead of a property.
+
+                EXAMPLE: loveseat blob get trips tower photo > tower.jpg
+                """
+        )
+
+        @OptionGroup var options: CollectionOptions
+        @Argument(help: "The document's ID.")
+        var id: String
+        @Argument(help: "The property, or an attachment's name.")
+        var property: String
+        @Argument(help: "The file. The default is standard output.")
+        var file: String?
+
+        func run() async throws {
+            let (database, _, document) = try options.document(id)
+            guard let blob = document.blob(property) ?? document.attachment(property) else {
+                throw LoveseatError(.notFound, "\"\(property)\" of \"\(id)\" is not a blob")
+            }
+            let pieces = try database.blobPieces(blob)
+            if let file {
+                guard FileManager.default.createFile(atPath: file, contents: nil),
+                    let handle = FileHandle(forWritingAtPath: file)
+                else { throw LoveseatError(.cantOpenFile, "cannot write \(file)") }
+                for try await piece in pieces { try handle.write(contentsOf: piece) }
+                try handle.close()
+            } else {
+                for try await piece in pieces { try Output.standard.raw(piece) }
+            }
+            try await database.close()
+        }
+    }
+}

@@ -1,0 +1,180 @@
+package import LoveseatModel
+
+/// An entry of a dump of a CouchDB database.
+package enum DumpEntry: Hashable, Sendable {
+    /// A row of `_all_docs`, as JSON.
+    case row([UInt8])
+    /// A document, as JSON.
+    case document([UInt8])
+}
+
+/// Finds the documents in a dump of a CouchDB database as its text arrives. Holds one entry at a time.
+///
+/// A dump is one or more of these: an answer of `_all_docs` (`{"rows":[…]}`), the body of a `_bulk_docs` request as `couchdb-dump` prints
+/// it (`{"docs":[…]}`), and an array of documents, as `couchbackup` prints one a line. Other members of the objects are skipped.
+package struct DumpScanner: Sendable {
+    private enum Place {
+        /// `afterComma`: whether a key must follow.
+        case root, beforeKey(afterComma: Bool), key, colon, beforeValue, skipped, afterMember
+        case beforeEntry, entry, afterEntry
+    }
+
+    /// The longest key that is compared, in bytes.
+    private static let maximumKey = 16
+    /// The largest entry, in bytes. Base64 takes four bytes for three of an attachment.
+    package static let standardMaximumEntry = 256 << 20
+
+    private let maximumEntry: Int
+    private var place = Place.root
+    private var key: [UInt8] = []
+    private var isEscaped = false
+    private var boundary = JSONValueBoundary()
+    private var entry: [UInt8] = []
+    /// Whether the entries are rows, not documents.
+    private var hasRows = false
+    /// Whether the entries are in a member of an object.
+    private var isInObject = false
+    /// Whether there was an array of documents.
+    private var foundArray = false
+
+    package init(maximumEntry: Int = Self.standardMaximumEntry) { self.maximumEntry = maximumEntry }
+
+    /// Reads the next bytes, and calls `found` with each entry that they complete.
+    ///
+    /// - Throws: what `found` throws; `invalidJSON` for what is not a dump, and for an entry that is too large.
+    package mutating func receive(_ bytes: [UInt8], _ found: (DumpEntry) throws -> Void) throws {
+        var index = 0
+        while index < bytes.count {
+            switch place {
+            case .skipped:
+                guard let end = boundary.end(in: bytes, from: index) else { return }
+                index = end
+                place = .afterMember
+            case .entry:
+                let end = boundary.end(in: bytes, from: index)
+                try add(bytes[index..<(end ?? bytes.count)])
+                guard let end else { return }
+                index = end
+                place = .afterEntry
+                let complete = entry
+                entry = []
+                try found(hasRows ? .row(complete) : .document(complete))
+            case .key:
+                readKey(bytes[index])
+                index += 1
+            default:
+                let byte = bytes[index]
+                // A value is read from its first byte on.
+                if try !enter(byte) { index += 1 }
+            }
+        }
+    }
+
+    /// - Throws: `invalidJSON` if the dump is cut off, or has no documents' array.
+    package func finish() throws(LoveseatError) {
+        guard case .root = place else { throw Self.error("the dump ends too early: it was cut off") }
+        guard foundArray else {
+            throw Self.error("no array \"rows\" or \"docs\": it is not a dump of a CouchDB database")
+        }
+    }
+
+    private mutating func add(_ bytes: ArraySlice<UInt8>) throws(LoveseatError) {
+        guard entry.count + bytes.count <= maximumEntry else {
+            throw Self.error(
+                "a document with its attachments has more than \(maximumEntry) bytes: import from the server's URL instead"
+            )
+        }
+        entry.append(contentsOf: bytes)
+    }
+
+    private mutating func readKey(_ byte: UInt8) {
+        if isEscaped {
+            isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+            isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+            place = .colon
+            return
+        }
+        if key.count <= Self.maximumKey { key.append(byte) }
+    }
+
+    /// Reads a byte outside of keys and values.
+    ///
+    /// - Returns: whether the byte is the first one of a value.
+    private mutating func enter(_ byte: UInt8) throws(LoveseatError) -> Bool {
+        guard ![0x20, 0x09, 0x0A, 0x0D].contains(byte) else { return false }
+        switch (place, byte) {
+        case (.root, UInt8(ascii: "{")): place = .beforeKey(afterComma: false)
+        case (.root, UInt8(ascii: "[")): beginEntries(rows: false, isInObject: false)
+        case (.beforeKey(false), UInt8(ascii: "}")), (.afterMember, UInt8(ascii: "}")): place = .root
+        case (.beforeKey, UInt8(ascii: "\"")): (place, key) = (.key, [])
+        case (.colon, UInt8(ascii: ":")): place = .beforeValue
+        case (.beforeValue, UInt8(ascii: "[")) where key == Array("rows".utf8):
+            beginEntries(rows: true, isInObject: true)
+        case (.beforeValue, UInt8(ascii: "[")) where key == Array("docs".utf8):
+            beginEntries(rows: false, isInObject: true)
+        case (.beforeValue, _) where !Array("}],:".utf8).contains(byte):
+            (place, boundary) = (.skipped, JSONValueBoundary())
+            return true
+        case (.afterMember, UInt8(ascii: ",")): place = .beforeKey(afterComma: true)
+        case (.beforeEntry, UInt8(ascii: "{")):
+            (place, boundary) = (.entry, JSONValueBoundary())
+            return true
+        // Some scripts leave a comma after the last document.
+        case (.beforeEntry, UInt8(ascii: "]")), (.afterEntry, UInt8(ascii: "]")):
+            place = isInObject ? .afterMember : .root
+        case (.afterEntry, UInt8(ascii: ",")): place = .beforeEntry
+        default: throw Self.error("it is not a dump of a CouchDB database in JSON")
+        }
+        return false
+    }
+
+    private mutating func beginEntries(rows: Bool, isInObject: Bool) {
+        place = .beforeEntry
+        hasRows = rows
+        self.isInObject = isInObject
+        foundArray = true
+    }
+
+    private static func error(_ message: String) -> LoveseatError { LoveseatError(.invalidJSON, message) }
+}
+
+/// Finds the end of a JSON value whose text arrives in pieces.
+struct JSONValueBoundary: Sendable {
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+
+    /// Reads bytes from the value's first or next one on.
+    ///
+    /// - Returns: the index behind the value; nil if it goes on.
+    mutating func end(in bytes: [UInt8], from start: Int) -> Int? {
+        for index in start..<bytes.count {
+            let byte = bytes[index]
+            if isInString {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if byte == UInt8(ascii: "\"") {
+                    isInString = false
+                    if depth == 0 { return index + 1 }
+                }
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "\""): isInString = true
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                // The end of what a number or a word is in.
+                if depth == 0 { return index }
+                depth -= 1
+                if depth == 0 { return index + 1 }
+            case UInt8(ascii: ","), 0x20, 0x09, 0x0A, 0x0D: if depth == 0 { return index }
+            default: break
+            }
+        }
+        return nil
+    }
+}

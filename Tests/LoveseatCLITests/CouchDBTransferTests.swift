@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+
+/// `import --from-couchdb` and `export --to-couchdb`.
+struct CouchDBTransferTests {
+    private let folder: CommandLineFolder
+    private let document =
+        #"{"_id":"photo","_rev":"2-p","n":1,"_attachments":{"hello.txt":{"content_type":"text/plain","data":"aGVsbG8="}}}"#
+
+    init() throws { folder = try CommandLineFolder() }
+
+    /// Serves a database over CouchDB's wire, and returns its URL when it accepts connections.
+    private func serve(_ database: String) throws -> (process: Process, url: String) {
+        let (process, output, _) = try folder.start([
+            "serve", database, "--interface", "127.0.0.1", "--no-tls", "--couchdb", "--couchdb-create",
+        ])
+        var text = ""
+        while true {
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            if let url = lines.first(where: { $0.hasPrefix("http://") }) { return (process, String(url)) }
+            let piece = output.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "the listener ended by itself")
+            text += String(decoding: piece, as: UTF8.self)
+        }
+    }
+
+    private func end(_ process: Process) {
+        process.terminate()
+        process.waitUntilExit()
+    }
+
+    @Test func `a dump is imported from a file and into a collection`() throws {
+        try folder.write(
+            "{\"docs\":[\n\(document),\n{\"_id\":\"gone\",\"_rev\":\"1-x\",\"_deleted\":true}\n]}",
+            to: "dump"
+        )
+        let imported = try folder.run("import", "db", "--from-couchdb", "dump", "--json", "-c", "some.trips")
+        #expect(imported.lines == ["{\"documents\":2}"], "\(imported.errors)")
+        #expect(try folder.run("ls", "db", "-c", "some.trips").lines.count == 1)
+        let content = try folder.run("blob", "get", "db", "photo", "hello.txt", "-c", "some.trips")
+        #expect(content.output == "hello")
+        #expect(try folder.run("check", "db").status == 0)
+        try folder.write("{\"error\":\"not_found\"}", to: "none")
+        let refused = try folder.run("import", "db", "--from-couchdb", "none")
+        #expect(refused.status == 65)
+        #expect(refused.errors.contains("not a dump"))
+        #expect(try folder.run("import", "db", "--from-couchdb", "missing").status == 66)
+    }
+
+    @Test func `an export to a CouchDB and an import from it carry revisions and attachments`() throws {
+        try folder.write("[\(document)]", to: "dump")
+        #expect(try folder.run("import", "db", "--from-couchdb", "dump").status == 0)
+        try folder.run("create", "server")
+        let server = try serve("server")
+        defer { end(server.process) }
+        let base = try #require(URL(string: server.url))
+        let target = base.appending(path: "target").absoluteString
+        #expect(try folder.run("export", "db", "--to-couchdb", target).status != 0)
+        let exported = try folder.run("export", "db", "--to-couchdb", target, "--create-target")
+        #expect(exported.status == 0, "\(exported.errors)")
+        let imported = try folder.run("import", "copy", "--from-couchdb", target, "--json")
+        #expect(imported.status == 0, "\(imported.errors)")
+        #expect(imported.output.contains("\"pulled\":1"))
+        #expect(try folder.run("export", "copy").output == folder.run("export", "db").output)
+        #expect(try folder.run("blob", "get", "copy", "photo", "hello.txt").output == "hello")
+        // The revision is the same one, so nothing is left to do.
+        #expect(try folder.run("push", "copy", target, "--json").output.contains("\"pushed\":0"))
+    }
+
+    @Test(arguments: [
+        ["import", "db"], ["import", "db", "a", "--from-couchdb", "b"],
+        ["import", "db", "--from-couchdb", "b", "--atomic"],
+        ["import", "db", "--from-couchdb", "b", "--user", "ana"],
+        ["import", "db", "--from-couchdb", "http://127.0.0.1/b", "-c", "some.trips"],
+        ["export", "db", "--to-couchdb", "dump"], ["export", "db", "--create-target"],
+        ["export", "db", "--to-couchdb", "http://127.0.0.1/b", "--no-blobs"],
+    ]) func `options that do not go together are refused`(_ arguments: [String]) throws {
+        #expect(try folder.run(arguments).status == 64)
+    }
+}
