@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -50,6 +52,8 @@ static char **complete(const char *word, int start, int end) {
 
 int line_editor_open(void) {
     static const char *const names[] = {"libedit.so.2", "libedit.so.0", "libedit.3.dylib", "libedit.dylib"};
+    // libedit takes only what the locale has, and Loveseat's texts are UTF-8.
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0) setlocale(LC_CTYPE, "C.UTF-8");
     void *library = NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++) library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!library) return 0;

@@ -40,6 +40,12 @@ struct QueryCommandTests {
         #expect(wrong.errors.contains("name=value"))
     }
 
+    @Test func `a value that a function refuses is no failure of the disk`() throws {
+        let outcome = try folder.run("query", "db", "SELECT ROUND('x') FROM _")
+        #expect(outcome.status == 65)
+        #expect(outcome.errors.contains("ROUND() takes numbers"))
+    }
+
     @Test func `rows are comma-separated values, quoted where they must be`() throws {
         let query = "SELECT meta().id, note, tags FROM _ ORDER BY meta().id"
         let outcome = try folder.run("query", "db", query, "--csv")

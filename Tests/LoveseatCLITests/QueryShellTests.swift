@@ -72,6 +72,8 @@ struct QueryShellTests {
         try terminal.wait(for: "loveseat> ")
         try terminal.type("SEL\tmeta().id FROM _ WHERE ci\t = 'Paris';\n")
         try terminal.wait(for: "{\"id\":\"s7\"}")
+        try terminal.type("SELECT 'ä日😀' AS x FROM _ LIMIT 1;\n")
+        try terminal.wait(for: "{\"x\":\"ä日😀\"}")
         try terminal.type("SELECT FROM;\n")
         try terminal.wait(for: "Syntax error")
         try terminal.wait(for: "loveseat> ")

@@ -220,6 +220,17 @@ struct IndexTests {
         )
     }
 
+    @Test(arguments: ["STR_TO_MILLIS(d)", "STR_TO_UTC(d)", "STR_TO_TZ(d, 60)", "LOWER(MILLIS_TO_STR(m))"])
+    func `an index cannot depend on the time zone of the machine`(_ expression: String) throws {
+        expectError(.invalidQuery) {
+            try sights.createIndex(ValueIndexConfiguration([expression]), withName: "when")
+        }
+        expectError(.invalidQuery) {
+            try sights.createIndex(ValueIndexConfiguration(["d"], where: expression), withName: "when")
+        }
+        #expect(try sights.indexes().isEmpty)
+    }
+
     @Test func `a damaged text index is found by a check, and rebuilt`() throws {
         try createAll()
         try database.performMaintenance(type: .integrityCheck)

@@ -24,6 +24,14 @@ package enum QueryFunctionID: String, CaseIterable, Sendable {
     /// The name in SQL.
     package var sqlName: String { "ls_" + rawValue }
 
+    /// Whether the result may depend on the machine's time zone.
+    var mayDependOnTimeZone: Bool {
+        switch self {
+        case .strToMillis, .strToUTC, .strToTZ, .millisToStr: true
+        default: false
+        }
+    }
+
     /// Whether the result is a boolean, MISSING or null.
     var isLogical: Bool {
         switch self {

@@ -105,6 +105,13 @@ extension QueryTranslator {
         case .greatest: return try extreme("max", arguments, at: position)
         case .least: return try extreme("min", arguments, at: position)
         case .scalar(let id):
+            if scope.isIndex, id.mayDependOnTimeZone {
+                throw QueryError(
+                    .invalidQuery,
+                    "An index cannot contain \(name)(): its result depends on the machine's time zone, which may change",
+                    at: position
+                )
+            }
             if id == .contains, let collation, collation.isUnicode, let name = collation.sqlName {
                 let extra = QueryExpression(.literal(.string(name)))
                 return try call(id.sqlName, arguments + [extra], at: position)
