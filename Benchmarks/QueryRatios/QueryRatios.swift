@@ -26,7 +26,7 @@ struct QueryRatios: AsyncParsableCommand {
             name: "places",
             config: DatabaseConfiguration(directory: folder, cacheSize: cache << 20)
         )
-        let raw = RawTable(path: "\(folder)/raw.sqlite", megabytes: cache)
+        let raw = try RawTable(path: "\(folder)/raw.sqlite", megabytes: cache)
         let table = Table(database: database, raw: raw, rounds: rounds)
 
         try table.fill(texts)

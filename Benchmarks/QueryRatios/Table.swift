@@ -14,12 +14,12 @@ struct Table {
                 try transaction.save(try Document(id: Places.id(number), json: text), in: collection)
             }
         }
-        raw.fill(texts.count) { (Places.id($0), texts[$0]) }
+        try raw.fill(texts.count) { (Places.id($0), texts[$0]) }
     }
 
     func ask(_ question: Question) throws {
         let query = try database.createQuery(question.query)
-        let statement = raw.statement(question.sql)
+        let statement = try raw.statement(question.sql)
         var (ours, theirs): ([Double], [Double]) = ([], [])
         // The first round warms up.
         for round in 0...rounds {
@@ -71,17 +71,17 @@ struct Table {
                     try collection.createIndex(ValueIndexConfiguration(["name"]), withName: "name")
                 }
             )
-            raw.run("DROP INDEX IF EXISTS name")
-            theirs.append(processorTime { raw.run("CREATE INDEX name ON docs (walk(body, 'name'))") })
+            try raw.run("DROP INDEX IF EXISTS name")
+            theirs.append(try processorTime { try raw.run("CREATE INDEX name ON docs (walk(body, 'name'))") })
         }
         printRow("making a value index", ours.median, theirs.median, floor: 1.5, aim: 1)
         for property in ["age", "score"] {
             try collection.createIndex(ValueIndexConfiguration([property]), withName: property)
-            raw.run("CREATE INDEX \(property) ON docs (walk(body, '\(property)'))")
+            try raw.run("CREATE INDEX \(property) ON docs (walk(body, '\(property)'))")
         }
         try collection.createIndex(ArrayIndexConfiguration(path: "tags"), withName: "tags")
         try collection.createIndex(FullTextIndexConfiguration(["text"]), withName: "words")
-        raw.run(
+        try raw.run(
             """
             CREATE TABLE tags (row INTEGER, i INTEGER, value TEXT, PRIMARY KEY (row, i)) WITHOUT ROWID;
             INSERT INTO tags SELECT row, key, value FROM docs, json_each(walk(body, 'tags'));

@@ -16,18 +16,6 @@ struct BridgeTests {
         peer = try ActiveSide("peer")
     }
 
-    /// Synchronizes over Couchbase's protocol.
-    private func sync(_ one: ActiveSide, _ other: ActiveSide) async throws {
-        var configuration = ReplicatorConfiguration(
-            collections: [try one.collection],
-            target: DatabaseEndpoint(database: other.database)
-        )
-        configuration.replicatorType = .pushAndPull
-        let replicator = Replicator(configuration)
-        replicator.start()
-        #expect(await replicator.waitUntilStopped().error == nil)
-    }
-
     private func sync(_ one: ActiveSide, _ url: URL) async throws {
         let pass = try await one.replicate(url, .pushAndPull)
         #expect(pass.status.error == nil)
@@ -62,11 +50,11 @@ struct BridgeTests {
         let couch = try await couch()
         let before = try await json(couch, "/db/x?attachments=true")
         try await sync(hub, couch.url())
-        try await sync(hub, peer)
+        try await hub.synchronize(with: peer)
         var document = try #require(try peer.collection.document(id: "x"))
         document["m"] = 2
         try peer.collection.save(&document)
-        try await sync(hub, peer)
+        try await hub.synchronize(with: peer)
         try await sync(hub, couch.url())
         var after = try await json(couch, "/db/x?attachments=true")
         #expect(after["m"] == 2)
@@ -80,7 +68,7 @@ struct BridgeTests {
         edit["m"] = 3
         #expect(try await couch.send("PUT", "/db/x", JSONText(canonical: edit).description).status == 201)
         try await sync(hub, couch.url())
-        try await sync(hub, peer)
+        try await hub.synchronize(with: peer)
         let edited = try #require(try peer.collection.document(id: "x"))
         #expect(edited["m"] == 3)
         #expect(edited["kept"] == before["kept"])
@@ -91,7 +79,7 @@ struct BridgeTests {
     @Test func `an attachment that a CouchDB compressed is read as it was`() async throws {
         let couch = try await couch()
         try await sync(hub, couch.url())
-        try await sync(hub, peer)
+        try await hub.synchronize(with: peer)
         let content = Data(Self.text.utf8)
         for side in [hub, peer] {
             let document = try #require(try side.collection.document(id: "x"))
@@ -153,14 +141,14 @@ struct BridgeTests {
         let couch = try await FakeCouch()
         try await couch.send("PUT", "/db")
         let made = try saveBlobs()
-        try await sync(hub, peer)
+        try await hub.synchronize(with: peer)
         try await sync(hub, couch.url())
         #expect(try await couch.send("GET", "/db/blobs/blob_%2Fnotes%2F0").text == Self.text)
 
         // To others, who have none of it.
         let (otherHub, other) = (try ActiveSide("otherhub"), try ActiveSide("other"))
         try await sync(otherHub, couch.url())
-        try await sync(otherHub, other)
+        try await otherHub.synchronize(with: other)
         try expectBlobs(otherHub, like: made)
         try expectBlobs(other, like: made)
 
@@ -168,14 +156,14 @@ struct BridgeTests {
         var edited = try #require(try other.collection.document(id: "blobs"))
         edited["n"] = 1
         try other.collection.save(&edited)
-        try await sync(otherHub, other)
+        try await otherHub.synchronize(with: other)
         try await sync(otherHub, couch.url())
         var edit = try await json(couch, "/db/blobs")
         #expect(edit["n"] == 1)
         edit["m"] = 2
         #expect(try await couch.send("PUT", "/db/blobs", JSONText(canonical: edit).description).status == 201)
         try await sync(hub, couch.url())
-        try await sync(hub, peer)
+        try await hub.synchronize(with: peer)
         for side in [hub, peer] { try expectBlobs(side, like: made) }
         let last = try #require(try peer.collection.document(id: "blobs"))
         #expect(last["n"] == 1 && last["m"] == 2)
@@ -184,7 +172,7 @@ struct BridgeTests {
     @Test func `blobs of properties go over our listener and back`() async throws {
         let remote = try await PassiveSide()
         let made = try saveBlobs()
-        try await sync(hub, peer)
+        try await hub.synchronize(with: peer)
         try await sync(hub, remote.url())
         let other = try ActiveSide("other")
         try await sync(other, remote.url())
@@ -194,7 +182,7 @@ struct BridgeTests {
         try other.collection.save(&edited)
         try await sync(other, remote.url())
         try await sync(hub, remote.url())
-        try await sync(hub, peer)
+        try await hub.synchronize(with: peer)
         try expectBlobs(peer, like: made)
         #expect(try peer.collection.document(id: "blobs")?["n"] == 1)
         await remote.listener.stop()

@@ -51,6 +51,18 @@ struct ActiveSide {
         try await replicate(try configuration(CouchDBEndpoint(url: url), type))
     }
 
+    /// Synchronizes over Couchbase's protocol.
+    func synchronize(with other: ActiveSide) async throws {
+        var configuration = ReplicatorConfiguration(
+            collections: [try collection],
+            target: DatabaseEndpoint(database: other.database)
+        )
+        configuration.replicatorType = .pushAndPull
+        let replicator = Replicator(configuration)
+        replicator.start()
+        #expect(await replicator.waitUntilStopped().error == nil)
+    }
+
     struct Pass {
         let status: Replicator.Status
         let documents: [(document: ReplicatedDocument, isPush: Bool)]

@@ -285,21 +285,11 @@ struct ReplicatorTests {
         _ = try await active.replicate(remote.url(), .pushAndPull)
         // A peer of Couchbase's protocol edits it.
         let peer = try ActiveSide("peer")
-        func sync() async throws {
-            var blip = ReplicatorConfiguration(
-                collections: [try active.collection],
-                target: DatabaseEndpoint(database: peer.database)
-            )
-            blip.replicatorType = .pushAndPull
-            let replicator = Replicator(blip)
-            replicator.start()
-            #expect(await replicator.waitUntilStopped().error == nil)
-        }
-        try await sync()
+        try await active.synchronize(with: peer)
         var document = try #require(try peer.collection.document(id: "x"))
         document["m"] = 2
         try peer.collection.save(&document)
-        try await sync()
+        try await active.synchronize(with: peer)
         _ = try await active.replicate(remote.url(), .pushAndPull)
         let after = try await remote.send("GET", "/remote/x?attachments=true&revs=true")
         for part in [#""n":1.5"#, #""data":"aGVsbG8=""#, #""content_type":"text/plain""#, #""revpos":1"#] {

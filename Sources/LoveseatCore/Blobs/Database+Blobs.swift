@@ -100,13 +100,8 @@ extension Database {
     public func blobContent(_ blob: BlobReference) throws(LoveseatError) -> Data {
         let files = try store.blobs
         let length = try knownLength(blob)
-        guard blob.isCompressed else {
-            return Data(try files.read(blob.digest, from: 0, count: Int(length)))
-        }
-        var reader = try BlobReader(blob, in: files, pieceBytes: Self.blobPiece)
-        var content = Data()
-        while let piece = try reader.next() { content.append(contentsOf: piece) }
-        return content
+        guard !blob.isCompressed else { return try inflatedContent(blob, in: 0..<UInt64.max) }
+        return Data(try files.read(blob.digest, from: 0, count: Int(length)))
     }
 
     /// Returns some bytes of a blob, and fewer than asked for if the range extends beyond its end.
@@ -124,7 +119,7 @@ extension Database {
 
     private func inflatedContent(_ blob: BlobReference, in range: Range<UInt64>) throws(LoveseatError) -> Data
     {
-        var reader = try BlobReader(blob, in: try store.blobs, pieceBytes: Self.blobPiece)
+        var reader = try CompressedBlobReader(blob, in: try store.blobs, pieceBytes: Self.blobPiece)
         var content = Data()
         var offset: UInt64 = 0
         while offset < range.upperBound, let piece = try reader.next() {
@@ -218,7 +213,7 @@ public struct BlobPieces: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let pieces: BlobPieces
         fileprivate var offset: UInt64 = 0
-        private var inflating: BlobReader?
+        private var inflating: CompressedBlobReader?
         /// What was inflated and not returned yet.
         private var left: ArraySlice<UInt8> = []
 
@@ -252,11 +247,12 @@ public struct BlobPieces: AsyncSequence, Sendable {
 
         private mutating func inflate(_ blob: BlobReference) throws(LoveseatError) -> Data? {
             if left.isEmpty {
-                var reader: BlobReader
+                // The operator ?? would lose the type of the error.
+                var reader: CompressedBlobReader
                 if let inflating {
                     reader = inflating
                 } else {
-                    reader = try BlobReader(blob, in: pieces.files, pieceBytes: pieces.pieceBytes)
+                    reader = try CompressedBlobReader(blob, in: pieces.files, pieceBytes: pieces.pieceBytes)
                 }
                 left = try reader.next()?[...] ?? []
                 inflating = reader

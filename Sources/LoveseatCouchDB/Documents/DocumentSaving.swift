@@ -33,9 +33,9 @@ struct PreparedDocument: Sendable {
 extension PreparedDocument {
     /// Adds an attachment whose content is in an earlier revision, unless it only repeats a blob of the body.
     mutating func addStub(_ attachment: IncomingAttachment, _ blobs: BlobFiles) {
-        guard BlobAttachments.isBlob(attachment.name, attachment.digest, in: body),
-            let blob = BlobAttachments.blob(attachment.name, in: body)
-        else { return attachments.append(.stub(attachment)) }
+        guard let blob = BlobAttachments.repeated(attachment.name, attachment.digest, in: body) else {
+            return attachments.append(.stub(attachment))
+        }
         if !blobs.contains(blob.digest) { missingBlob = attachment.name }
     }
 
@@ -43,7 +43,7 @@ extension PreparedDocument {
     mutating func add(_ attachment: Attachment, _ digest: BlobDigest) {
         received.insert(digest)
         guard case .ready(let stored, _) = attachment,
-            !BlobAttachments.isBlob(stored.name, digest.text, in: body)
+            BlobAttachments.repeated(stored.name, digest.text, in: body) == nil
         else { return }
         attachments.append(attachment)
     }

@@ -34,10 +34,10 @@ package enum BlobAttachments {
         return found
     }
 
-    /// Whether an attachment only repeats a blob of the body, as ours do that come back.
-    package static func isBlob(_ name: String, _ digest: String?, in body: JSONText) -> Bool {
-        guard let blob = blob(name, in: body) else { return false }
-        return digest == nil || digest == blob.digest.text || digest?.hasPrefix("sha1-") == false
+    /// The blob of a body that an attachment only repeats, as ours do that come back; nil if it does not.
+    package static func repeated(_ name: String, _ digest: String?, in body: JSONText) -> BlobReference? {
+        guard let blob = blob(name, in: body) else { return nil }
+        return digest == nil || digest == blob.digest.text || digest?.hasPrefix("sha1-") == false ? blob : nil
     }
 
     private static func visit(_ root: JSONElement, path: String, _ body: (String, JSONElement) -> Void) {

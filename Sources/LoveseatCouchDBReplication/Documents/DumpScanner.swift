@@ -27,7 +27,7 @@ package struct DumpScanner: Sendable {
     private let maximumEntry: Int
     private var place = Place.root
     private var key: [UInt8] = []
-    private var isEscaped = false
+    private var string = JSONStringBoundary()
     private var boundary = JSONValueBoundary()
     private var entry: [UInt8] = []
     /// Whether the entries are rows, not documents.
@@ -88,11 +88,7 @@ package struct DumpScanner: Sendable {
     }
 
     private mutating func readKey(_ byte: UInt8) {
-        if isEscaped {
-            isEscaped = false
-        } else if byte == UInt8(ascii: "\\") {
-            isEscaped = true
-        } else if byte == UInt8(ascii: "\"") {
+        if string.isEnd(byte) {
             place = .colon
             return
         }
@@ -138,43 +134,4 @@ package struct DumpScanner: Sendable {
     }
 
     private static func error(_ message: String) -> LoveseatError { LoveseatError(.invalidJSON, message) }
-}
-
-/// Finds the end of a JSON value whose text arrives in pieces.
-struct JSONValueBoundary: Sendable {
-    private var depth = 0
-    private var isInString = false
-    private var isEscaped = false
-
-    /// Reads bytes from the value's first or next one on.
-    ///
-    /// - Returns: the index behind the value; nil if it goes on.
-    mutating func end(in bytes: [UInt8], from start: Int) -> Int? {
-        for index in start..<bytes.count {
-            let byte = bytes[index]
-            if isInString {
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    isEscaped = true
-                } else if byte == UInt8(ascii: "\"") {
-                    isInString = false
-                    if depth == 0 { return index + 1 }
-                }
-                continue
-            }
-            switch byte {
-            case UInt8(ascii: "\""): isInString = true
-            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                // The end of what a number or a word is in.
-                if depth == 0 { return index }
-                depth -= 1
-                if depth == 0 { return index + 1 }
-            case UInt8(ascii: ","), 0x20, 0x09, 0x0A, 0x0D: if depth == 0 { return index }
-            default: break
-            }
-        }
-        return nil
-    }
 }

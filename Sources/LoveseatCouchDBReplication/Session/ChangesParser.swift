@@ -47,7 +47,7 @@ package struct ChangesParser: Sendable {
     private var row: [UInt8] = []
     private var depth = 0
     private var isInString = false
-    private var isEscaped = false
+    private var string = JSONStringBoundary()
     /// The last string outside of rows, which may be the key of what follows.
     private var lastString: [UInt8] = []
 
@@ -83,15 +83,8 @@ package struct ChangesParser: Sendable {
         rest.append(byte)
         guard rest.count <= Self.maximumRest else { throw Self.malformed("it has no rows") }
         if isInString {
-            if isEscaped {
-                isEscaped = false
-            } else if byte == UInt8(ascii: "\\") {
-                isEscaped = true
-            } else if byte == UInt8(ascii: "\"") {
-                isInString = false
-                return
-            }
-            lastString.append(byte)
+            isInString = !string.isEnd(byte)
+            if isInString { lastString.append(byte) }
             return
         }
         switch byte {
@@ -126,13 +119,7 @@ package struct ChangesParser: Sendable {
         row.append(byte)
         guard row.count <= Self.maximumRow else { throw Self.malformed("a row is too long") }
         if isInString {
-            if isEscaped {
-                isEscaped = false
-            } else if byte == UInt8(ascii: "\\") {
-                isEscaped = true
-            } else if byte == UInt8(ascii: "\"") {
-                isInString = false
-            }
+            isInString = !string.isEnd(byte)
             return nil
         }
         switch byte {

@@ -48,9 +48,9 @@ struct IndexBuilding {
         rethrows
     {
         guard let progress, total > 0 else { return try body() }
-        let first = walks.walks
+        let first = walks.count
         try withoutActuallyEscaping(progress) { progress in
-            let report = Report { progress(min(1, Double(walks.walks - first) / Double(total))) }
+            let report = Report { progress(min(1, Double(walks.count - first) / Double(total))) }
             sqlite3_progress_handler(
                 database.sqliteConnection,
                 Self.instructions,

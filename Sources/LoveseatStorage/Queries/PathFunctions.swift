@@ -1,10 +1,16 @@
 import GRDBSQLite
 import LoveseatQuery
+import Synchronization
 
 /// How often the connection that writes has looked for a property, which tells how far the making of an index is.
-final class WalkCounter: @unchecked Sendable {
-    /// Read and written only by the thread that has the connection.
-    var walks: Int64 = 0
+final class WalkCounter: Sendable {
+    private let walks = Atomic<Int64>(0)
+
+    var count: Int64 { walks.load(ordering: .relaxed) }
+
+    /// Called only by the thread that has the connection, so nothing can come in between.
+    @inline(__always)
+    func increment() { walks.store(count + 1, ordering: .relaxed) }
 }
 
 /// The functions that read documents: they run for each row, and walk over the JSON text without building anything.
@@ -41,7 +47,7 @@ enum PathFunctions {
             return sqlite3_result_null(context)
         }
         if let counter = sqlite3_user_data(context) {
-            Unmanaged<WalkCounter>.fromOpaque(counter)._withUnsafeGuaranteedRef { $0.walks += 1 }
+            Unmanaged<WalkCounter>.fromOpaque(counter)._withUnsafeGuaranteedRef { $0.increment() }
         }
         let walker = JSONWalker(SQLiteValues.bytes(values[0]))
         let found = withPath(context, 1, values[1]) { walker.find($0) }

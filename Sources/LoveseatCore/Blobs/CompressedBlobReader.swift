@@ -1,15 +1,15 @@
 import LoveseatModel
 import LoveseatStorage
 
-/// Reads the content of a blob from its beginning, and inflates it if it is stored compressed, as attachments of a CouchDB are.
-struct BlobReader {
+/// Reads the content of a blob that is stored compressed, as attachments of a CouchDB are, from its beginning.
+struct CompressedBlobReader {
     /// A small piece may become a thousand times as large.
     private static let compressedPiece = 4 << 10
 
     private let blob: BlobReference
     private let files: BlobFiles
     private let pieceBytes: Int
-    private let inflater: GzipInflater?
+    private let inflater: GzipInflater
     private var offset: UInt64 = 0
     private var made: UInt64 = 0
 
@@ -18,18 +18,13 @@ struct BlobReader {
         self.blob = blob
         self.files = files
         self.pieceBytes = pieceBytes
-        inflater = blob.isCompressed ? try GzipInflater() : nil
+        inflater = try GzipInflater()
     }
 
-    /// Reads the next piece, or returns nil at the end. Compressed content makes pieces that are a little larger than asked for.
+    /// Reads the next piece, or returns nil at the end. Pieces are a little larger than asked for.
     ///
     /// - Throws: `corruptData` if compressed content is damaged, or longer than the reference says; an error of the disk.
     mutating func next() throws(LoveseatError) -> [UInt8]? {
-        guard let inflater else {
-            let bytes = try files.read(blob.digest, from: offset, count: pieceBytes)
-            offset += UInt64(bytes.count)
-            return bytes.isEmpty ? nil : bytes
-        }
         var output: [UInt8] = []
         while output.count < pieceBytes, !inflater.isEnded {
             let bytes = try files.read(blob.digest, from: offset, count: Self.compressedPiece)
