@@ -21,20 +21,22 @@ static char **(*matches)(const char *, generator *);
 static char **candidates;
 static size_t candidate_count;
 
-/// A word is completed behind its last dot, as in `hotel.ci`.
+/// A word is completed behind its last dot, as in `hotel.ci`; one that begins with a dot is a command.
 static char *next_match(const char *word, int state) {
     static size_t at;
     if (state == 0) at = 0;
     const char *dot = strrchr(word, '.');
     size_t kept = dot ? (size_t)(dot - word) + 1 : 0;
-    size_t typed = strlen(word) - kept;
     while (at < candidate_count) {
         const char *candidate = candidates[at++];
-        if (strncasecmp(candidate, word + kept, typed) != 0) continue;
-        char *match = malloc(kept + strlen(candidate) + 1);
+        int is_command = candidate[0] == '.';
+        if (is_command != (word[0] == '.')) continue;
+        size_t from = is_command ? 0 : kept;
+        if (strncasecmp(candidate, word + from, strlen(word) - from) != 0) continue;
+        char *match = malloc(from + strlen(candidate) + 1);
         if (!match) return NULL;
-        memcpy(match, word, kept);
-        strcpy(match + kept, candidate);
+        memcpy(match, word, from);
+        strcpy(match + from, candidate);
         return match;
     }
     return NULL;

@@ -126,6 +126,18 @@ struct QueryCommandTests {
         #expect(try folder.run("ls", "db", "--where", "city =").status == 64)
     }
 
+    @Test func `a live query and a feed of changes end when nobody reads them any more`() throws {
+        for arguments in [
+            ["query", "db", "SELECT COUNT(*) AS n FROM _", "--live"], ["changes", "db", "--follow"],
+        ] {
+            let (process, output, _) = try folder.start(arguments)
+            #expect(!output.fileHandleForReading.availableData.isEmpty)
+            try output.fileHandleForReading.close()
+            process.waitUntilExit()
+            #expect(process.terminationReason == .exit)
+        }
+    }
+
     @Test func `a live query prints again what another process changes`() throws {
         let query = "SELECT COUNT(*) AS n FROM _"
         let (process, output, _) = try folder.start(["query", "db", query, "--live"])

@@ -63,7 +63,17 @@ struct QueryShellTests {
         )
         #expect(outcome.output == "{\"n\":1}\n")
         #expect(outcome.status == 64)
-        #expect(try script(".nothing\n").errors.contains("there is no command .nothing"))
+        #expect(outcome.errors.contains("line 2: "), "\(outcome.errors)")
+        #expect(try script(".nothing\n").errors.contains("line 1: there is no command .nothing"))
+    }
+
+    @Test func `a line of a script may have several queries, and end as on Windows`() throws {
+        let outcome = try script(
+            "SELECT ';;' AS a FROM _ LIMIT 1;; SELECT 2 AS b\r\n FROM _ LIMIT 1 ; \r\n.csv\r\nSELECT 3 AS c FROM _ LIMIT 1;SELECT\r\n4 AS d FROM _ LIMIT 1",
+            "--json"
+        )
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output == "{\"a\":\";;\"}\n{\"b\":2}\nc\n3\nd\n4\n")
     }
 
     @Test func `at a terminal words are completed, mistakes are shown, and the history is kept`() throws {
@@ -74,6 +84,8 @@ struct QueryShellTests {
         try terminal.wait(for: "{\"id\":\"s7\"}")
         try terminal.type("SELECT 'ä日😀' AS x FROM _ LIMIT 1;\n")
         try terminal.wait(for: "{\"x\":\"ä日😀\"}")
+        try terminal.type(".ind\t\n")
+        try terminal.wait(for: "by-city")
         try terminal.type("SELECT FROM;\n")
         try terminal.wait(for: "Syntax error")
         try terminal.wait(for: "loveseat> ")
@@ -92,8 +104,8 @@ struct QueryShellTests {
         try next.wait(for: "loveseat> ")
         try next.type("\u{1B}[A\u{1B}[A\n")
         try next.wait(for: "{\"n\":600}")
-        try next.type("\u{4}")
-        #expect(try next.end() == 0)
+        // A Ctrl-D before the line is edited is a character of it, which Ctrl-U takes away.
+        #expect(try next.end(pressing: "\u{15}\u{4}") == 0)
     }
 
     @Test func `an interrupt ends a query that runs, and the prompt stays`() throws {
@@ -104,19 +116,24 @@ struct QueryShellTests {
         )
         try terminal.wait(for: "loveseat> ")
         // Hours of work.
-        try terminal.type(
+        let query =
             "SELECT COUNT(*) AS n FROM _ a JOIN _ b ON b.likes >= 0 JOIN _ c ON c.likes >= 0 JOIN _ d ON d.likes >= 0;\n"
-        )
-        try terminal.wait(for: "d.likes >= 0;")
-        // The first ones may come before the query runs.
+        // An interrupt that comes before the query runs empties the line, and the query has to be typed again.
         var isInterrupted = false
-        for _ in 0..<100 where !isInterrupted {
+        for _ in 0..<50 where !isInterrupted {
+            try terminal.type(query)
+            try terminal.wait(for: "d.likes >= 0;")
             try terminal.interrupt()
-            isInterrupted = try terminal.wait(for: "interrupted", atMost: .milliseconds(200))
+            isInterrupted = try terminal.wait(for: "interrupted", atMost: .seconds(1))
         }
         #expect(isInterrupted)
-        try terminal.type("SELECT COUNT(*) AS n FROM _;\n")
-        try terminal.wait(for: "{\"n\":600}")
+        // A second interrupt, if it took long, empties the line once more.
+        var isAnswered = false
+        for _ in 0..<20 where !isAnswered {
+            try terminal.type("SELECT COUNT(*) AS n FROM _;\n")
+            isAnswered = try terminal.wait(for: "{\"n\":600}", atMost: .seconds(3))
+        }
+        #expect(isAnswered)
         try terminal.type(".quit\n")
         #expect(try terminal.end() == 0)
     }

@@ -21,9 +21,9 @@ final class Terminal {
         for end in [ends.0, ends.1] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let handle = FileHandle(fileDescriptor: ends.1, closeOnDealloc: true)
         process = Process()
-        // In a session of its own: libedit passes signals on to the whole group of processes.
+        // In a session of its own: libedit passes signals on to the whole group of processes. `setsid` forks, so it has to wait.
         process.executableURL = URL(filePath: "/usr/bin/setsid")
-        process.arguments = ["--ctty", try CommandLineFolder.program.path] + arguments
+        process.arguments = ["--ctty", "--wait", try CommandLineFolder.program.path] + arguments
         process.currentDirectoryURL = URL(filePath: folder.path)
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = handle
@@ -76,10 +76,18 @@ final class Terminal {
         }
     }
 
-    /// Waits for the end of the program, and returns its exit code.
-    func end() throws -> Int32 {
-        // What it still writes must not block it.
-        while process.isRunning { _ = try wait(for: "\u{0}", atMost: .milliseconds(50)) }
+    /// Waits for the end of the program, pressing keys again and again, and returns its exit code.
+    func end(pressing keys: String = "") throws -> Int32 {
+        let limit = ContinuousClock.now + .seconds(60)
+        while process.isRunning {
+            guard .now < limit else {
+                throw NotSeen(text: "the end", screen: String(decoding: screen, as: UTF8.self))
+            }
+            // A program that has just ended takes no keys.
+            try? type(keys)
+            // What it still writes must not block it.
+            _ = try wait(for: "\u{0}", atMost: .milliseconds(200))
+        }
         return process.terminationStatus
     }
 }

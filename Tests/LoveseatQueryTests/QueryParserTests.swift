@@ -18,6 +18,16 @@ struct QueryParserTests {
     }
 
     @Test(arguments: [
+        ("SELECT UPER(name) FROM x", "there is no function UPER()"),
+        ("SELECT a FROM x WHERE regex_like (a, 'b')", "there is no function REGEX_LIKE()"),
+        ("SELECT h.order FROM x AS h", "write `order`, which is a reserved word, in back-quotes"),
+    ])
+    func `a name that does not fit is named, with what to do`(_ text: String, advice: String) {
+        let message = error(text)?.message ?? ""
+        #expect(message.contains(advice), "\(message)")
+    }
+
+    @Test(arguments: [
         String(repeating: "(", count: 100_000), "SELECT " + String(repeating: "(", count: 5000) + "1",
         "SELECT " + String(repeating: "NOT ", count: 5000) + "1 FROM x",
         "SELECT " + String(repeating: "- ", count: 5000) + "1 FROM x",

@@ -33,6 +33,22 @@ struct TranslationTests {
     static let snapshots: [(query: String, sql: String)] = [
         (
             #"""
+            SELECT * FROM hotels WHERE city = 'Rome' OR stars > 3 OR city = 'Bonn' OR stars = 1 OR meta().id = 'a' OR meta().id = 1
+            """#,
+            #"""
+            SELECT CAST("_default.hotels".body AS BLOB) FROM "_default.hotels" WHERE ((ls_value("_default.hotels".body, '.city') IN ('Rome', 'Bonn')) OR (ls_value("_default.hotels".body, '.stars') > 3) OR (ls_value("_default.hotels".body, '.stars') = 1) OR ("_default.hotels".doc_id = 'a') OR ("_default.hotels".doc_id = ls_text(1))) AND "_default.hotels".flags & 1 = 0
+            """#
+        ),
+        (
+            #"""
+            SELECT h.city FROM hotels AS h JOIN travel.airlines AS a ON a.city = meta(h).id ORDER BY meta(h).id, h.city
+            """#,
+            #"""
+            SELECT ls_result("h".body, '.city') FROM "_default.hotels" AS "h" JOIN "travel.airlines" AS "a" ON (ls_text(ls_value("a".body, '.city')) = "h".doc_id) AND "a".flags & 1 = 0 WHERE "h".flags & 1 = 0 ORDER BY +"h".doc_id, ls_value("h".body, '.city')
+            """#
+        ),
+        (
+            #"""
             SELECT name FROM hotels
             """#,
             #"""

@@ -29,6 +29,7 @@ struct Changes: AsyncParsableCommand {
             let isOver = Signals.whenInterrupted()
             while !isOver() {
                 try await Task.sleep(for: Self.lookEvery)
+                try Output.standard.checkReader()
                 let now = try collection.dataVersion()
                 guard now != version else { continue }
                 version = now

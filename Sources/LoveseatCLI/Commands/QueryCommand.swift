@@ -50,9 +50,7 @@ struct QueryCommand: AsyncParsableCommand {
         var query = try database.createQuery(query)
         for parameter in parameters { try query.parameters.add(parameter) }
         if explain {
-            for line in try query.explain().split(separator: "\n", omittingEmptySubsequences: false) {
-                try Output.standard.line(String(line))
-            }
+            try Output.standard.lines(try query.explain())
         } else if live {
             try await follow(query)
         } else {
@@ -67,6 +65,7 @@ struct QueryCommand: AsyncParsableCommand {
         var version: Int?
         var last: [String]?
         while !isOver() {
+            try Output.standard.checkReader()
             let now = try collection.dataVersion()
             if now != version {
                 version = now

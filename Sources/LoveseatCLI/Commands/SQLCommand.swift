@@ -27,16 +27,18 @@ struct SQLCommand: ParsableCommand {
         let database = try argument.read()
         let reader = PromptReader()
         let shell = QueryShell(database: database, reader: reader, format: format)
-        reader.complete(try shell.words())
+        // A script completes nothing.
+        if reader.isTerminal { reader.complete(try shell.words()) }
         defer { reader.close() }
         try shell.run()
+        try database.close()
     }
 }
 
 /// Reads statements and commands, and runs them, until the input ends.
 final class QueryShell {
     private static let help = """
-        SELECT …;               runs a query, which may have several lines
+        SELECT …;               runs a query, which may have several lines; a line may have several queries
         .collections            lists the collections
         .indexes                lists the indexes
         .explain SELECT …;      shows the SQL, SQLite's plan and the indexes that it uses
@@ -45,10 +47,14 @@ final class QueryShell {
         .quit                   ends, as Ctrl-D does
         """
 
+    private static let commands = [
+        ".collections", ".csv", ".explain", ".help", ".indexes", ".json", ".param", ".quit", ".table",
+    ]
+
     private let database: Database
     private let reader: PromptReader
     private var format: QueryCommand.Format
-    private var parameters: [String] = []
+    private var parameters = QueryParameters()
     private let running = RunningQuery()
 
     init(database: Database, reader: PromptReader, format: QueryCommand.Format) {
@@ -59,7 +65,7 @@ final class QueryShell {
 
     /// What words may be completed to: the language's, collections, and the properties of some documents.
     func words() throws -> [String] {
-        var words = Swift.Set(QueryWords.all)
+        var words = Swift.Set(QueryWords.all + Self.commands)
         for collection in try collections() {
             words.insert(collection.fullName)
             words.formUnion(try collection.indexes())
@@ -74,37 +80,41 @@ final class QueryShell {
             Signals.onEachInterrupt { [running] in running.cancel() }
             Output.remark(".help lists the commands, .quit ends")
         }
-        var statement = Statement()
+        var statements = Statements()
+        var number = 0
         while true {
-            switch try reader.line(prompt: statement.isEmpty ? "loveseat> " : "     ...> ") {
+            number += 1
+            switch try reader.line(prompt: statements.isEmpty ? "loveseat> " : "     ...> ") {
             case .end:
-                guard !statement.isEmpty else { return }
-                return try attempt(statement.text)
-            case .interrupted: statement = Statement()
+                if !statements.isEmpty { try attempt(statements.rest, line: number - 1) }
+                return
+            case .interrupted: statements = Statements()
             case .text(let line):
-                if statement.isEmpty, line.trimmingCharacters(in: .whitespaces).isEmpty { continue }
-                if statement.isEmpty, line.hasPrefix("."), !line.hasPrefix(".explain") {
+                if statements.isEmpty, line.hasPrefix("."), !line.hasPrefix(".explain") {
                     reader.remember(line)
                     if line.hasPrefix(".quit") || line.hasPrefix(".exit") { return }
-                    try attempt(line)
+                    try attempt(line, line: number)
                     continue
                 }
-                try statement.add(line)
-                guard statement.isComplete else { continue }
-                reader.remember(statement.text)
-                try attempt(statement.text)
-                statement = Statement()
+                for statement in try statements.add(line) {
+                    reader.remember(statement + ";")
+                    try attempt(statement, line: number)
+                }
             }
         }
     }
 
-    /// Runs one statement or command. At a terminal its error is shown, and nothing ends.
-    private func attempt(_ text: String) throws {
+    /// Runs one statement or command. At a terminal its error is shown, and nothing ends; a script is told in which line
+    /// the statement ended.
+    private func attempt(_ text: String, line number: Int) throws {
         do {
             try perform(text)
             try Output.standard.flush()
-        } catch let error as LoveseatError where reader.isTerminal {
+        } catch let error as LoveseatError {
             try Output.standard.flush()
+            guard reader.isTerminal else {
+                throw LoveseatError(error.code, "line \(number): \(error.message)")
+            }
             Output.remark(error.message)
         } catch is CancellationError {
             try Output.standard.flush()
@@ -116,7 +126,7 @@ final class QueryShell {
         let words = text.split(separator: " ", maxSplits: 1).map(String.init)
         let rest = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : ""
         switch words.first {
-        case ".help": try lines(Self.help)
+        case ".help": try Output.standard.lines(Self.help)
         case ".collections":
             for collection in try collections() {
                 try Output.standard.fields(collection.fullName, collection.count.counted("document"))
@@ -125,14 +135,11 @@ final class QueryShell {
             for collection in try collections() {
                 for name in try collection.indexes() { try Output.standard.fields(collection.fullName, name) }
             }
-        case ".param":
-            var parameters = QueryParameters()
-            try parameters.add(rest)
-            self.parameters.append(rest)
+        case ".param": try parameters.add(rest)
         case ".json": format = .json
         case ".csv": format = .csv
         case ".table": format = .table
-        case ".explain": try lines(try query(rest).explain())
+        case ".explain": try Output.standard.lines(try query(rest).explain())
         case let command? where command.hasPrefix("."):
             throw LoveseatError(.invalidParameter, "there is no command \(command): .help lists them")
         default: try ask(try query(text))
@@ -141,12 +148,8 @@ final class QueryShell {
 
     /// A query with those of the parameters that it has.
     private func query(_ text: String) throws -> Query {
-        let end = text.lastIndex { $0 != ";" && !$0.isWhitespace }
-        var query = try database.createQuery(String(text[...(end ?? text.startIndex)]))
-        for parameter in parameters {
-            let name = parameter.prefix { $0 != "=" }.trimmingPrefix("$")
-            if query.parameterNames.contains(String(name)) { try query.parameters.add(parameter) }
-        }
+        var query = try database.createQuery(text)
+        for name in query.parameterNames { query.parameters[name] = parameters.values[name] }
         return query
     }
 
@@ -158,48 +161,52 @@ final class QueryShell {
         try database.scopes().flatMap { try $0.collections() }
     }
 
-    private func lines(_ text: String) throws {
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            try Output.standard.line(String(line))
-        }
-    }
-
     private static func quoted(_ collection: Loveseat.Collection) -> String {
         "`\(collection.scope.name)`.`\(collection.name)`"
     }
 }
 
-/// Lines of a statement, which is complete at a semicolon outside of quotes at the end of a line.
-private struct Statement {
+/// Statements of a text that comes line by line. Each ends at a semicolon outside of quotes.
+private struct Statements {
     /// The longest query there may be.
     private static let longest = QueryLimits.textBytes
 
-    private(set) var text = ""
+    /// What has no semicolon yet.
+    private(set) var rest = ""
     private var quote: Unicode.Scalar?
-    private var endsWithSemicolon = false
 
-    var isEmpty: Bool { text.isEmpty }
-    var isComplete: Bool { quote == nil && endsWithSemicolon }
+    var isEmpty: Bool { rest.isEmpty }
 
-    mutating func add(_ line: String) throws {
-        guard text.utf8.count + line.utf8.count < Self.longest else {
+    /// Adds a line, and returns the statements that end in it.
+    mutating func add(_ line: String) throws -> [String] {
+        guard rest.utf8.count + line.utf8.count < Self.longest else {
             throw LoveseatError(
                 .invalidQuery,
                 "the query is longer than \(Self.longest) bytes: does it end with a semicolon?"
             )
         }
-        text += isEmpty ? line : "\n" + line
+        var statements: [String] = []
+        var text = String.UnicodeScalarView()
         for scalar in line.unicodeScalars {
             // A doubled quote closes and opens again.
             if let open = quote {
                 if scalar == open { quote = nil }
             } else if "'\"`".unicodeScalars.contains(scalar) {
                 quote = scalar
-                endsWithSemicolon = false
-            } else if !scalar.properties.isWhitespace {
-                endsWithSemicolon = scalar == ";"
+            } else if scalar == ";" {
+                append(String(text))
+                if !rest.isEmpty { statements.append(rest) }
+                (rest, text) = ("", .init())
+                continue
             }
+            text.append(scalar)
         }
+        append(String(text))
+        return statements
+    }
+
+    private mutating func append(_ text: String) {
+        if isEmpty { rest = String(text.trimmingPrefix(while: \.isWhitespace)) } else { rest += "\n" + text }
     }
 }
 

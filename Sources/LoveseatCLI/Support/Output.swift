@@ -22,6 +22,11 @@ final class Output: Sendable {
     /// Writes one piece of text. Control characters in it are escaped.
     func line(_ text: String) throws { try line(text.printable.utf8) }
 
+    /// Writes text of several lines. Control characters in them are escaped.
+    func lines(_ text: String) throws {
+        for part in text.split(separator: "\n", omittingEmptySubsequences: false) { try line(String(part)) }
+    }
+
     /// Writes pieces of text with tabs in between. Control characters in them are escaped.
     func fields(_ fields: String...) throws { try self.fields(fields) }
 
@@ -48,6 +53,14 @@ final class Output: Sendable {
             buffer.append(contentsOf: bytes)
             if buffer.count > 64 << 10 { try Self.write(&buffer) }
         }
+    }
+
+    /// Checks that standard output is still read, which only writing would tell otherwise.
+    ///
+    /// - Throws: ``Gone`` if it is not.
+    func checkReader() throws {
+        var output = pollfd(fd: 1, events: 0, revents: 0)
+        if poll(&output, 1, 0) == 1, output.revents & Int16(POLLERR) != 0 { throw Gone() }
     }
 
     func flush() throws { try buffer.withLock { try Self.write(&$0) } }

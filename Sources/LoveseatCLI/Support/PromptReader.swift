@@ -92,6 +92,7 @@ final class PromptReader {
     }
 
     private static func text(_ line: ArraySlice<UInt8>) throws -> String {
+        let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         guard let text = String(validating: line, as: UTF8.self) else {
             throw LoveseatError(.invalidQuery, "a line is not UTF-8")
         }

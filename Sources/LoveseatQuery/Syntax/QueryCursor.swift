@@ -83,6 +83,31 @@ struct QueryCursor {
         return String(decoding: text[position..<end], as: UTF8.self)
     }
 
+    /// The name in front of an opening parenthesis that is at a place.
+    func call(at place: Int) -> String? {
+        guard place < text.count, text[place] == UInt8(ascii: "(") else { return nil }
+        var end = place
+        while end > 0, [0x20, 0x09, 0x0A, 0x0D].contains(text[end - 1]) { end -= 1 }
+        var start = end
+        while start > 0, Self.isNamePart(text[start - 1]) { start -= 1 }
+        let name = String(decoding: text[start..<end], as: UTF8.self)
+        guard start < end, Self.isNameStart(text[start]), !Self.reserved.contains(name.uppercased()),
+            start == 0
+                || ![UInt8(ascii: "."), UInt8(ascii: "$"), UInt8(ascii: "`")].contains(text[start - 1])
+        else { return nil }
+        return name
+    }
+
+    /// The reserved word that is a step of a path at a place.
+    func reservedStep(at place: Int) -> String? {
+        var cursor = self
+        cursor.position = place
+        guard place > 0, text[place - 1] == UInt8(ascii: "."), let word = cursor.word(),
+            Self.reserved.contains(word.uppercased())
+        else { return nil }
+        return word
+    }
+
     /// Reads a keyword, with the white space behind it.
     mutating func take(keyword: String) -> Bool {
         guard let word = word(), word.utf8.count == keyword.utf8.count, word.uppercased() == keyword else {

@@ -55,6 +55,13 @@ package struct QueryParser {
         if let problem { return problem }
         if let what { cursor.expect(what) }
         let place = cursor.furthest
+        if let name = cursor.call(at: place), !QueryFunctionTable.isFunction(name.uppercased()) {
+            return QueryError(
+                .invalidQuery,
+                "Syntax error: there is no function \(name.uppercased())()",
+                at: place
+            )
+        }
         let found: String
         if place >= cursor.text.count {
             found = "the text ends"
@@ -66,7 +73,10 @@ package struct QueryParser {
             found = "found `\(rest.prefix { !$0.isWhitespace }.prefix(12))`"
         }
         let expected = cursor.expected.isEmpty ? "something else" : cursor.expected.joined(separator: ", ")
-        return QueryError(.invalidQuery, "Syntax error: \(found), expected \(expected)", at: place)
+        let advice =
+            cursor.reservedStep(at: place).map { "; write `\($0)`, which is a reserved word, in back-quotes" }
+            ?? ""
+        return QueryError(.invalidQuery, "Syntax error: \(found), expected \(expected)\(advice)", at: place)
     }
 
     private mutating func report(_ error: QueryError) {

@@ -112,16 +112,18 @@ package struct ArrayIndexDefinition: Hashable, Sendable {
     var parentColumns: [String] { (1..<max(1, levels.count)).map { $0 == 1 ? "parent" : "parent\($0)" } }
 
     /// The paths of the levels, as SQL has them; empty if the path is not one.
-    package var levels: [String] {
+    package var levels: [String] { (try? Self.levels(of: path)) ?? [] }
+
+    static func levels(of path: String) throws(QueryError) -> [String] {
         var levels: [String] = []
         for level in path.split(separator: "]", omittingEmptySubsequences: false) {
             var part = level
             if part.hasSuffix("[") { part.removeLast() }
             if part.hasPrefix(".") { part.removeFirst() }
             if part.isEmpty { continue }
-            guard let expression = try? QueryParser.parseExpression(String(part)),
-                case .property(let steps) = expression.kind
-            else { return [] }
+            guard case .property(let steps) = try QueryParser.parseExpression(String(part)).kind else {
+                return []
+            }
             levels.append(QueryPath(steps).text)
         }
         return levels

@@ -130,7 +130,15 @@ package enum IndexTranslator {
         sharesTable: Bool = false
     ) throws(QueryError) -> IndexStatements {
         try checkName(definition.name)
-        let levels = definition.levels
+        let levels: [String]
+        do {
+            levels = try ArrayIndexDefinition.levels(of: definition.path)
+        } catch {
+            throw QueryError(
+                .invalidQuery,
+                "'\(definition.path)' is not the path of an array: \(error.message)"
+            )
+        }
         guard (1...QueryLimits.arrayLevels).contains(levels.count) else {
             throw QueryError(
                 .invalidQuery,

@@ -77,8 +77,8 @@ extension QueryTranslator {
                 )
             }
         case .and(let items): return try joined(items, "AND")
-        case .or(let items): return try joined(items, "OR")
-        case .concatenation(let items): return try call("ls_concat", items, at: expression.position)
+        case .or(let items): return try joined(Self.gathered(items), "OR")
+        case .concatenation(let items): return try concatenation(items, at: expression.position)
         case .function(let name, let arguments):
             return try function(name, arguments, collation, at: expression.position)
         case .match:
@@ -197,6 +197,45 @@ extension QueryTranslator {
             return "(\(tree(terms[..<middle]))) \(name) (\(tree(terms[middle...])))"
         }
         return "(" + tree(terms[...]) + ")"
+    }
+
+    /// The terms of an OR, with equalities of one property as one IN, which reads the property once.
+    static func gathered(_ terms: [QueryExpression]) -> [QueryExpression] {
+        var values: [[PathStep]: [QueryExpression]] = [:]
+        for case .binary(.equal, let left, let right) in terms.map(\.kind)
+        where constant(right)?.isScalar == true {
+            if case .property(let steps) = left.kind { values[steps, default: []].append(right) }
+        }
+        var written: Set<[PathStep]> = []
+        return terms.compactMap { term in
+            guard case .binary(.equal, let left, let right) = term.kind, constant(right)?.isScalar == true,
+                case .property(let steps) = left.kind, let list = values[steps], list.count > 1
+            else { return term }
+            guard written.insert(steps).inserted else { return nil }
+            return QueryExpression(.contained(left, list, isNegated: false), at: term.position)
+        }
+    }
+
+    /// Texts joined in a tree, as a function of SQLite takes a limited number of them.
+    private mutating func concatenation(_ items: [QueryExpression], at position: Int?) throws(QueryError)
+        -> String
+    {
+        let most = QueryFunctionTable.maximumArguments
+        guard items.count > most else { return try call("ls_concat", items, at: position) }
+        var parts: [String] = []
+        for start in stride(from: 0, to: items.count, by: most) {
+            let part = Array(items[start..<min(items.count, start + most)])
+            parts.append(
+                part.count == 1 ? try sql(part[0], .value) : try call("ls_concat", part, at: position)
+            )
+        }
+        while parts.count > 1 {
+            parts = stride(from: 0, to: parts.count, by: most).map { start in
+                let part = parts[start..<min(parts.count, start + most)]
+                return part.count == 1 ? part[start] : "ls_concat(\(part.joined(separator: ", ")))"
+            }
+        }
+        return parts[0]
     }
 
     // MARK: Properties

@@ -67,8 +67,14 @@ struct QueryTranslator {
         scope.allowsAggregates = true
         let having = try query.having.map { expression throws(QueryError) in try sql(expression, .operand) }
         var order: [String] = []
+        // Given the choice, SQLite would read one collection by ID, and for each document all of another.
+        let sorts = query.limit == nil && sources.filter { $0.collection != nil }.count > 1
         for item in query.order {
-            order.append(try orderTerm(item.expression, query) + (item.isDescending ? " DESC" : ""))
+            let mayUseColumn = !sorts || column(item.expression) == nil
+            order.append(
+                (mayUseColumn ? "" : "+") + (try orderTerm(item.expression, query))
+                    + (item.isDescending ? " DESC" : "")
+            )
         }
         scope.allowsAggregates = false
         let page = try page(query)

@@ -31,6 +31,14 @@ package enum QueryValue: Hashable, Sendable {
     package var isNull: Bool { self == .null }
     package var string: String? { if case .string(let value) = self { value } else { nil } }
 
+    /// Whether it is a boolean, a number or a string.
+    var isScalar: Bool {
+        switch self {
+        case .bool, .integer, .unsigned, .double, .string: true
+        default: false
+        }
+    }
+
     package var isNumber: Bool {
         switch self {
         case .integer, .unsigned, .double: true
