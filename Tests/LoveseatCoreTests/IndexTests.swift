@@ -181,8 +181,10 @@ struct IndexTests {
         #expect(try query.execute().map(\.json) == after)
         #expect(after != before)
         let tooDeep = (0..<33).map { "p\($0)" }.joined(separator: "[].")
-        expectError(.invalidQuery) {
-            try sights.createIndex(ArrayIndexConfiguration(path: tooDeep), withName: "x")
+        for path in [tooDeep, "matrix[]", "matrix[][]", "a[]b", "a].b", "[].a", "a[].", "a..b", "order"] {
+            expectError(.invalidQuery) {
+                try sights.createIndex(ArrayIndexConfiguration(path: path), withName: "x")
+            }
         }
     }
 

@@ -1,4 +1,5 @@
 package import LoveseatModel
+import Synchronization
 
 /// A condition of CouchDB's query language Mango (protocol/couchdb.md §4.9).
 package indirect enum Selector: Sendable {
@@ -30,7 +31,32 @@ package indirect enum Selector: Sendable {
     package typealias Comparison = Collation.Order
 
     /// A regular expression.
-    package struct Pattern: Sendable { let text: String }
+    package struct Pattern: Sendable {
+        let text: String
+        private let compiled: Compiled
+
+        /// Nil for a pattern that is none, or whose search may take long.
+        fileprivate init?(_ text: String) {
+            guard Self.isCheap(text), let regex = try? Regex(text) else { return nil }
+            self.text = text
+            compiled = Compiled(regex)
+        }
+
+        fileprivate func matches(_ string: String) -> Bool {
+            string.utf8.count <= Self.maximumText && compiled.matches(string)
+        }
+    }
+
+    /// A compiled pattern. One search uses it at a time, as the standard library does not say that several may.
+    private final class Compiled: Sendable {
+        private let regex: Mutex<Regex<AnyRegexOutput>>
+
+        init(_ regex: sending Regex<AnyRegexOutput>) { self.regex = Mutex(regex) }
+
+        func matches(_ string: String) -> Bool {
+            regex.withLock { (try? $0.firstMatch(in: string)) != nil }
+        }
+    }
 
     /// A selector that is none.
     package struct ParseError: Error, Hashable, Sendable {
@@ -246,19 +272,14 @@ extension Selector.Condition {
 extension Selector.Pattern {
     /// The longest text and pattern that are looked at.
     private static let maximumPattern = 256
-    private static let maximumText = 1_024
+    fileprivate static let maximumText = 1_024
     /// A search takes time in proportion to a power of the text's length: the number of repetitions in the pattern.
     private static let maximumRepetitions = 2
 
-    fileprivate init?(_ text: String) {
-        guard text.utf8.count <= Self.maximumPattern, Self.isCheap(Array(text.utf8)),
-            (try? Regex(text)) != nil
-        else { return nil }
-        self.text = text
-    }
-
-    /// Whether there are few repetitions, and none within another.
-    private static func isCheap(_ pattern: [UInt8]) -> Bool {
+    /// Whether the pattern is short and has few repetitions, and none within another.
+    fileprivate static func isCheap(_ text: String) -> Bool {
+        guard text.utf8.count <= maximumPattern else { return false }
+        let pattern = Array(text.utf8)
         var repetitions = 0
         var groups: [Bool] = []
         var (lastGroupRepeats, isClass, index) = (false, false, 0)
@@ -292,10 +313,5 @@ extension Selector.Pattern {
             lastGroupRepeats = false
         }
         return repetitions <= maximumRepetitions
-    }
-
-    fileprivate func matches(_ string: String) -> Bool {
-        guard string.utf8.count <= Self.maximumText, let regex = try? Regex(text) else { return false }
-        return (try? regex.firstMatch(in: string)) != nil
     }
 }

@@ -116,11 +116,17 @@ package struct ArrayIndexDefinition: Hashable, Sendable {
 
     static func levels(of path: String) throws(QueryError) -> [String] {
         var levels: [String] = []
-        for level in path.split(separator: "]", omittingEmptySubsequences: false) {
-            var part = level
-            if part.hasSuffix("[") { part.removeLast() }
-            if part.hasPrefix(".") { part.removeFirst() }
-            if part.isEmpty { continue }
+        let parts = path.split(separator: "]", omittingEmptySubsequences: false)
+        for (number, part) in parts.enumerated() {
+            var part = part
+            if number < parts.count - 1 {
+                guard part.hasSuffix("[") else { return [] }
+                part.removeLast()
+            }
+            if number > 0 {
+                guard part.hasPrefix(".") else { return [] }
+                part.removeFirst()
+            }
             guard case .property(let steps) = try QueryParser.parseExpression(String(part)).kind else {
                 return []
             }

@@ -142,7 +142,7 @@ package enum IndexTranslator {
         guard (1...QueryLimits.arrayLevels).contains(levels.count) else {
             throw QueryError(
                 .invalidQuery,
-                "'\(definition.path)' is not the path of an array of at most \(QueryLimits.arrayLevels) levels"
+                "'\(definition.path)' is not the path of an array: properties with [] between them, at most \(QueryLimits.arrayLevels)"
             )
         }
         let (table, source) = (SQL.name(definition.table), SQL.name(collection.table))
