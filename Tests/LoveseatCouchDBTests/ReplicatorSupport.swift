@@ -153,32 +153,46 @@ final class FakeCouch: Sendable {
         .deletingLastPathComponent()
         .appending(path: "Fixtures/couchdb/fakecouch/fakecouch.py")
 
+    /// Says which port it listens on. One that is chosen here might be taken by another listener of these tests before the program has it.
+    private static let start = """
+        import runpy, socket, socketserver, sys
+        own = socket.socket()
+        own.bind(("127.0.0.1", 0))
+        port = own.getsockname()[1]
+        def bind(server):
+            server.socket.close()
+            server.socket, server.server_address = own, own.getsockname()
+        def activate(server):
+            own.listen(128)
+            print(port, flush=True)
+        socketserver.TCPServer.server_bind = bind
+        socketserver.TCPServer.server_activate = activate
+        sys.argv = [sys.argv[1], str(port)] + sys.argv[2:]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        """
+
     init(_ options: [String] = []) async throws {
-        port = try Self.freePort()
-        let process = Process()
+        let (process, output) = (Process(), Pipe())
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", Self.script.path, String(port)] + options
-        process.standardOutput = FileHandle.nullDevice
+        process.arguments = ["python3", "-c", Self.start, Self.script.path] + options
+        process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try Lifeline.run(process)
         self.process = process
-        let client = RawClient(port: port)
-        for _ in 0..<200 {
-            let isUp = try await offPool { (try? client.send("GET", "/"))?.status }
-            if isUp != nil { return }
-            try await Task.sleep(for: .milliseconds(50))
+        port = try await offPool {
+            var said = ""
+            while true {
+                let piece = output.fileHandleForReading.availableData
+                guard !piece.isEmpty else { throw NoAnswer() }
+                said += String(decoding: piece, as: UTF8.self)
+                guard said.last == "\n" else { continue }
+                for line in said.split(separator: "\n") { if let port = UInt16(line) { return port } }
+            }
         }
-        throw NoAnswer()
     }
 
     // A child inherits blocked signals, so a polite one might never arrive.
     deinit { kill(process.processIdentifier, SIGKILL) }
-
-    /// A port that was free just now.
-    private static func freePort() throws -> UInt16 {
-        let server = try RawServer { _ in nil }
-        return server.port
-    }
 
     func url(_ name: String = "db") throws -> URL {
         try #require(URL(string: "http://127.0.0.1:\(port)/\(name)"))
