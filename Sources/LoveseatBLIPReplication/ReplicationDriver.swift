@@ -87,7 +87,7 @@ package actor ReplicationDriver: Replication {
                 for (index, frame) in frames.enumerated() where goodbye == nil {
                     perform(peer.receive(frame))
                     // What is to be said goes out in between.
-                    if index % 50 == 49 { await runtime.yield() }
+                    if index % 50 == 49 { await runtime.yield(of: self) }
                 }
                 if omissions.contains(.readingWhileSending) { await sending?.value }
             }
@@ -212,8 +212,7 @@ package actor ReplicationDriver: Replication {
     private func startSending() {
         guard !isSending, !isGone, goodbye != nil || !peer.hasNothingToSend else { return }
         isSending = true
-        // A task of the runtime: any other one that waits for room goes on by way of Swift's own pool.
-        sending = runtime.task { [self] in await send() }
+        sending = runtime.task(of: self) { await $0.send() }
     }
 
     private func send() async {

@@ -50,6 +50,25 @@ package struct ReplicationRuntime: Sendable {
         }
     }
 
-    /// Lets other work of the caller's executor have a turn. `Task.yield` goes by way of Swift's own pool, whatever the task runs on.
-    package func yield() async { await task {}.value }
+    /// Begins a task of an actor.
+    ///
+    /// Without an ``executor`` it begins on the actor's own. With one, every task has to begin there.
+    @discardableResult
+    package func task<Owner: Actor>(
+        of owner: isolated Owner,
+        _ work: @escaping @Sendable (isolated Owner) async -> Void
+    )
+        -> Task<Void, Never>
+    {
+        guard let executor else {
+            return Task {
+                _ = owner
+                await work(owner)
+            }
+        }
+        return Task(executorPreference: executor) { await work(owner) }
+    }
+
+    /// Lets other work of an actor have a turn. `Task.yield` goes by way of Swift's own pool, whatever the task runs on.
+    package func yield<Owner: Actor>(of owner: isolated Owner) async { await task(of: owner) { _ in }.value }
 }

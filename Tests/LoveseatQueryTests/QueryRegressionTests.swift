@@ -51,6 +51,24 @@ struct QueryRegressionTests {
         #expect(try database().answer(query, nil).rows.count == 1)
     }
 
+    @Test(arguments: [
+        "i = 1", "i IN (1)", "i BETWEEN 0 AND 5", "i IS 1", "(i COLLATE NOCASE) = 1", "meta().id = 1",
+        "q = '1'",
+        "q IN ('1')", "q BETWEEN '0' AND '9'", "'1' BETWEEN q AND 2", "'1' BETWEEN 0 AND meta().sequence",
+        "CASE meta().id WHEN 1 THEN TRUE ELSE FALSE END", "CASE i WHEN 1 THEN TRUE ELSE FALSE END",
+        "CASE 1 WHEN i THEN TRUE ELSE FALSE END", "CASE '1' WHEN meta().sequence THEN TRUE ELSE FALSE END",
+    ])
+    func `an ID is a text and a sequence is a number, by whatever name`(_ condition: String) throws {
+        let collection = try #require(CollectionName(name: "odd"))
+        let database = try GoldenDatabase(
+            timeZone: "UTC",
+            documents: [collection: [.init(id: "1", body: .emptyObject)]]
+        )
+        let names = "SELECT meta().id AS i, meta().sequence AS q FROM odd"
+        #expect(try database.answer(names, nil).rows == [["i": "1", "q": 1]])
+        #expect(try database.answer("\(names) WHERE \(condition)", nil).rows == [])
+    }
+
     @Test func `the condition of an index may use LIKE`() throws {
         let database = try database()
         let definition: JSONValue = [

@@ -296,11 +296,15 @@ extension QueryTranslator {
         let name: String?
         switch expression.kind {
         case .meta(_, let meta): name = meta
+        case .collated(let inner, _): return column(inner)
         case .property(let steps):
-            if case .meta(_, let meta, let rest)? = try? resolve(steps, at: nil), rest.isEmpty {
-                name = meta
-            } else {
-                name = nil
+            switch try? resolve(steps, at: nil) {
+            case .meta(_, let meta, [])?: name = meta
+            case .alias(let aliased, [])?:
+                var inside = self
+                (inside.scope.seesAliases, inside.variables) = (false, [])
+                return inside.column(aliased)
+            default: name = nil
             }
         default: name = nil
         }

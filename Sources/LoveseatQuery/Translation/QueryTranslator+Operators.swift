@@ -72,6 +72,11 @@ extension QueryTranslator {
             "(\(collated(text, collation, with: list)) \(isNegated ? "NOT " : "")IN (\(list.joined(separator: ", "))))"
     }
 
+    /// An operand that, if it is a column, does not convert what it is compared with.
+    private mutating func plain(_ expression: QueryExpression) throws(QueryError) -> String {
+        (column(expression) == nil ? "" : "+") + (try sql(expression, .operand))
+    }
+
     mutating func between(
         _ value: QueryExpression,
         _ low: QueryExpression,
@@ -90,7 +95,7 @@ extension QueryTranslator {
             }
             if !fits { text = "+" + text }
         }
-        let range = "\(try sql(low, .operand)) AND \(try sql(high, .operand))"
+        let range = "\(try plain(low)) AND \(try plain(high))"
         return "(\(collated(text, collation, with: [range])) \(isNegated ? "NOT " : "")BETWEEN \(range))"
     }
 
@@ -130,11 +135,11 @@ extension QueryTranslator {
         _ otherwise: QueryExpression?,
         _ context: Context
     ) throws(QueryError) -> String {
-        let subject = try operand.map { value throws(QueryError) in try sql(value, .operand) }
+        let subject = try operand.map { value throws(QueryError) in try plain(value) }
         var conditions: [String] = []
         var text = ""
         for branch in branches {
-            let condition = try sql(branch.condition, .operand)
+            let condition = try operand == nil ? sql(branch.condition, .operand) : plain(branch.condition)
             conditions.append(condition)
             text += " WHEN \(condition) THEN \(try sql(branch.result, context))"
         }
