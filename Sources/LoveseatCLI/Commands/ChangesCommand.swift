@@ -16,26 +16,12 @@ struct Changes: AsyncParsableCommand {
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
-    /// How often to look for commits of other processes, which SQLite does not report.
-    private static let lookEvery = Duration.milliseconds(100)
-
     func run() async throws {
         if follow { Signals.begin() }
         let (database, collection) = try options.read()
         var last = since
-        var version = try collection.dataVersion()
         try show(collection, after: &last)
-        if follow {
-            let isOver = Signals.whenInterrupted()
-            while !isOver() {
-                try await Task.sleep(for: Self.lookEvery)
-                try Output.standard.checkReader()
-                let now = try collection.dataVersion()
-                guard now != version else { continue }
-                version = now
-                try show(collection, after: &last)
-            }
-        }
+        if follow { try await Commits.follow(collection) { try show(collection, after: &last) } }
         try await database.close()
     }
 

@@ -41,9 +41,6 @@ struct QueryCommand: AsyncParsableCommand {
     @Flag(help: "Print the result again whenever it changes, in any process.")
     var live = false
 
-    /// How often to look for commits of other processes, which SQLite does not report.
-    private static let lookEvery = Duration.milliseconds(100)
-
     func run() async throws {
         if live { Signals.begin() }
         let database = try argument.read()
@@ -60,25 +57,15 @@ struct QueryCommand: AsyncParsableCommand {
     }
 
     private func follow(_ query: Query) async throws {
-        let isOver = Signals.whenInterrupted()
-        let collection = try query.database.defaultCollection()
-        var version: Int?
         var last: [String]?
-        while !isOver() {
-            try Output.standard.checkReader()
-            let now = try collection.dataVersion()
-            if now != version {
-                version = now
-                let rows = try await query.execute()
-                let lines = rows.map(\.json)
-                if lines != last {
-                    if last != nil { try Output.standard.line("") }
-                    last = lines
-                    try RowPrinter.print(rows, of: query, as: format)
-                    try Output.standard.flush()
-                }
-            }
-            try await Task.sleep(for: Self.lookEvery)
+        try await Commits.follow(try query.database.defaultCollection()) {
+            let rows = try await query.execute()
+            let lines = rows.map(\.json)
+            guard lines != last else { return }
+            if last != nil { try Output.standard.line("") }
+            last = lines
+            try RowPrinter.print(rows, of: query, as: format)
+            try Output.standard.flush()
         }
     }
 }

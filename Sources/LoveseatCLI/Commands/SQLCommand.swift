@@ -47,9 +47,8 @@ final class QueryShell {
         .quit                   ends, as Ctrl-D does
         """
 
-    private static let commands = [
-        ".collections", ".csv", ".explain", ".help", ".indexes", ".json", ".param", ".quit", ".table",
-    ]
+    private static let commands =
+        [".help"] + help.split(whereSeparator: \.isWhitespace).filter { $0.hasPrefix(".") }.map(String.init)
 
     private let database: Database
     private let reader: PromptReader

@@ -38,12 +38,11 @@ struct QueryCursor {
     }
 
     mutating func skipSpace() {
-        while position < text.count {
-            switch text[position] {
-            case 0x20, 0x09, 0x0A, 0x0D: position += 1
-            default: return
-            }
-        }
+        while position < text.count, Self.isSpace(text[position]) { position += 1 }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 
     func peek(_ offset: Int = 0) -> UInt8? {
@@ -76,18 +75,20 @@ struct QueryCursor {
     }
 
     /// The word here, whether reserved or not.
-    func word() -> String? {
-        guard let first = peek(), Self.isNameStart(first) else { return nil }
-        var end = position + 1
+    func word() -> String? { word(at: position) }
+
+    private func word(at start: Int) -> String? {
+        guard start < text.count, Self.isNameStart(text[start]) else { return nil }
+        var end = start + 1
         while end < text.count, Self.isNamePart(text[end]) { end += 1 }
-        return String(decoding: text[position..<end], as: UTF8.self)
+        return String(decoding: text[start..<end], as: UTF8.self)
     }
 
     /// The name in front of an opening parenthesis that is at a place.
     func call(at place: Int) -> String? {
         guard place < text.count, text[place] == UInt8(ascii: "(") else { return nil }
         var end = place
-        while end > 0, [0x20, 0x09, 0x0A, 0x0D].contains(text[end - 1]) { end -= 1 }
+        while end > 0, Self.isSpace(text[end - 1]) { end -= 1 }
         var start = end
         while start > 0, Self.isNamePart(text[start - 1]) { start -= 1 }
         let name = String(decoding: text[start..<end], as: UTF8.self)
@@ -100,9 +101,7 @@ struct QueryCursor {
 
     /// The reserved word that is a step of a path at a place.
     func reservedStep(at place: Int) -> String? {
-        var cursor = self
-        cursor.position = place
-        guard place > 0, text[place - 1] == UInt8(ascii: "."), let word = cursor.word(),
+        guard place > 0, text[place - 1] == UInt8(ascii: "."), let word = word(at: place),
             Self.reserved.contains(word.uppercased())
         else { return nil }
         return word

@@ -115,21 +115,22 @@ package struct ArrayIndexDefinition: Hashable, Sendable {
     package var levels: [String] { (try? Self.levels(of: path)) ?? [] }
 
     static func levels(of path: String) throws(QueryError) -> [String] {
-        var levels: [String] = []
+        func refusal(_ reason: String) -> QueryError {
+            QueryError(.invalidQuery, "'\(path)' is not the path of an array: \(reason)")
+        }
+        let rule = "write properties with [] between them, at most \(QueryLimits.arrayLevels)"
         let parts = path.split(separator: "]", omittingEmptySubsequences: false)
+        guard parts.count <= QueryLimits.arrayLevels else { throw refusal(rule) }
+        var levels: [String] = []
         for (number, part) in parts.enumerated() {
-            var part = part
-            if number < parts.count - 1 {
-                guard part.hasSuffix("[") else { return [] }
-                part.removeLast()
+            let isLast = number == parts.count - 1
+            guard isLast || part.hasSuffix("["), number == 0 || part.hasPrefix(".") else {
+                throw refusal(rule)
             }
-            if number > 0 {
-                guard part.hasPrefix(".") else { return [] }
-                part.removeFirst()
-            }
-            guard case .property(let steps) = try QueryParser.parseExpression(String(part)).kind else {
-                return []
-            }
+            let text = String(part.dropFirst(number == 0 ? 0 : 1).dropLast(isLast ? 0 : 1))
+            let expression: QueryExpression
+            do { expression = try QueryParser.parseExpression(text) } catch { throw refusal(error.message) }
+            guard case .property(let steps) = expression.kind else { throw refusal(rule) }
             levels.append(QueryPath(steps).text)
         }
         return levels

@@ -130,21 +130,7 @@ package enum IndexTranslator {
         sharesTable: Bool = false
     ) throws(QueryError) -> IndexStatements {
         try checkName(definition.name)
-        let levels: [String]
-        do {
-            levels = try ArrayIndexDefinition.levels(of: definition.path)
-        } catch {
-            throw QueryError(
-                .invalidQuery,
-                "'\(definition.path)' is not the path of an array: \(error.message)"
-            )
-        }
-        guard (1...QueryLimits.arrayLevels).contains(levels.count) else {
-            throw QueryError(
-                .invalidQuery,
-                "'\(definition.path)' is not the path of an array: properties with [] between them, at most \(QueryLimits.arrayLevels)"
-            )
-        }
+        let levels = try ArrayIndexDefinition.levels(of: definition.path)
         let (table, source) = (SQL.name(definition.table), SQL.name(collection.table))
         // An item is like a document whose text it is.
         var item = translator(collection)

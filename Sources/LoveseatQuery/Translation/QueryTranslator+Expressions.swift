@@ -201,19 +201,28 @@ extension QueryTranslator {
 
     /// The terms of an OR, with equalities of one property as one IN, which reads the property once.
     static func gathered(_ terms: [QueryExpression]) -> [QueryExpression] {
+        let equalities = terms.map(equality)
         var values: [[PathStep]: [QueryExpression]] = [:]
-        for case .binary(.equal, let left, let right) in terms.map(\.kind)
-        where constant(right)?.isScalar == true {
-            if case .property(let steps) = left.kind { values[steps, default: []].append(right) }
+        for case let found? in equalities { values[found.steps, default: []].append(found.value) }
+        return zip(terms, equalities).compactMap { term, found in
+            guard let found, let all = values[found.steps] else {
+                // Nil for an equality that an IN has taken.
+                return found == nil ? term : nil
+            }
+            guard all.count > 1 else { return term }
+            values[found.steps] = nil
+            return QueryExpression(.contained(found.property, all, isNegated: false), at: term.position)
         }
-        var written: Set<[PathStep]> = []
-        return terms.compactMap { term in
-            guard case .binary(.equal, let left, let right) = term.kind, constant(right)?.isScalar == true,
-                case .property(let steps) = left.kind, let list = values[steps], list.count > 1
-            else { return term }
-            guard written.insert(steps).inserted else { return nil }
-            return QueryExpression(.contained(left, list, isNegated: false), at: term.position)
-        }
+    }
+
+    /// The parts of a term that compares a property with a constant scalar.
+    private static func equality(_ term: QueryExpression)
+        -> (property: QueryExpression, steps: [PathStep], value: QueryExpression)?
+    {
+        guard case .binary(.equal, let left, let right) = term.kind, case .property(let steps) = left.kind,
+            constant(right)?.isScalar == true
+        else { return nil }
+        return (left, steps, right)
     }
 
     /// Texts joined in a tree, as a function of SQLite takes a limited number of them.
@@ -221,21 +230,14 @@ extension QueryTranslator {
         -> String
     {
         let most = QueryFunctionTable.maximumArguments
-        guard items.count > most else { return try call("ls_concat", items, at: position) }
-        var parts: [String] = []
-        for start in stride(from: 0, to: items.count, by: most) {
-            let part = Array(items[start..<min(items.count, start + most)])
-            parts.append(
-                part.count == 1 ? try sql(part[0], .value) : try call("ls_concat", part, at: position)
-            )
-        }
-        while parts.count > 1 {
-            parts = stride(from: 0, to: parts.count, by: most).map { start in
-                let part = parts[start..<min(parts.count, start + most)]
-                return part.count == 1 ? part[start] : "ls_concat(\(part.joined(separator: ", ")))"
+        var items = items
+        while items.count > most {
+            items = stride(from: 0, to: items.count, by: most).map { start in
+                let part = items[start..<min(items.count, start + most)]
+                return QueryExpression(.concatenation(Array(part)), at: position)
             }
         }
-        return parts[0]
+        return try call("ls_concat", items, at: position)
     }
 
     // MARK: Properties

@@ -67,14 +67,8 @@ struct QueryTranslator {
         scope.allowsAggregates = true
         let having = try query.having.map { expression throws(QueryError) in try sql(expression, .operand) }
         var order: [String] = []
-        // Given the choice, SQLite would read one collection by ID, and for each document all of another.
-        let sorts = query.limit == nil && sources.filter { $0.collection != nil }.count > 1
         for item in query.order {
-            let mayUseColumn = !sorts || column(item.expression) == nil
-            order.append(
-                (mayUseColumn ? "" : "+") + (try orderTerm(item.expression, query))
-                    + (item.isDescending ? " DESC" : "")
-            )
+            order.append(try orderTerm(item.expression, query) + (item.isDescending ? " DESC" : ""))
         }
         scope.allowsAggregates = false
         let page = try page(query)
@@ -129,10 +123,11 @@ struct QueryTranslator {
             }
             expression = query.results[Int(number) - 1].expression
             scope.seesAliases = false
-            defer { scope.seesAliases = true }
-            return try sortKey(expression)
         }
-        return try sortKey(expression)
+        defer { scope.seesAliases = true }
+        // Given the choice, SQLite would read one collection by ID, and for each document all of another.
+        let sorts = query.limit == nil && sources.filter { $0.collection != nil }.count > 1
+        return (sorts && column(expression) != nil ? "+" : "") + (try sortKey(expression))
     }
 
     /// An expression to sort or group by, with its collation.
