@@ -200,50 +200,6 @@ struct ListingTests {
 
     // MARK: Streams
 
-    @Test(.timeLimit(.minutes(5)))
-    func `100,000 documents are streamed in bounded memory, and SQLite's log is free meanwhile`() async throws
-    {
-        let padding = String(repeating: "x", count: 1_000)
-        for start in stride(from: 0, to: 100_000, by: 5_000) {
-            try await database.write { transaction in
-                for number in start..<start + 5_000 {
-                    try transaction.save(
-                        Document(id: "doc-\(number)", ["n": JSONValue(number), "padding": .string(padding)]),
-                        in: sights
-                    )
-                }
-            }
-        }
-        let before = try Self.residentKilobytes()
-        var (count, sum, highest) = (0, 0, 0)
-        for try await document in sights.documentStream() {
-            count += 1
-            sum += document["n"]?.int ?? 0
-            if count.isMultiple(of: 1_000) { highest = max(highest, try Self.residentKilobytes() - before) }
-            if count == 50_000 {
-                // Nothing is held between two parts: the log can be emptied.
-                try sights.save(Document(id: "a new one"))
-                try await Task.detached { [database] in try database.performMaintenance(type: .compact) }
-                    .value
-                let wal = try FileManager.default.attributesOfItem(
-                    atPath: "\(database.path ?? "")/db.sqlite-wal"
-                )
-                #expect(wal[.size] as? Int == 0)
-            }
-        }
-        #expect(count == 100_000)
-        #expect(sum == 100_000 * 99_999 / 2)
-        #expect(highest < 48 << 10, "\(highest) kB")
-        #expect(try await sights.documentIDs().count == 100_001)
-        #expect(sights.count == 100_001)
-    }
-
-    private static func residentKilobytes() throws -> Int {
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
-        return try #require(Int(line.split(separator: " ").dropFirst().first ?? ""))
-    }
-
     @Test func `a large document is a part of its own`() async throws {
         let large = String(repeating: "x", count: 3 << 20)
         for id in 0..<5 { try sights.save(Document(id: "\(id)", ["large": .string(large)])) }

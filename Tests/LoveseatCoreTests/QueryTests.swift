@@ -196,41 +196,7 @@ struct QueryTests {
         #expect(try query.execute().count == 1)
     }
 
-    // MARK: Streams
-
-    @Test func `200,000 rows are streamed in bounded memory, whatever the consumer's speed`() async throws {
-        let text = String(repeating: "x", count: 200)
-        for start in stride(from: 0, to: 100_000, by: 5_000) {
-            try await database.write { transaction in
-                for number in start..<start + 5_000 {
-                    let properties: JSONObject = [
-                        "n": JSONValue(number), "text": .string(text), "two": [1, 2],
-                    ]
-                    try transaction.save(Document(id: "\(number)", properties), in: sights)
-                }
-            }
-        }
-        let before = try residentKilobytes()
-        var (count, sum, highest) = (0, 0, 0)
-        let query = try query("SELECT s.n, s.text, t FROM travel.sights AS s UNNEST s.two AS t")
-        for try await row in query.rows() {
-            count += 1
-            sum += row["n"]?.int ?? 0
-            #expect(row["text"]?.string?.utf8.count == 200)
-            if count.isMultiple(of: 1_000) { highest = max(highest, try residentKilobytes() - before) }
-            // The first rows take their time, so that the others are kept in the file.
-            if count < 20 { try await Task.sleep(for: .milliseconds(20)) }
-        }
-        #expect(count == 200_000)
-        #expect(sum == 100_000 * 99_999)
-        #expect(highest < 48 << 10, "\(highest) kB")
-    }
-
-    private func residentKilobytes() throws -> Int {
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
-        return try #require(Int(line.split(separator: " ").dropFirst().first ?? ""))
-    }
+    // MARK: Interruptions
 
     /// A query that would run for hours.
     private func endless() throws -> Query {

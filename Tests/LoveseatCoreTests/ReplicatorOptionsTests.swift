@@ -355,35 +355,6 @@ import Testing
 
     // MARK: Life
 
-    @Test func `starting and stopping ten thousand times leaves nothing behind`() async throws {
-        try here.save(Document(id: "d"))
-        let replicator = replicator()
-        func files() throws -> Int {
-            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-        }
-        func kilobytes() throws -> Int {
-            let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-            let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
-            return Int(line.split(separator: " ")[1]) ?? 0
-        }
-        func cycle(_ count: Int) async {
-            for number in 0..<count {
-                replicator.start()
-                // Now at once, now after a moment, now when it is done.
-                if number % 3 == 0 { await Task.yield() }
-                if number % 3 != 1 { replicator.stop() }
-                await replicator.waitUntilStopped()
-            }
-        }
-        await cycle(500)
-        let (filesBefore, memoryBefore) = (try files(), try kilobytes())
-        await cycle(9_500)
-        #expect(replicator.status.error == nil)
-        // Other tests run beside this one.
-        #expect(try files() < filesBefore + 100)
-        #expect(try kilobytes() < memoryBefore + (200 << 10))
-    }
-
     @Test func `a suspended replicator is offline until it is resumed, and misses nothing`() async throws {
         var configuration = replicator().config
         configuration.continuous = true
