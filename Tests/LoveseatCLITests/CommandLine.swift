@@ -33,7 +33,7 @@ final class CommandLineFolder: Sendable {
     }
 
     /// `input` is what it reads; nil for nothing.
-    func start(_ arguments: [String], environment: [String: String] = [:], input: String? = nil) throws -> (
+    func start(_ arguments: [String], environment: [String: String] = [:], input: Data? = nil) throws -> (
         Process, Pipe, Pipe
     ) {
         let process = Process()
@@ -46,7 +46,7 @@ final class CommandLineFolder: Sendable {
         process.standardError = errors
         process.standardInput = FileHandle.nullDevice
         if let input {
-            try write(input, to: "input")
+            try input.write(to: URL(filePath: "\(path)/input"))
             process.standardInput = try FileHandle(forReadingFrom: URL(filePath: "\(path)/input"))
         }
         try Lifeline.run(process)

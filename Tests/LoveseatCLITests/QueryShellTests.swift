@@ -17,7 +17,11 @@ struct QueryShellTests {
     }
 
     private func script(_ text: String, _ arguments: String...) throws -> CommandLineFolder.Outcome {
-        let (process, output, errors) = try folder.start(["sql", "db"] + arguments, input: text)
+        try script(Data(text.utf8), arguments)
+    }
+
+    private func script(_ bytes: Data, _ arguments: [String] = []) throws -> CommandLineFolder.Outcome {
+        let (process, output, errors) = try folder.start(["sql", "db"] + arguments, input: bytes)
         let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         let problems = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
@@ -65,6 +69,11 @@ struct QueryShellTests {
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("line 2: "), "\(outcome.errors)")
         #expect(try script(".nothing\n").errors.contains("line 1: there is no command .nothing"))
+        let latin1 = try script(
+            Data("SELECT 1 FROM _ LIMIT 1;\n.param city=Orl".utf8) + [0xE9] + Data("ans\n".utf8)
+        )
+        #expect(latin1.status == 64)
+        #expect(latin1.errors.contains("line 2: it is not UTF-8"), "\(latin1.errors)")
     }
 
     @Test func `a line of a script may have several queries, and end as on Windows`() throws {

@@ -83,7 +83,8 @@ final class QueryShell {
         var number = 0
         while true {
             number += 1
-            switch try reader.line(prompt: statements.isEmpty ? "loveseat> " : "     ...> ") {
+            let prompt = statements.isEmpty ? "loveseat> " : "     ...> "
+            switch try named(number, { try reader.line(prompt: prompt) }) {
             case .end:
                 if !statements.isEmpty { try attempt(statements.rest, line: number - 1) }
                 return
@@ -95,7 +96,7 @@ final class QueryShell {
                     try attempt(line, line: number)
                     continue
                 }
-                for statement in try statements.add(line) {
+                for statement in try named(number, { try statements.add(line) }) {
                     reader.remember(statement + ";")
                     try attempt(statement, line: number)
                 }
@@ -103,21 +104,26 @@ final class QueryShell {
         }
     }
 
-    /// Runs one statement or command. At a terminal its error is shown, and nothing ends; a script is told in which line
-    /// the statement ended.
+    /// Runs one statement or command. At a terminal its error is shown, and nothing ends; an error in a script names the line
+    /// in which the statement ended.
     private func attempt(_ text: String, line number: Int) throws {
         do {
             try perform(text)
             try Output.standard.flush()
         } catch let error as LoveseatError {
             try Output.standard.flush()
-            guard reader.isTerminal else {
-                throw LoveseatError(error.code, "line \(number): \(error.message)")
-            }
+            try named(number) { if !reader.isTerminal { throw error } }
             Output.remark(error.message)
         } catch is CancellationError {
             try Output.standard.flush()
             Output.remark("interrupted")
+        }
+    }
+
+    /// Names the line of a script in the errors of what is done with it.
+    private func named<Result>(_ number: Int, _ body: () throws -> Result) throws -> Result {
+        do { return try body() } catch let error as LoveseatError where !reader.isTerminal {
+            throw LoveseatError(error.code, "line \(number): \(error.message)")
         }
     }
 

@@ -72,7 +72,7 @@ final class PromptReader {
                 return .text(try Self.text(buffer[...]))
             }
             guard buffer.count <= Self.longest else {
-                throw LoveseatError(.invalidQuery, "a line is longer than \(Self.longest) bytes")
+                throw LoveseatError(.invalidQuery, "it is longer than \(Self.longest) bytes")
             }
             var piece = [UInt8](repeating: 0, count: 64 << 10)
             let count = read(0, &piece, piece.count)
@@ -94,7 +94,7 @@ final class PromptReader {
     private static func text(_ line: ArraySlice<UInt8>) throws -> String {
         let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         guard let text = String(validating: line, as: UTF8.self) else {
-            throw LoveseatError(.invalidQuery, "a line is not UTF-8")
+            throw LoveseatError(.invalidQuery, "it is not UTF-8")
         }
         return text
     }
