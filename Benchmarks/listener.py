@@ -6,19 +6,21 @@ import sys
 
 
 class Listener:
-    """Serves `database` without TLS until `stop()`; `url` is where."""
+    """Serves `database` without TLS until `stop()`; `url` is where, or with `couchdb` the URL for CouchDB's wire."""
 
-    def __init__(self, binary, database, environment=None):
+    def __init__(self, binary, database, environment=None, couchdb=False):
         command = [binary, "serve", database, "--port", "0", "--interface", "127.0.0.1", "--no-tls"]
+        if couchdb:
+            command.append("--couchdb")
         output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         self.process = subprocess.Popen(command, env=environment, text=True, **output)
         said = []
         for line in self.process.stdout:
             said.append(line)
             # Older builds print words around the URL.
-            found = [word for word in line.split() if word.startswith("ws://")]
+            found = [word for word in line.split() if word.startswith("http://" if couchdb else "ws://")]
             if found:
-                self.url = found[0]
+                self.url = found[0].rstrip("/") + f"/{database}" if couchdb else found[0]
                 return
         sys.exit(f"{' '.join(command)} ended: {''.join(said)}")
 

@@ -13,9 +13,12 @@ struct ChangesFeed: Sendable {
     private static let pageRows = 500
     private static let pageBytes = 1 << 20
 
-    /// A part of the feed.
+    /// A part of the feed, as it is written.
     private struct Page: Sendable {
-        var rows: [(text: [UInt8], document: RenderedDocument?)] = []
+        var text: [UInt8] = []
+        /// The documents whose attachments are read from their blobs, each with its place in the text.
+        var documents: [(offset: Int, document: RenderedDocument)] = []
+        var count = 0
         /// How far it was read, passed-over rows included.
         var through: UInt64
         var isLast = true
@@ -23,7 +26,8 @@ struct ChangesFeed: Sendable {
 
     // MARK: Reading
 
-    private func page(after position: UInt64, limit: Int) async throws -> Page {
+    /// `isFirst`: nothing was written before it.
+    private func page(after position: UInt64, limit: Int, isFirst: Bool = true) async throws -> Page {
         var page = Page(through: position)
         var records: [DocumentRecord] = []
         try entry.store.readRows { view in
@@ -52,30 +56,58 @@ struct ChangesFeed: Sendable {
         }
         // The policy and the rendering come after the transaction.
         let visible = try entry.visible(records)
-        page.rows = try visible.map { try row(of: $0) }
+        for record in visible {
+            if request.feed.hasSeparators, page.count > 0 || !isFirst { page.text.append(contentsOf: ",\n".utf8) }
+            try append(record, to: &page)
+            page.count += 1
+        }
         if request.withDocuments { try await entry.grant(visible.map(\.id)) }
         return page
     }
 
-    private func row(of record: DocumentRecord) throws -> (text: [UInt8], document: RenderedDocument?) {
-        var text = Array("{\"seq\":\(record.sequence),\"id\":".utf8)
-        text += JSONText(canonical: .string(record.id)).bytes
-        text += Array(",\"changes\":[{\"rev\":\"\(record.revision.text)\"}".utf8)
+    private func append(_ record: DocumentRecord, to page: inout Page) throws {
+        if request.feed == .eventsource { page.text.append(contentsOf: "data: ".utf8) }
+        page.text.append(contentsOf: "{\"seq\":".utf8)
+        page.text.append(contentsOf: String(record.sequence).utf8)
+        page.text.append(contentsOf: ",\"id\":".utf8)
+        page.text += JSONText(canonical: .string(record.id)).bytes
+        page.text.append(contentsOf: ",\"changes\":[".utf8)
+        append(record.revision, to: &page)
         let needsTree = (request.allLeaves && record.encodedTree != nil) || request.withDocuments
         let branches = needsTree ? try entry.branches(of: record) : nil
         if request.allLeaves, let branches {
-            for leaf in branches.leaves.dropFirst() { text += Array(",{\"rev\":\"\(leaf.id.text)\"}".utf8) }
+            for leaf in branches.leaves.dropFirst() {
+                page.text.append(UInt8(ascii: ","))
+                append(leaf.id, to: &page)
+            }
         }
-        text.append(UInt8(ascii: "]"))
-        if record.isDeleted { text += Array(",\"deleted\":true".utf8) }
-        guard request.withDocuments, let branches else { return (text, nil) }
-        text += Array(",\"doc\":".utf8)
-        let document = DocumentRenderer(options: request.options).render(
-            branches.winner,
-            of: record.id,
-            in: branches
-        )
-        return (text, document)
+        page.text.append(UInt8(ascii: "]"))
+        if record.isDeleted { page.text.append(contentsOf: ",\"deleted\":true".utf8) }
+        if request.withDocuments, let branches {
+            page.text.append(contentsOf: ",\"doc\":".utf8)
+            let document = DocumentRenderer(options: request.options).render(
+                branches.winner,
+                of: record.id,
+                in: branches
+            )
+            if document.isPlain {
+                page.text += document.bytes
+            } else {
+                page.documents.append((page.text.count, document))
+            }
+        }
+        page.text.append(UInt8(ascii: "}"))
+        switch request.feed {
+        case .normal, .longpoll: break
+        case .continuous: page.text.append(UInt8(ascii: "\n"))
+        case .eventsource: page.text.append(contentsOf: "\nid: \(record.sequence)\n\n".utf8)
+        }
+    }
+
+    private func append(_ revision: RevisionID, to page: inout Page) {
+        page.text.append(contentsOf: "{\"rev\":\"".utf8)
+        page.text.append(contentsOf: revision.text.utf8)
+        page.text.append(contentsOf: "\"}".utf8)
     }
 
     private func pending(after sequence: UInt64) throws -> Int {
@@ -85,38 +117,15 @@ struct ChangesFeed: Sendable {
 
     // MARK: Writing
 
-    /// Writes rows. `start`, `end`: what stands around each.
-    private func write(
-        _ page: Page,
-        start: String,
-        end: (UInt64) -> String,
-        isFirst: inout Bool,
-        separator: String,
-        to writer: inout any ResponseBodyWriter
-    ) async throws {
-        var buffer: [UInt8] = []
+    private func write(_ page: Page, to writer: inout any ResponseBodyWriter) async throws {
+        var written = 0
         let stream = ContentStream(blobs: entry.store.blobs)
-        for row in page.rows {
-            if !isFirst { buffer += Array(separator.utf8) }
-            isFirst = false
-            buffer += Array(start.utf8) + row.text
-            if let document = row.document {
-                if document.isPlain {
-                    buffer += document.bytes
-                } else {
-                    try await writer.write(buffer)
-                    buffer = []
-                    try await stream.write(document, to: &writer)
-                }
-            }
-            buffer += Array("}".utf8) + Array(end(Self.sequence(in: row.text)).utf8)
+        for (offset, document) in page.documents {
+            try await writer.write(page.text[written..<offset])
+            try await stream.write(document, to: &writer)
+            written = offset
         }
-        if !buffer.isEmpty { try await writer.write(buffer) }
-    }
-
-    /// The sequence at the beginning of a row.
-    private static func sequence(in row: [UInt8]) -> UInt64 {
-        row.dropFirst(7).prefix { (0x30...0x39).contains($0) }.reduce(0) { $0 * 10 + UInt64($1 & 15) }
+        if written < page.text.count { try await writer.write(page.text[written...]) }
     }
 
     private var start: UInt64 {
@@ -131,18 +140,11 @@ struct ChangesFeed: Sendable {
         after position: UInt64,
         to writer: inout any ResponseBodyWriter
     ) async throws -> (count: Int, through: UInt64) {
-        var (position, count, isFirst) = (position, 0, true)
+        var (position, count) = (position, 0)
         while count < request.limit {
-            let page = try await page(after: position, limit: request.limit - count)
-            try await write(
-                page,
-                start: "",
-                end: { _ in "" },
-                isFirst: &isFirst,
-                separator: ",\n",
-                to: &writer
-            )
-            count += page.rows.count
+            let page = try await page(after: position, limit: request.limit - count, isFirst: count == 0)
+            try await write(page, to: &writer)
+            count += page.count
             position = page.through
             if page.isLast { break }
         }
@@ -203,16 +205,8 @@ struct ChangesFeed: Sendable {
                 guard let page = try? await page(after: position, limit: request.limit - count) else {
                     break feed
                 }
-                var isFirst = true
-                try await write(
-                    page,
-                    start: isEvents ? "data: " : "",
-                    end: { isEvents ? "\nid: \($0)\n\n" : "\n" },
-                    isFirst: &isFirst,
-                    separator: "",
-                    to: &writer
-                )
-                count += page.rows.count
+                try await write(page, to: &writer)
+                count += page.count
                 position = page.through
                 hasMore = !page.isLast && count < request.limit
             }

@@ -4,7 +4,12 @@ import LoveseatStorage
 
 /// What a client wants of the changes feed (protocol/couchdb.md §5).
 struct ChangesRequest: Sendable {
-    enum Feed: Sendable { case normal, longpoll, continuous, eventsource }
+    enum Feed: Sendable {
+        case normal, longpoll, continuous, eventsource
+
+        /// Whether the rows are the items of one array.
+        var hasSeparators: Bool { self == .normal || self == .longpoll }
+    }
 
     /// Which documents are reported.
     enum Filter: Sendable {
