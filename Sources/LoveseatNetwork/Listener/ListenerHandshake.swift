@@ -31,6 +31,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     private let authenticator: ConnectionAuthenticator
     private let shown: ShownCertificates?
     private let webSocket: WebSocketSettings
+    private let limit: ConnectionLimit
     private let serve: @Sendable (PeerConnection) -> Void
     /// Removes the HTTP handlers from the pipeline.
     private let endHTTP: () -> Void
@@ -44,6 +45,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         authenticator: ConnectionAuthenticator,
         shown: ShownCertificates?,
         webSocket: WebSocketSettings,
+        limit: ConnectionLimit,
         serve: @escaping @Sendable (PeerConnection) -> Void,
         endHTTP: @escaping () -> Void
     ) {
@@ -51,6 +53,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         self.authenticator = authenticator
         self.shown = shown
         self.webSocket = webSocket
+        self.limit = limit
         self.serve = serve
         self.endHTTP = endHTTP
     }
@@ -131,7 +134,9 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
                 case .challenged(let run): self.challenge(run, context)
                 case .admitted(let peer):
                     self.stage = .answered
-                    self.admit(try self.validator.validate(head), peer, isPaired: run != nil, context)
+                    let acceptance = try self.validator.validate(head)
+                    if case .webSocket = acceptance { try self.limit.add(context.channel) }
+                    self.admit(acceptance, peer, isPaired: run != nil, context)
                 }
             } catch {
                 self.stage = .answered

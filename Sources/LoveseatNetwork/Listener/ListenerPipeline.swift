@@ -8,6 +8,7 @@ package struct ListenerPipeline: Sendable {
     private let validator: UpgradeRequestValidator
     private let authenticator: ConnectionAuthenticator
     private let webSocket: WebSocketSettings
+    private let limit: ConnectionLimit
     private let serve: @Sendable (PeerConnection, any Channel) -> Void
 
     /// `serve` is called, on the event loop, with each peer that got in.
@@ -15,11 +16,13 @@ package struct ListenerPipeline: Sendable {
         databaseName: String,
         authenticator: ConnectionAuthenticator,
         webSocket: WebSocketSettings,
+        limit: ConnectionLimit = ConnectionLimit(nil),
         serve: @escaping @Sendable (PeerConnection, any Channel) -> Void
     ) {
         validator = UpgradeRequestValidator(databaseName: databaseName)
         self.authenticator = authenticator
         self.webSocket = webSocket
+        self.limit = limit
         self.serve = serve
     }
 
@@ -33,6 +36,7 @@ package struct ListenerPipeline: Sendable {
             authenticator: authenticator,
             shown: shown,
             webSocket: webSocket,
+            limit: limit,
             serve: { serve($0, channel) },
             endHTTP: {
                 _ = channel.pipeline.syncOperations.removeHandler(encoder)

@@ -94,6 +94,9 @@ public final class URLEndpointListener: Sendable {
                 "heartbeat is \(config.heartbeat) seconds: use more than 0"
             )
         }
+        guard config.maximumConnections ?? 1 > 0 else {
+            throw LoveseatError(.invalidParameter, "maximumConnections must be more than 0")
+        }
         guard !config.readOnly || !config.writeOnly else {
             throw LoveseatError(.invalidParameter, "a listener cannot be both read-only and write-only")
         }
@@ -228,7 +231,8 @@ public final class URLEndpointListener: Sendable {
         let pipeline = ListenerPipeline(
             databaseName: databaseName,
             authenticator: door.authenticator,
-            webSocket: WebSocketSettings(isClient: false, heartbeat: config.heartbeat)
+            webSocket: WebSocketSettings(isClient: false, heartbeat: config.heartbeat),
+            limit: ConnectionLimit(config.maximumConnections)
         ) { connection, channel in
             door.admitted(channel)
             let peer = channel.remoteAddress?.description ?? "a peer"

@@ -41,6 +41,10 @@ public struct URLEndpointListenerConfiguration: Sendable {
     /// Whether peers may only push, and save their checkpoints. The default is false. A peer that pulls gets `httpForbidden`. It cannot be
     /// combined with ``readOnly``.
     public var writeOnly = false
+    /// The maximum number of connected peers. Nil, the default, means no limit.
+    ///
+    /// A peer beyond it gets HTTP 503 with `Retry-After: 5` after it has authenticated. A replicator tries again.
+    public var maximumConnections: Int?
     /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false. For
     /// what peers pull, open the database with ``DatabaseConfiguration/enableDeltaSync``, too.
     public var enableDeltaSync = defaultEnableDeltaSync
