@@ -131,6 +131,7 @@ extension ReplicationSession {
     private mutating func makeCollections(_ names: [CollectionName]) {
         var options = PullSession.Options()
         options.takesDeltas = usesDeltas
+        if case .passive(let plan) = role { options.isFiltered = plan.filtersIncoming }
         options.extensions = extensions
         collections = names.enumerated().map { index, name in
             let wireIndex = hasCollections == true ? index : nil

@@ -59,6 +59,8 @@ package struct PassivePlan: Hashable, Sendable {
     package var usesDeltas = false
     /// Whether documents may be taken away from the peer.
     package var restrictsAccess = false
+    /// The app decides which revisions are stored.
+    package var filtersIncoming = false
     /// Speaks the protocol and nothing beyond it, as foreign peers do.
     package var isPlain = false
 

@@ -151,9 +151,11 @@ extension PullSession {
             isDeleted: entry.revision.isDeleted,
             body: entry.revision.body
         )
-        guard !effects.store.admits(candidate, in: collection) else { return hold(key, &effects) }
+        guard let refusal = effects.store.refusal(of: candidate, in: collection) else {
+            return hold(key, &effects)
+        }
         incoming[key]?.held = []
-        end(key, LoveseatError.rejectedByPullFilter, &effects)
+        end(key, refusal, &effects)
     }
 
     /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.

@@ -12,6 +12,7 @@ package final class PassiveReplicator: Sendable {
     private let usesDeltas: Bool
     private let compressionLevel: Int
     private let policy: AccessPolicy?
+    private let incomingFilter: IncomingFilter?
     private let proven = ProvenBlobs()
     private let runtime: ReplicationRuntime
     private let server = ReplicationServer()
@@ -24,11 +25,13 @@ package final class PassiveReplicator: Sendable {
         usesDeltas: Bool,
         compressionLevel: Int,
         policy: AccessPolicy? = nil,
+        incomingFilter: IncomingFilter? = nil,
         runtime: ReplicationRuntime = .system
     ) {
         self.runtime = runtime
         self.compressionLevel = compressionLevel
         self.policy = policy
+        self.incomingFilter = incomingFilter
         self.database = database
         self.collections = collections
         self.isReadOnly = isReadOnly
@@ -59,6 +62,7 @@ package final class PassiveReplicator: Sendable {
         plan.isWriteOnly = isWriteOnly
         plan.usesDeltas = usesDeltas
         plan.restrictsAccess = policy != nil
+        plan.filtersIncoming = incomingFilter != nil
         return await server.serve(connection) { note in
             var hooks = ReplicationHooks()
             hooks.report = { event in
@@ -66,6 +70,11 @@ package final class PassiveReplicator: Sendable {
                 note(event)
             }
             let access = policy.map { PeerAccess(peer: connection.peer, policy: $0) }
+            let filter = incomingFilter.map { filter in
+                { (candidate: FilterCandidate) in
+                    filter(connection.peer, Document(candidate), candidate.isDeleted ? .deleted : [])
+                }
+            }
             return ReplicationDriver(
                 session: ReplicationSession(
                     passive: plan,
@@ -73,6 +82,7 @@ package final class PassiveReplicator: Sendable {
                         store: store,
                         peer: connection.peer,
                         access: access,
+                        incomingFilter: filter,
                         proven: proven,
                         nowMilliseconds: runtime.unixTime
                     )

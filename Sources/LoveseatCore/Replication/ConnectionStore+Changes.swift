@@ -147,8 +147,9 @@ extension ConnectionStore {
 
     // MARK: Filters
 
-    package func admits(_ candidate: FilterCandidate, in index: Int) -> Bool {
-        admits(candidate, isAccessRemoved: false, in: index)
+    package func refusal(of candidate: FilterCandidate, in index: Int) -> LoveseatError? {
+        if let incomingFilter { return incomingFilter(candidate) }
+        return admits(candidate, isAccessRemoved: false, in: index) ? nil : .rejectedByPullFilter
     }
 
     func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool, in index: Int) -> Bool {

@@ -18,6 +18,8 @@ package final class ConnectionStore: RevisionStore {
     private let userChanges: Int
     /// What the peer may do; nil if nobody restricts it.
     let access: PeerAccess?
+    /// Why the app refuses a revision that the peer pushes; nil if it filters none.
+    let incomingFilter: ((FilterCandidate) -> LoveseatError?)?
     var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     var shared: SharedBlobs
     var read = RecentRecords()
@@ -52,7 +54,7 @@ package final class ConnectionStore: RevisionStore {
     ) {
         self.rules = rules
         self.userChanges = userChanges
-        access = nil
+        (access, incomingFilter) = (nil, nil)
         shared = SharedBlobs(ProvenBlobs(), peer: "")
         self.store = store
         self.collections = collections
@@ -68,11 +70,13 @@ package final class ConnectionStore: RevisionStore {
         store: DocumentStore,
         peer: PeerIdentity = PeerIdentity(),
         access: PeerAccess? = nil,
+        incomingFilter: ((FilterCandidate) -> LoveseatError?)? = nil,
         proven: ProvenBlobs = ProvenBlobs(),
         nowMilliseconds: @escaping () -> Int64
     ) {
         self.store = store
         self.access = access
+        self.incomingFilter = incomingFilter
         shared = SharedBlobs(proven, peer: peer.recordName)
         self.nowMilliseconds = nowMilliseconds
         (collections, checkpointIDs, remote, rules, userChanges) = ([], [], nil, [], 0)

@@ -18,13 +18,7 @@ package final class PeerAccess: Sendable {
     func access(to collection: CollectionName) -> DocumentAccess { policy.decide(peer, collection, nil) }
 
     func access(to candidate: FilterCandidate, in collection: CollectionName) -> DocumentAccess {
-        let document = Document(
-            id: candidate.documentID,
-            revisionID: candidate.revision,
-            sequence: 0,
-            body: candidate.body
-        )
-        return min(access(to: collection), policy.decide(peer, collection, document))
+        min(access(to: collection), policy.decide(peer, collection, Document(candidate)))
     }
 
     /// Whether the peer may read a document as it is now. Called outside transactions, since the app's policy may use the

@@ -67,13 +67,19 @@ public struct CollectionConfiguration: Sendable {
             var flags: DocumentFlags = []
             if candidate.isDeleted { flags.insert(.deleted) }
             if isAccessRemoved { flags.insert(.accessRemoved) }
-            let document = Document(
-                id: candidate.documentID,
-                revisionID: candidate.revision,
-                sequence: 0,
-                body: candidate.body
-            )
-            return filter(document, flags)
+            return filter(Document(candidate), flags)
         }
+    }
+}
+
+extension Document {
+    /// The document as an app's filter or policy sees it.
+    init(_ candidate: FilterCandidate) {
+        self.init(
+            id: candidate.documentID,
+            revisionID: candidate.revision,
+            sequence: 0,
+            body: candidate.body
+        )
     }
 }

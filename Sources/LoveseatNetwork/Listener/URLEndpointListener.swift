@@ -129,7 +129,8 @@ public final class URLEndpointListener: Sendable {
             isWriteOnly: config.writeOnly,
             usesDeltas: config.enableDeltaSync,
             compressionLevel: config.compressionLevel,
-            policy: config.accessPolicy
+            policy: config.accessPolicy,
+            incomingFilter: config.incomingFilter
         )
         try database.adopt(self)
         do {

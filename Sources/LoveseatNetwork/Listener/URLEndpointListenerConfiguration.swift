@@ -36,6 +36,9 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var authenticator: (any ListenerAuthenticator)?
     /// Decides what each peer may read and write. Nil, the default, gives every peer that may connect full access.
     public var accessPolicy: AccessPolicy?
+    /// Decides which of the revisions that peers push are stored, before their blobs are requested. Nil, the default, means all that
+    /// ``accessPolicy`` allows.
+    public var incomingFilter: IncomingFilter?
     /// Whether peers may only pull. The default is false. A peer that pushes gets `httpForbidden`.
     public var readOnly = defaultReadOnly
     /// Whether peers may only push, and save their checkpoints. The default is false. A peer that pulls gets `httpForbidden`. It cannot be

@@ -45,8 +45,8 @@ package protocol RevisionStore: AnyObject {
 
     func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
         -> [OutgoingRevision]
-    /// Whether the app's filter lets a received revision in (replication.md §9.4, step 8).
-    func admits(_ candidate: FilterCandidate, in collection: Int) -> Bool
+    /// Why the app's filter refuses a received revision; nil if it does not (replication.md §9.4, step 8).
+    func refusal(of candidate: FilterCandidate, in collection: Int) -> LoveseatError?
     func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult]
     /// The body of a revision, for a delta; nil if it is not here any more, or the peer may not read it.
     func body(of revision: RevisionID, _ documentID: String, in collection: Int) throws(LoveseatError)

@@ -97,8 +97,8 @@ extension ReplicaLayer {
         try alive().revisions(requests, in: collection)
     }
 
-    package func admits(_ candidate: FilterCandidate, in collection: Int) -> Bool {
-        inner.admits(candidate, in: collection)
+    package func refusal(of candidate: FilterCandidate, in collection: Int) -> LoveseatError? {
+        inner.refusal(of: candidate, in: collection)
     }
 
     package func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError)
