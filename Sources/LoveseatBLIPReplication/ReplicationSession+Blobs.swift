@@ -60,6 +60,16 @@ extension ReplicationSession {
         let isLast = read.offset >= read.length || bytes.isEmpty
         blobReads[number] = isLast ? nil : read
         effects.append(.supply(bytes, isLast: isLast, to: number))
+        guard reportsBlobs else { return }
+        let event = BlobEvent(
+            collection: read.collection,
+            documentID: read.request.documentID,
+            digest: read.request.digest,
+            isPush: true,
+            transferred: read.offset,
+            length: read.length
+        )
+        effects.append(.report(.blob(event)))
     }
 
     mutating func proveAttachment(_ message: Message, number: UInt64) {

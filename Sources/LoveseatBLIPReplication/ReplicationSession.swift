@@ -88,6 +88,13 @@ package struct ReplicationSession {
         return ProtocolExtensions.all
     }
 
+    var reportsBlobs: Bool {
+        switch role {
+        case .active(let plan): plan.reportsBlobs
+        case .passive(let plan): plan.reportsBlobs
+        }
+    }
+
     var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
     package var isOver: Bool { phase == .over }
 
@@ -138,6 +145,9 @@ package struct ReplicationSession {
                     isLast: isLast,
                     session.effects.store
                 )
+                if session.reportsBlobs, let event = session.collections[index].pull.blobEvent(handle) {
+                    session.effects.append(.report(.blob(event)))
+                }
                 if isLast { session.blobEnded(index, handle, nil) }
             } catch { session.blobEnded(index, handle, error) }
         }

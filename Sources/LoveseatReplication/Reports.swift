@@ -28,6 +28,8 @@ package struct FetchNotice: Hashable, Sendable {
 package enum ReplicationReport: Hashable, Sendable {
     case activity(isBusy: Bool, ReplicationProgress)
     case document(DocumentEvent)
+    /// A piece of a blob was sent or received. Only if the plan asks for it.
+    case blob(BlobEvent)
     /// The last checkpoint could not be saved: the next replication does some work again.
     case checkpointNotSaved(LoveseatError)
     /// A pulled document is stored without these properties, whose names belong to replication.
@@ -59,5 +61,34 @@ package struct DocumentEvent: Hashable, Sendable {
         self.isDeleted = isDeleted
         self.isAccessRemoved = isAccessRemoved
         self.error = error
+    }
+}
+
+/// How much of a blob was transferred.
+package struct BlobEvent: Hashable, Sendable {
+    package let collection: Int
+    /// The document that the blob was requested for; nil if the peer did not say.
+    package let documentID: String?
+    package let digest: BlobDigest
+    package let isPush: Bool
+    /// The bytes from the blob's beginning that were handed to the socket, or that are here.
+    package let transferred: UInt64
+    /// Nil if a received document does not contain it.
+    package let length: UInt64?
+
+    package init(
+        collection: Int,
+        documentID: String?,
+        digest: BlobDigest,
+        isPush: Bool,
+        transferred: UInt64,
+        length: UInt64?
+    ) {
+        self.collection = collection
+        self.documentID = documentID
+        self.digest = digest
+        self.isPush = isPush
+        self.transferred = transferred
+        self.length = length
     }
 }

@@ -26,7 +26,7 @@ extension SimulatedConnection {
                 "\(end.owner.index) \(event.isPush ? "push" : "pull") \(event.documentID) \(event.error?.code.description ?? "ok")"
             )
             if event.isPush, event.error == nil, end === active { surroundings.onPush(self) }
-        case .failure, .checkpointNotSaved, .propertiesLeftOut: break
+        case .blob, .failure, .checkpointNotSaved, .propertiesLeftOut: break
         }
     }
 

@@ -85,6 +85,21 @@ extension PullSession {
         if isLast { try store.finishBlob(handle, expected: blob.digest) }
     }
 
+    /// How much is here of a blob that is being fetched; nil if it is not.
+    func blobEvent(_ handle: BlobHandle) -> BlobEvent? {
+        guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first,
+            case .fetching(let fetch) = entry.stage
+        else { return nil }
+        return BlobEvent(
+            collection: collection,
+            documentID: entry.revision.documentID,
+            digest: blob.digest,
+            isPush: false,
+            transferred: fetch.bytes,
+            length: blob.length
+        )
+    }
+
     /// The blob is here, or the error says why it is not.
     mutating func blobEnded(
         _ handle: BlobHandle,

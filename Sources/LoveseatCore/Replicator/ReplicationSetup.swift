@@ -107,6 +107,7 @@ struct ReplicationSetup {
             isContinuous: config.continuous
         )
         plan.autoPurges = config.enableAutoPurge
+        plan.reportsBlobs = true
         return plan
     }
 

@@ -15,18 +15,22 @@ extension Replicator {
             LogDomain.replicator.log(.info, "\(self): stopped")
         }
         config.collections.first?.collection.database.release(self)
-        let (status, feeds, documentFeeds) = state.withLock { state in
+        let (status, feeds, documentFeeds, blobFeeds) = state.withLock { state in
             let status = Status(activity: .stopped, progress: state.status.progress, error: error)
             state.status = status
             state.task = nil
-            defer { (state.statusFeeds, state.documentFeeds) = ([:], [:]) }
-            return (status, Array(state.statusFeeds.values), Array(state.documentFeeds.values))
+            defer { (state.statusFeeds, state.documentFeeds, state.blobFeeds) = ([:], [:], [:]) }
+            return (
+                status, Array(state.statusFeeds.values), Array(state.documentFeeds.values),
+                Array(state.blobFeeds.values)
+            )
         }
         for feed in feeds {
             feed.push(status)
             feed.finish()
         }
         for feed in documentFeeds { feed.finish() }
+        for feed in blobFeeds { feed.finish() }
     }
 
     /// Connects until a connection ends normally, an error is final, or the replicator is stopped.
@@ -162,6 +166,9 @@ extension Replicator {
                 error: event.error
             )
             events.add(document, isPush: event.isPush)
+        case .blob(let event):
+            let transfer = BlobTransfer(event)
+            for feed in state.withLock({ Array($0.blobFeeds.values) }) { feed.push(transfer) }
         case .checkpointNotSaved(let error):
             LogDomain.replicator.log(
                 .warning,

@@ -34,6 +34,7 @@ public final class Replicator: Sendable {
         var nextFeed = 0
         var statusFeeds: [Int: FeedBuffer<Status>] = [:]
         var documentFeeds: [Int: FeedBuffer<DocumentReplication>] = [:]
+        var blobFeeds: [Int: FeedBuffer<BlobTransfer>] = [:]
     }
 
     /// Creates a replicator. It connects when it is started.
@@ -47,6 +48,7 @@ public final class Replicator: Sendable {
         state.withLock { state in
             for feed in state.statusFeeds.values { feed.finish() }
             for feed in state.documentFeeds.values { feed.finish() }
+            for feed in state.blobFeeds.values { feed.finish() }
         }
     }
 
@@ -100,6 +102,25 @@ public final class Replicator: Sendable {
         }
         return Feed(buffer) { [weak self] in
             self?.state.withLock { _ = $0.documentFeeds.removeValue(forKey: number) }
+        }
+    }
+
+    /// A feed of the pieces of blobs that are sent and received, from now on. It ends when the replicator stops.
+    ///
+    /// There is one event for each piece of up to 256 kB. A consumer that falls behind misses events.
+    public var blobTransfers: Feed<BlobTransfer> {
+        let buffer = FeedBuffer<BlobTransfer>.ofTransfers()
+        let number = state.withLock { state in
+            state.nextFeed += 1
+            if state.wasStarted, state.task == nil {
+                buffer.finish()
+            } else {
+                state.blobFeeds[state.nextFeed] = buffer
+            }
+            return state.nextFeed
+        }
+        return Feed(buffer) { [weak self] in
+            self?.state.withLock { _ = $0.blobFeeds.removeValue(forKey: number) }
         }
     }
 

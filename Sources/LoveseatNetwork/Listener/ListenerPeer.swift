@@ -21,6 +21,7 @@ public struct ListenerPeer: Sendable {
 final class PeerRegistry: Sendable {
     private struct State {
         var nextNumber = 0
+        var blobFeeds: [Int: FeedBuffer<BlobTransfer>] = [:]
         var feeds: [Int: FeedBuffer<ListenerPeer>] = [:]
         /// The feeds of a listener that stops, which end when its last peer has ended.
         var ending: [FeedBuffer<ListenerPeer>] = []
@@ -50,21 +51,41 @@ final class PeerRegistry: Sendable {
         }
     }
 
+    var blobTransfers: Feed<BlobTransfer> {
+        let buffer = FeedBuffer<BlobTransfer>.ofTransfers()
+        let number = state.withLockedValue { state in
+            state.nextNumber += 1
+            state.blobFeeds[state.nextNumber] = buffer
+            return state.nextNumber
+        }
+        return Feed(buffer) { [weak self] in
+            self?.state.withLockedValue { _ = $0.blobFeeds.removeValue(forKey: number) }
+        }
+    }
+
+    func transferred(_ transfer: BlobTransfer) {
+        for feed in state.withLockedValue({ Array($0.blobFeeds.values) }) { feed.push(transfer) }
+    }
+
     /// The peers that are connected, in the order in which they came.
     var connected: [ListenerPeer] {
         state.withLockedValue { $0.connected.values.sorted { $0.number < $1.number } }
     }
 
-    deinit { for feed in state.withLockedValue({ $0.ending + $0.feeds.values }) { feed.finish() } }
+    deinit {
+        for feed in state.withLockedValue({ $0.ending + $0.feeds.values }) { feed.finish() }
+        for feed in state.withLockedValue({ $0.blobFeeds.values }) { feed.finish() }
+    }
 
     /// Ends the feeds that there are, after the last event of each peer.
     func finish() {
-        let ended = state.withLockedValue { state in
+        let (ended, blobFeeds) = state.withLockedValue { state in
             state.ending += state.feeds.values
-            state.feeds = [:]
-            return state.ended()
+            defer { (state.feeds, state.blobFeeds) = ([:], [:]) }
+            return (state.ended(), Array(state.blobFeeds.values))
         }
         for feed in ended { feed.finish() }
+        for feed in blobFeeds { feed.finish() }
     }
 
     func add(_ identity: PeerIdentity) -> Entry {

@@ -3,6 +3,7 @@ import Logging
 public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel
+import LoveseatReplication
 import NIOConcurrencyHelpers
 import NIOCore
 
@@ -195,6 +196,11 @@ public final class URLEndpointListener: Sendable {
     /// consumer misses intermediate states.
     public var peerChanges: Feed<ListenerPeer> { registry.changes }
 
+    /// A feed of the pieces of blobs that are received from peers and sent to them, from now on. It ends when the listener stops.
+    ///
+    /// There is one event for each piece of up to 256 kB. A consumer that falls behind misses events.
+    public var blobTransfers: Feed<BlobTransfer> { registry.blobTransfers }
+
     /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
     ///
     /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
@@ -240,7 +246,13 @@ public final class URLEndpointListener: Sendable {
             Task.detached {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
                 let entry = registry.add(connection.peer)
-                let error = await peers.serve(connection) { entry.update($0) }
+                let error = await peers.serve(connection) { report in
+                    if case .blob(let event) = report {
+                        registry.transferred(BlobTransfer(event))
+                    } else {
+                        entry.update(report)
+                    }
+                }
                 entry.end(error)
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
             }
