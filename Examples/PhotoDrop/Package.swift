@@ -1,0 +1,77 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Warnings are errors only where CI asks for it, so that a new compiler's warning never breaks a user.
+let strict: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+    ] + (Context.environment["LOVESEAT_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
+
+let package = Package(
+    name: "photodrop",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "photodrop", targets: ["photodrop"])],
+    dependencies: [
+        .package(name: "loveseat", path: "../..", traits: []),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.26.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CQRCode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
+        // Codes, documents, names, image headers: no files, no network, no clock.
+        .target(
+            name: "PhotoDropCore",
+            dependencies: [
+                "CQRCode",
+                .product(name: "Loveseat", package: "loveseat"),
+            ],
+            swiftSettings: strict
+        ),
+        // Sessions, the folder of received photos, and the web pages.
+        .target(
+            name: "PhotoDropKit",
+            dependencies: [
+                "PhotoDropCore",
+                .product(name: "Loveseat", package: "loveseat"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            resources: [.embedInCode("Web/Resources")],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "photodrop",
+            dependencies: [
+                "PhotoDropCore", "PhotoDropKit",
+                .product(name: "Loveseat", package: "loveseat"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PhotoDropCoreTests",
+            dependencies: ["PhotoDropCore", .product(name: "Loveseat", package: "loveseat")],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "PhotoDropKitTests",
+            dependencies: [
+                "PhotoDropCore", "PhotoDropKit", .product(name: "Loveseat", package: "loveseat"),
+            ],
+            swiftSettings: strict
+        ),
+    ]
+)

@@ -1,0 +1,104 @@
+import Loveseat
+
+/// A photo as a document: `photo:<sha1>:<sender>`.
+///
+/// Its ID and its body depend on the file and the sender only. Sending a file again makes the same revision, which the receiver has already.
+package struct PhotoDocument: Hashable, Sendable {
+    package static let prefix = "photo:"
+    /// The property of the blob.
+    package static let blobKey = "photo"
+    package static let thumbnailKey = "thumb"
+
+    package let sender: SenderID
+    package let name: String
+    package let photo: BlobReference
+    package let info: ImageInfo
+
+    package init(sender: SenderID, name: String, photo: BlobReference, info: ImageInfo) {
+        self.sender = sender
+        self.name = name
+        self.photo = photo
+        self.info = info
+    }
+
+    package var id: String { "\(Self.prefix)\(photo.digest.hexadecimal):\(sender.text)" }
+
+    package var size: UInt64 { photo.length ?? 0 }
+
+    package var document: Document {
+        var properties: JSONObject = [
+            "type": "photo",
+            "name": .string(name),
+            "size": JSONValue(size),
+            "sender": .string(sender.text),
+            Self.blobKey: photo.json,
+        ]
+        if let width = info.width, let height = info.height {
+            properties["width"] = JSONValue(width)
+            properties["height"] = JSONValue(height)
+        }
+        if let taken = info.taken { properties["taken"] = .string(taken) }
+        return Document(id: id, properties)
+    }
+}
+
+/// The ID of a run of `photodrop send`: 16 hexadecimal digits.
+package struct SenderID: Hashable, Sendable {
+    package static let byteCount = 8
+
+    package let text: String
+
+    /// Creates an ID from random bytes.
+    package init(bytes: [UInt8]) { text = TextCoding.hexadecimal(bytes) }
+
+    /// Reads 16 hexadecimal digits; nil for anything else.
+    package init?(_ text: String) {
+        guard let bytes = TextCoding.bytes(hexadecimal: text), bytes.count == Self.byteCount else {
+            return nil
+        }
+        self.text = TextCoding.hexadecimal(bytes)
+    }
+
+    /// The sender in the ID of a document of its own; nil for documents of other programs.
+    package init?(documentID: String) {
+        guard documentID.hasPrefix(PhotoDocument.prefix), let last = documentID.split(separator: ":").last
+        else {
+            return nil
+        }
+        self.init(String(last))
+    }
+}
+
+extension BlobDigest {
+    /// The SHA-1 as 40 hexadecimal digits.
+    package var hexadecimal: String {
+        TextCoding.hexadecimal(Base64Text.decode(text.dropFirst("sha1-".count)))
+    }
+}
+
+/// Decodes the Base64 of a blob's digest, which has been checked.
+private enum Base64Text {
+    static func decode(_ text: some StringProtocol) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = 0
+        var bits = 0
+        for character in text.utf8 {
+            let value: Int
+            switch character {
+            case 0x41...0x5A: value = Int(character) - 0x41
+            case 0x61...0x7A: value = Int(character) - 0x61 + 26
+            case 0x30...0x39: value = Int(character) - 0x30 + 52
+            case UInt8(ascii: "+"): value = 62
+            case UInt8(ascii: "/"): value = 63
+            default: return bytes
+            }
+            buffer = (buffer << 6 | value) & 0xFFFF
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(buffer >> bits & 0xFF))
+            }
+        }
+        return bytes
+    }
+}
