@@ -1,0 +1,154 @@
+import Loveseat
+import PhotoDropCore
+import Synchronization
+
+/// Decides which documents a session takes, before their photos are transferred.
+package final class DropFilter: Sendable {
+    private let limits: ReceiverLimits
+    /// Whether only the first sender may send.
+    private let isForOneSender: Bool
+    private let freeBytes: @Sendable () -> UInt64?
+    private let state = Mutex(State())
+
+    private struct Admitted {
+        let blobs: Set<BlobDigest>
+        let bytes: UInt64
+    }
+
+    private struct State {
+        var photos: [String: Admitted] = [:]
+        var others: Set<String> = []
+        var bytes: UInt64 = 0
+        var owner: SenderID?
+        /// The sender that a connection belongs to.
+        var connections: [String: SenderID] = [:]
+    }
+
+    package init(limits: ReceiverLimits, isForOneSender: Bool, freeBytes: @escaping @Sendable () -> UInt64?) {
+        self.limits = limits
+        self.isForOneSender = isForOneSender
+        self.freeBytes = freeBytes
+    }
+
+    /// The sender that a connection belongs to; nil before it has sent anything.
+    package func sender(ofConnection name: String) -> SenderID? {
+        state.withLock { $0.connections[name] }
+    }
+
+    /// Forgets a connection that has ended.
+    package func forgetConnection(_ name: String) { state.withLock { $0.connections[name] = nil } }
+
+    /// Counts a document that was stored by an earlier process.
+    package func restore(_ document: Document) {
+        let blobs = ReceivedPhoto.blobs(of: document).map(\.blob)
+        state.withLock { state in
+            if blobs.isEmpty {
+                state.others.insert(document.id)
+            } else {
+                Self.admit(document.id, blobs, &state)
+            }
+        }
+    }
+
+    /// The error that a sender gets for a document; nil if the document is taken.
+    package func refusal(_ peer: PeerIdentity, _ document: Document, _ flags: DocumentFlags) -> LoveseatError?
+    {
+        if flags.contains(.deleted) {
+            return LoveseatError(.httpForbidden, "\(document.id) cannot be withdrawn")
+        }
+        guard document.json.bytes.count <= limits.documentBytes else {
+            return LoveseatError(
+                .tooLarge,
+                "\(document.id) is larger than the \(limits.documentBytes) bytes that are taken"
+            )
+        }
+        let sender = document["sender"]?.string.flatMap { SenderID($0) }
+        if let error = claim(sender, peer, document.id) { return error }
+        let blobs = ReceivedPhoto.blobs(of: document).map(\.blob)
+        return blobs.isEmpty ? refusal(ofOther: document) : refusal(ofPhoto: document, blobs)
+    }
+
+    /// Notes whose connection it is. With one sender, the first one owns the session.
+    private func claim(_ sender: SenderID?, _ peer: PeerIdentity, _ id: String) -> LoveseatError? {
+        state.withLock { state in
+            if isForOneSender {
+                guard let sender, state.owner ?? sender == sender else {
+                    return LoveseatError(.httpForbidden, "another sender uses this session: \(id)")
+                }
+                state.owner = sender
+            }
+            if let sender, let name = peer.name { state.connections[name] = sender }
+            return nil
+        }
+    }
+
+    private func refusal(ofOther document: Document) -> LoveseatError? {
+        if let batch = BatchDocument(document), !batch.isDone, let error = refusal(ofBytes: batch.bytes) {
+            return error
+        }
+        return state.withLock { state in
+            guard state.others.contains(document.id) || state.others.count < limits.otherDocuments else {
+                return LoveseatError(.httpForbidden, "the session takes no more documents: \(document.id)")
+            }
+            state.others.insert(document.id)
+            return nil
+        }
+    }
+
+    private func refusal(ofPhoto document: Document, _ blobs: [BlobReference]) -> LoveseatError? {
+        let name = document["name"]?.string.map { String($0.prefix(80)) } ?? document.id
+        guard blobs.allSatisfy({ $0.length != nil }) else {
+            return LoveseatError(.httpForbidden, "\(name) does not say how long it is")
+        }
+        guard blobs.allSatisfy({ $0.length ?? 0 <= limits.photoBytes }) else {
+            return LoveseatError(
+                .tooLarge,
+                "\(name) is larger than the \(limits.photoBytes >> 20) MB that are taken"
+            )
+        }
+        let digests = Set(blobs.map(\.digest))
+        let known = state.withLock { $0.photos[document.id] }
+        if let known {
+            guard known.blobs == digests else {
+                return LoveseatError(.httpForbidden, "\(name) is here already with another content")
+            }
+            return nil
+        }
+        if let error = refusal(ofBytes: blobs.reduce(0) { $0 + ($1.length ?? 0) }) { return error }
+        return state.withLock { state in
+            guard state.photos.count < limits.photos else {
+                return LoveseatError(.httpForbidden, "the session takes \(limits.photos) photos: not \(name)")
+            }
+            Self.admit(document.id, blobs, &state)
+            return nil
+        }
+    }
+
+    private static func admit(_ id: String, _ blobs: [BlobReference], _ state: inout State) {
+        let bytes = blobs.reduce(0) { $0 + ($1.length ?? 0) }
+        state.photos[id] = Admitted(blobs: Set(blobs.map(\.digest)), bytes: bytes)
+        state.bytes += bytes
+    }
+
+    private func refusal(ofBytes bytes: UInt64) -> LoveseatError? {
+        let used = state.withLock { $0.bytes }
+        let (sum, overflow) = used.addingReportingOverflow(bytes)
+        guard !overflow, sum <= limits.sessionBytes else {
+            return LoveseatError(.diskFull, "the session takes \(limits.sessionBytes >> 30) GB in all")
+        }
+        guard let free = freeBytes() else { return nil }
+        guard free >= limits.freeBytes, free - limits.freeBytes >= bytes else {
+            return LoveseatError(.diskFull, "the receiver's disk is full")
+        }
+        return nil
+    }
+}
+
+extension LoveseatError.Code {
+    /// HTTP 413.
+    package static let tooLarge = LoveseatError.Code(10_413)
+    /// HTTP 507.
+    package static let diskFull = LoveseatError.Code(10_507)
+    /// HTTP 503: too many senders.
+    package static let serviceUnavailable = LoveseatError.Code(10_503)
+}

@@ -1,0 +1,85 @@
+import PhotoDropCore
+import Synchronization
+
+/// Passes a session's events to any number of readers. A reader that connects again gets what it has missed.
+package final class EventHub: Sendable {
+    /// The events that a reader may leave waiting. Then its stream ends, and it has to connect again.
+    package static let maximumWaiting = 256
+
+    /// An event with its number, if it is one that must not be missed.
+    package struct Entry: Sendable {
+        package let number: Int?
+        package let event: DropEvent
+    }
+
+    private struct State {
+        var journal: [Entry] = []
+        var senders: [SenderID: SenderStatus] = [:]
+        var nextReader = 0
+        var readers: [Int: AsyncStream<Entry>.Continuation] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package func publish(_ event: DropEvent) {
+        let slow = state.withLock { state in
+            let number = event.isKept ? state.journal.count + 1 : nil
+            let entry = Entry(number: number, event: event)
+            if number != nil { state.journal.append(entry) }
+            if case .sender(let sender) = event { state.senders[sender.id] = sender }
+            var slow: [AsyncStream<Entry>.Continuation] = []
+            for (key, reader) in state.readers {
+                guard case .dropped = reader.yield(entry) else { continue }
+                slow.append(reader)
+                state.readers[key] = nil
+            }
+            return slow
+        }
+        // Ending a stream takes the lock again.
+        for reader in slow { reader.finish() }
+    }
+
+    /// The senders as they are.
+    package var senders: [SenderStatus] {
+        state.withLock { $0.senders.values.sorted { $0.id.text < $1.id.text } }
+    }
+
+    /// Adds a reader. Returns the senders as they are with the events after a number, and a stream of everything from now on.
+    ///
+    /// `maximumWaiting`: see ``maximumWaiting``; nil for a reader that must get everything over one stream.
+    package func subscribe(after number: Int, maximumWaiting: Int? = EventHub.maximumWaiting) -> (
+        missed: [Entry], live: AsyncStream<Entry>
+    ) {
+        let (live, reader) = AsyncStream<Entry>.makeStream(
+            bufferingPolicy: maximumWaiting.map { .bufferingOldest($0) } ?? .unbounded
+        )
+        let missed = state.withLock { state -> [Entry] in
+            let key = state.nextReader
+            state.nextReader += 1
+            state.readers[key] = reader
+            reader.onTermination = { [weak self] _ in self?.remove(key) }
+            let senders = state.senders.values.sorted { $0.id.text < $1.id.text }
+            return senders.map { Entry(number: nil, event: .sender($0)) }
+                + state.journal.dropFirst(max(0, number))
+        }
+        return (missed, live)
+    }
+
+    private func remove(_ key: Int) {
+        state.withLock { _ = $0.readers.removeValue(forKey: key) }
+    }
+
+    /// The number of readers.
+    package var readerCount: Int { state.withLock { $0.readers.count } }
+
+    /// Ends all streams.
+    package func finish() {
+        let readers = state.withLock { state in
+            defer { state.readers = [:] }
+            return Array(state.readers.values)
+        }
+        for reader in readers { reader.finish() }
+    }
+}

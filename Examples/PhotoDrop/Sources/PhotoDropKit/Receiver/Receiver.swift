@@ -1,0 +1,251 @@
+import Foundation
+import Loveseat
+import PhotoDropCore
+import Synchronization
+
+/// A session that receives photos: a database that nobody can read, a listener with a new key, and a folder.
+package final class Receiver: Sendable {
+    /// Why a session ended.
+    package enum End: Hashable, Sendable {
+        /// The wanted number of photos is here.
+        case complete
+        /// Nobody was connected for too long.
+        case idle
+        /// It lasted as long as a session may.
+        case expired
+        case stopped
+        /// There were too many wrong passwords.
+        case guessing
+
+        package var text: String {
+            switch self {
+            case .complete: "all photos are here"
+            case .idle: "nobody was connected for a while"
+            case .expired: "the session lasted a day"
+            case .stopped: "stopped"
+            case .guessing: "somebody is guessing at the code"
+            }
+        }
+    }
+
+    private static let tick = Duration.milliseconds(100)
+    private static let retryInterval = Duration.seconds(5)
+    /// How long a complete session waits for senders to say goodbye.
+    private static let farewell = Duration.seconds(5)
+
+    package let record: SessionRecord
+    package let hub = EventHub()
+    package let database: Database
+    package let saver: PhotoSaver
+    package let options: ReceiverOptions
+    private let temporary: TemporaryFolder
+    private let listener: URLEndpointListener
+    private let peers: Feed<ListenerPeer>
+    private let transfers: Feed<BlobTransfer>
+    private let filter: DropFilter
+    private let board: SenderBoard
+    private let ends: AsyncStream<End>
+    private let end: AsyncStream<End>.Continuation
+
+    /// Creates a session, or opens a kept one again.
+    ///
+    /// - Parameters:
+    ///   - options: The settings.
+    ///   - kept: The folder of a kept session; nil for a new one.
+    /// - Throws: ``DropError`` or `LoveseatError` if there is no such session, or a folder or key cannot be created.
+    package init(_ options: ReceiverOptions, resuming kept: String? = nil) throws {
+        var options = options
+        let folder: PhotoFolder
+        if let kept {
+            temporary = try TemporaryFolder(existing: kept)
+            record = try SessionRecord.read(from: temporary)
+            options.folder = record.folder
+            if options.port == 0 { options.port = record.port }
+            folder = try PhotoFolder(path: options.folder, session: record.id)
+        } else {
+            record = try SessionRecord(folder: options.folder, port: options.port)
+            folder = try PhotoFolder(path: options.folder, session: record.id)
+            temporary = try TemporaryFolder(name: record.id)
+        }
+        self.options = options
+        (ends, end) = AsyncStream.makeStream()
+        let space = temporary
+        let filter = DropFilter(
+            limits: options.limits,
+            isForOneSender: options.maximumSenders == 1,
+            freeBytes: { space.freeBytes }
+        )
+        self.filter = filter
+        board = SenderBoard(hub: hub)
+        database = try Database(
+            name: DropCode.databaseName,
+            config: DatabaseConfiguration(directory: temporary.path)
+        )
+        let collection = try database.defaultCollection()
+        for document in try collection.documents() { filter.restore(document) }
+        saver = try PhotoSaver(
+            database: database,
+            folder: folder,
+            strips: options.strips,
+            hub: hub,
+            board: board
+        )
+        var configuration = URLEndpointListenerConfiguration(collections: [collection])
+        configuration.databaseName = DropCode.databaseName
+        configuration.port = options.port
+        configuration.networkInterface = options.interface
+        configuration.tlsIdentity = try record.identity()
+        configuration.writeOnly = true
+        configuration.maximumConnections = options.maximumSenders
+        configuration.incomingFilter = { filter.refusal($0, $1, $2) }
+        configuration.authenticator = DropAuthenticator(
+            session: record.id,
+            secret: record.secret,
+            maximumFailures: options.limits.wrongPasswords,
+            onGuessing: { [end] in end.yield(.guessing) }
+        )
+        listener = URLEndpointListener(configuration)
+        peers = listener.peerChanges
+        transfers = listener.blobTransfers
+    }
+
+    /// The folder of the session, for resuming it.
+    package var sessionFolder: String { temporary.path }
+
+    /// The path of the folder that photos are saved in.
+    package var folder: String { options.folder }
+
+    /// Starts to listen, and returns the session's code.
+    package func start() async throws -> DropCode {
+        try await listener.start()
+        guard let port = listener.port, let pin = listener.tlsIdentity?.certs.first?.fingerprint,
+            let pin = DropPin(fingerprint: pin)
+        else { throw DropError(.disk, "the listener has not started") }
+        if options.keeps {
+            var record = record
+            record.port = port
+            try record.write(to: temporary)
+        }
+        return DropCode(
+            urls: Self.shown(listener.urls ?? []),
+            pin: pin,
+            secret: record.secret.full,
+            session: record.id,
+            name: options.name
+        )
+    }
+
+    /// The URLs for a code: those of this computer alone only if there are no others.
+    private static func shown(_ urls: [URL]) -> [URL] {
+        func host(_ url: URL) -> String {
+            (url.host(percentEncoded: false) ?? "").trimmingCharacters(in: ["[", "]"])
+        }
+        let usable = urls.filter { !host($0).hasPrefix("fe80:") }
+        let others = usable.filter { !host($0).hasPrefix("127.") && host($0) != "::1" }
+        return others.isEmpty ? usable : others
+    }
+
+    /// Gives up a session that could not be started.
+    package func cancel() async { await close() }
+
+    /// Ends the session.
+    package func stop() { end.yield(.stopped) }
+
+    /// Saves photos until the session ends, and returns why it did.
+    ///
+    /// - Throws: An error of the disk.
+    package func run() async throws -> End {
+        let reason: End
+        do {
+            reason = try await withThrowingTaskGroup(of: End?.self) { group in
+                group.addTask { try await self.save() }
+                group.addTask { await self.followPeers() }
+                group.addTask { await self.followTransfers() }
+                group.addTask { await self.watch() }
+                group.addTask {
+                    for await reason in self.ends { return reason }
+                    return nil
+                }
+                defer { group.cancelAll() }
+                while let result = try await group.next() {
+                    if let result { return result }
+                }
+                return .stopped
+            }
+        } catch {
+            await close()
+            throw error
+        }
+        // What senders have been told is stored is saved, too.
+        await listener.stop()
+        try? await saver.saveNew()
+        hub.publish(.end(reason: reason.text))
+        await close()
+        return reason
+    }
+
+    private func close() async {
+        await listener.stop()
+        hub.finish()
+        try? await database.close()
+        if options.keeps {
+            try? temporary.keep()
+        } else {
+            temporary.remove()
+        }
+    }
+
+    private func save() async throws -> End? {
+        // From before the first look on, so that nothing is missed.
+        let changes = try database.defaultCollection().changes()
+        try await saver.saveNew()
+        for await _ in changes { try await saver.saveNew() }
+        return nil
+    }
+
+    private func followPeers() async -> End? {
+        for await peer in peers {
+            guard let name = peer.identity.name, let sender = filter.sender(ofConnection: name) else {
+                continue
+            }
+            if peer.status.activity == .stopped {
+                filter.forgetConnection(name)
+                board.disconnected(name, sender)
+            } else {
+                board.connected(name, sender)
+            }
+        }
+        return nil
+    }
+
+    private func followTransfers() async -> End? {
+        for await transfer in transfers { board.transferred(transfer) }
+        return nil
+    }
+
+    /// Ends the session when nobody is connected for too long, or when everything wanted is here; and retries.
+    private func watch() async -> End? {
+        let start = ContinuousClock.now
+        var lastConnected = start
+        var lastRetry = start
+        var completeSince: ContinuousClock.Instant?
+        while (try? await Task.sleep(for: Self.tick)) != nil {
+            let now = ContinuousClock.now
+            let connections = listener.status.connectionCount
+            if connections > 0 { lastConnected = now }
+            if let count = options.count, await saver.savedCount >= count {
+                let since = completeSince ?? now
+                completeSince = since
+                let isQuiet = connections == 0 && board.isEverySenderDone
+                if isQuiet || now - since > Self.farewell { return .complete }
+            }
+            if now - lastConnected > .seconds(options.idleSeconds) { return .idle }
+            if now - start > .seconds(options.limits.seconds) { return .expired }
+            if now - lastRetry > Self.retryInterval {
+                lastRetry = now
+                try? await saver.retry()
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,45 @@
+/// The settings of a receiver.
+package struct ReceiverOptions: Sendable {
+    /// Where photos are saved.
+    package var folder: String
+    /// The TCP port; 0 for a free one.
+    package var port: UInt16 = 0
+    /// The name or address of the network interface; nil for all.
+    package var interface: String?
+    /// The receiver's name in the code; nil to leave it out.
+    package var name: String?
+    /// Ends the session after so many photos; nil for no limit.
+    package var count: Int?
+    /// Ends the session after so many seconds without a connection.
+    package var idleSeconds = 900.0
+    /// The maximum number of connected senders. 1 reserves the session for the first sender.
+    package var maximumSenders = 8
+    /// Whether metadata is removed from the files that are written.
+    package var strips = false
+    /// Whether the session's folder stays, so that the session can be resumed.
+    package var keeps = false
+    package var limits = ReceiverLimits()
+
+    package init(folder: String) { self.folder = folder }
+}
+
+/// How much a session takes.
+package struct ReceiverLimits: Sendable {
+    /// The largest photo, in bytes.
+    package var photoBytes: UInt64 = 200 << 20
+    package var photos = 10_000
+    /// Documents that are not photos: batches, and what other programs send.
+    package var otherDocuments = 1_000
+    /// All photos together, in bytes.
+    package var sessionBytes: UInt64 = 100 << 30
+    /// A document without its blobs, in bytes.
+    package var documentBytes = 64 << 10
+    /// The space that stays free where the session's database is, in bytes.
+    package var freeBytes: UInt64 = 500 << 20
+    /// Wrong passwords before the session ends.
+    package var wrongPasswords = 100
+    /// How long a session may last, in seconds.
+    package var seconds = 86_400.0
+
+    package init() {}
+}

@@ -1,0 +1,185 @@
+import Foundation
+import Loveseat
+import PhotoDropCore
+
+/// The photos that a sender has ready: documents in a database of its own, in a temporary folder.
+package struct PhotoShelf: Sendable {
+    /// A file that was not taken.
+    package struct Refusal: Hashable, Sendable {
+        package let name: String
+        package let reason: String
+    }
+
+    /// How photos are changed before they are sent.
+    package struct Changes: Sendable {
+        /// Whether metadata is removed.
+        package var strips = false
+        /// The maximum of width and height; nil to leave the size as it is.
+        package var maximumEdge: Int?
+
+        package init() {}
+    }
+
+    private static let parallelFiles = 2
+
+    package let database: Database
+    package let collection: Loveseat.Collection
+    package let sender: SenderID
+    private let temporary: TemporaryFolder
+
+    package init(sender: SenderID) throws {
+        self.sender = sender
+        temporary = try TemporaryFolder(name: "send-\(TextCoding.hexadecimal(RandomBytes.make(8)))")
+        do {
+            database = try Database(name: "shelf", config: DatabaseConfiguration(directory: temporary.path))
+            collection = try database.defaultCollection()
+        } catch {
+            temporary.remove()
+            throw error
+        }
+    }
+
+    /// Copies files into the database. The same content counts once.
+    ///
+    /// - Parameters:
+    ///   - items: The files.
+    ///   - changes: How to change the photos.
+    /// - Returns: The photos in order, and the files that were refused.
+    package func add(_ items: [FileFinder.Item], _ changes: Changes = Changes()) async -> (
+        photos: [PhotoDocument], refusals: [Refusal]
+    ) {
+        var results: [Int: Result<PhotoDocument, DropError>] = [:]
+        await withTaskGroup(of: (Int, Result<PhotoDocument, DropError>).self) { group in
+            for (index, item) in items.enumerated() {
+                if index >= Self.parallelFiles, let (done, result) = await group.next() {
+                    results[done] = result
+                }
+                group.addTask { (index, await add(item, changes)) }
+            }
+            for await (done, result) in group { results[done] = result }
+        }
+        var photos: [PhotoDocument] = []
+        var refusals: [Refusal] = []
+        var seen: Set<String> = []
+        for (index, item) in items.enumerated() {
+            switch results[index] {
+            case .success(let photo):
+                if seen.insert(photo.id).inserted { photos.append(photo) }
+            case .failure(let error): refusals.append(Refusal(name: item.name, reason: error.message))
+            case nil: break
+            }
+        }
+        do { try collection.save(photos.map(\.document)) } catch {
+            return ([], refusals + photos.map { Refusal(name: $0.name, reason: "\(error)") })
+        }
+        return (photos, refusals)
+    }
+
+    private func add(_ item: FileFinder.Item, _ changes: Changes) async -> Result<PhotoDocument, DropError> {
+        switch item {
+        case .refused(_, let reason): return .failure(DropError(.data, reason))
+        case .file(let path, let name):
+            do throws(DropError) { return .success(try await photo(path, name, changes)) } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    private func photo(_ path: String, _ name: String, _ changes: Changes) async throws(DropError)
+        -> PhotoDocument
+    {
+        let before = try Self.stamp(path)
+        guard let info = ImageInfo(header: try Self.header(path)) else {
+            throw DropError(.data, "not a photo")
+        }
+        let photo: PhotoDocument
+        if let edge = changes.maximumEdge, max(info.width ?? .max, info.height ?? .max) > edge {
+            let smaller = try await resized(path, info, edge)
+            defer { try? FileManager.default.removeItem(atPath: smaller) }
+            photo = try store(smaller, name, strips: changes.strips)
+        } else {
+            photo = try store(path, name, strips: changes.strips)
+        }
+        guard try Self.stamp(path) == before else {
+            throw DropError(.data, "it changed while it was read")
+        }
+        return photo
+    }
+
+    /// Puts a file into the database.
+    private func store(_ path: String, _ name: String, strips: Bool) throws(DropError) -> PhotoDocument {
+        guard var info = ImageInfo(header: try Self.header(path)) else {
+            throw DropError(.data, "not a photo")
+        }
+        let type = info.type.mediaType
+        do {
+            let blob: BlobReference
+            if strips {
+                let bytes = try stripped(path, info.type)
+                blob = try database.saveBlob(bytes, contentType: type)
+                // The document does not say either when the photo was taken.
+                info = ImageInfo(header: Array(bytes.prefix(ImageInfo.headerBytes))) ?? info
+            } else {
+                blob = try database.saveBlob(fileURL: URL(fileURLWithPath: path), contentType: type)
+            }
+            return PhotoDocument(sender: sender, name: name, photo: blob, info: info)
+        } catch {
+            throw error as? DropError ?? DropError(.data, (error as? LoveseatError)?.message ?? "\(error)")
+        }
+    }
+
+    /// Writes a smaller copy of a file, and returns its path.
+    private func resized(_ path: String, _ info: ImageInfo, _ edge: Int) async throws(DropError) -> String {
+        guard info.pixels ?? 0 <= Vips.maximumPixels else {
+            throw DropError(.data, "it is too large to resize")
+        }
+        let ending = info.type == .png ? "png" : "jpg"
+        let copy = "\(temporary.path)/\(TextCoding.hexadecimal(RandomBytes.make(8))).\(ending)"
+        let options = info.type == .png ? "compression=6" : "Q=90"
+        guard let vips = Vips(), await vips.shrink(path, toEdge: edge, output: copy, options: options) else {
+            throw DropError(.data, "it cannot be resized")
+        }
+        return copy
+    }
+
+    private func stripped(_ path: String, _ type: ImageType) throws -> [UInt8] {
+        var stripper = try type.makeStripper()
+        let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+        defer { try? file.close() }
+        var output: [UInt8] = []
+        while let piece = try file.read(upToCount: 256 << 10), !piece.isEmpty {
+            try stripper.process(piece, into: &output)
+        }
+        try stripper.finish()
+        return output
+    }
+
+    private static func header(_ path: String) throws(DropError) -> [UInt8] {
+        guard let file = FileHandle(forReadingAtPath: path) else {
+            throw DropError(.notFound, "it cannot be read")
+        }
+        defer { try? file.close() }
+        return Array((try? file.read(upToCount: ImageInfo.headerBytes)) ?? Data())
+    }
+
+    private static func stamp(_ path: String) throws(DropError) -> FileStatus {
+        guard let status = FileStatus(path: path, followsLinks: true) else {
+            throw DropError(.notFound, "it has vanished")
+        }
+        return status
+    }
+
+    /// Closes the database, and removes everything.
+    package func remove() async {
+        try? await database.close()
+        temporary.remove()
+    }
+}
+
+extension FileFinder.Item {
+    package var name: String {
+        switch self {
+        case .file(_, let name), .refused(let name, _): name
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import PhotoDropCore
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// A folder of a session in the system's folder for temporary files, which only this user can read.
+package struct TemporaryFolder: Sendable {
+    private static let prefix = "photodrop-"
+    private static let newPrefix = "photodrop-new-"
+    private static let ownerFile = "owner"
+
+    package private(set) var path: String
+
+    /// Creates a folder, and removes those of processes that were killed.
+    ///
+    /// - Throws: `disk` if it cannot be created.
+    package init(name: String) throws(DropError) {
+        Self.removeAbandoned()
+        let final = Self.root + "/" + Self.prefix + name
+        // Until it says whose it is, its name does.
+        path = Self.root + "/" + Self.newPrefix + "\(getpid())"
+        guard mkdir(path, 0o700) == 0 else { throw Self.failure(path) }
+        try write("\(getpid())", to: Self.ownerFile)
+        guard rename(path, final) == 0 else { throw Self.failure(final) }
+        path = final
+    }
+
+    private static func failure(_ path: String) -> DropError {
+        DropError(.disk, "cannot create the folder \(path): \(String(cString: strerror(errno)))")
+    }
+
+    /// Opens the folder of an earlier session.
+    ///
+    /// - Throws: `notFound` if there is none, `usage` if its process still runs.
+    package init(existing path: String) throws(DropError) {
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw DropError(.notFound, "there is no session at \(path)")
+        }
+        if let owner = Self.owner(of: path), owner != getpid(), Self.isRunning(owner) {
+            throw DropError(.usage, "process \(owner) still uses the session at \(path): stop it first")
+        }
+        self.path = path
+        try write("\(getpid())", to: Self.ownerFile)
+    }
+
+    private static var root: String {
+        let given = ProcessInfo.processInfo.environment["TMPDIR"] ?? ""
+        let folder = given.isEmpty ? "/tmp" : given
+        return folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+    }
+
+    /// Writes a small file that only this user can read.
+    package func write(_ text: String, to name: String) throws(DropError) {
+        let file = "\(path)/\(name)"
+        let created = FileManager.default.createFile(
+            atPath: file,
+            contents: Data(text.utf8),
+            attributes: [.posixPermissions: 0o600]
+        )
+        guard created else { throw DropError(.disk, "cannot write \(file)") }
+    }
+
+    /// Reads a small file; nil if it does not exist.
+    package func read(_ name: String) -> String? {
+        try? String(contentsOfFile: "\(path)/\(name)", encoding: .utf8)
+    }
+
+    package func remove() { try? FileManager.default.removeItem(atPath: path) }
+
+    /// The number of bytes that can be written where the folder is; nil if the system does not say.
+    package var freeBytes: UInt64? { DiskSpace.free(at: path) }
+
+    /// Leaves the folder to a later process, and keeps it from being removed as abandoned.
+    package func keep() throws(DropError) { try write("kept", to: Self.ownerFile) }
+
+    private static func owner(of path: String) -> pid_t? {
+        guard let text = try? String(contentsOfFile: "\(path)/\(ownerFile)", encoding: .utf8) else {
+            return nil
+        }
+        return pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+
+    private static func isRunning(_ process: pid_t) -> Bool { kill(process, 0) == 0 || errno == EPERM }
+
+    /// Removes the folders of processes that ended without doing so. Sessions that are kept have another owner.
+    private static func removeAbandoned() {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+        for name in names where name.hasPrefix(prefix) {
+            let path = "\(root)/\(name)"
+            let isKept = FileManager.default.fileExists(atPath: "\(path)/\(SessionRecord.fileName)")
+            let named = name.hasPrefix(newPrefix) ? pid_t(name.dropFirst(newPrefix.count)) : nil
+            guard !isKept, let owner = named ?? owner(of: path), !isRunning(owner) else { continue }
+            try? FileManager.default.removeItem(atPath: path)
+        }
+    }
+}
+
+/// Free space on disks.
+enum DiskSpace {
+    /// The number of bytes that this user can write; nil if the system does not say.
+    static func free(at path: String) -> UInt64? {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return nil }
+        return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+    }
+}

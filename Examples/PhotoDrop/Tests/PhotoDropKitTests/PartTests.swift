@@ -1,0 +1,147 @@
+import Foundation
+import Loveseat
+import PhotoDropCore
+import Testing
+
+@testable import PhotoDropKit
+
+@Suite struct PhotoFolderTests {
+    private func folder(_ scratch: SessionTests.Scratch) throws -> PhotoFolder {
+        try PhotoFolder(path: "\(scratch.path)/photos", session: "1")
+    }
+
+    private func save(_ text: String, as name: String, in folder: PhotoFolder) throws -> String {
+        let part = try folder.begin("digest")
+        try part.write(text.utf8)
+        return try folder.finish(part, name: name, taken: "2026-11-21T10:00:00")
+    }
+
+    @Test func nothingIsOverwritten() throws {
+        let scratch = try SessionTests.Scratch()
+        let folder = try folder(scratch)
+        #expect(try save("one", as: "a.jpg", in: folder) == "a.jpg")
+        #expect(try save("two", as: "a.jpg", in: folder) == "a (2).jpg")
+        #expect(try String(contentsOfFile: "\(folder.path)/a.jpg", encoding: .utf8) == "one")
+    }
+
+    @Test func linksAreNotFollowed() throws {
+        let scratch = try SessionTests.Scratch()
+        let folder = try folder(scratch)
+        let target = "\(scratch.path)/target"
+        #expect(symlink(target, "\(folder.path)/a.jpg") == 0)
+        #expect(symlink(target, "\(folder.path)/.part-1-digest") == 0)
+        #expect(try save("one", as: "a.jpg", in: folder) == "a (2).jpg")
+        #expect(!FileManager.default.fileExists(atPath: target))
+    }
+
+    @Test func filesHaveTheTimeOfThePhoto() throws {
+        let scratch = try SessionTests.Scratch()
+        let folder = try folder(scratch)
+        let name = try save("one", as: "a.jpg", in: folder)
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/\(name)")
+        let date = try #require(attributes[.modificationDate] as? Date)
+        #expect(Calendar.current.component(.year, from: date) == 2026)
+        #expect(Calendar.current.component(.hour, from: date) == 10)
+    }
+}
+
+@Suite struct FilterTests {
+    private let peer = PeerIdentity(username: "drop", name: "connection-1")
+
+    private func filter(
+        isForOneSender: Bool = false,
+        free: UInt64 = 10_000,
+        _ change: (inout ReceiverLimits) -> Void = { _ in }
+    )
+        -> DropFilter
+    {
+        var limits = ReceiverLimits()
+        (limits.freeBytes, limits.photos, limits.otherDocuments, limits.photoBytes) = (1_000, 2, 2, 5_000)
+        change(&limits)
+        return DropFilter(limits: limits, isForOneSender: isForOneSender) { free }
+    }
+
+    private func photo(_ id: String, length: Int? = 100, digest: Character = "A", sender: Int = 1) -> Document
+    {
+        var blob: JSONValue = [
+            "@type": "blob", "digest": .string("sha1-\(String(repeating: digest, count: 26))A="),
+        ]
+        if let length { blob["length"] = JSONValue(length) }
+        return Document(
+            id: id,
+            ["photo": blob, "name": "x.jpg", "sender": .string("000000000000000\(sender)")]
+        )
+    }
+
+    @Test func numberOfDocuments() {
+        let filter = filter()
+        #expect(filter.refusal(peer, photo("a"), []) == nil)
+        #expect(filter.refusal(peer, photo("b"), []) == nil)
+        #expect(filter.refusal(peer, photo("b"), []) == nil)
+        #expect(filter.refusal(peer, photo("c"), [])?.code == .httpForbidden)
+        for number in 0..<2 { #expect(filter.refusal(peer, Document(id: "\(number)", [:]), []) == nil) }
+        #expect(filter.refusal(peer, Document(id: "x", [:]), [])?.code == .httpForbidden)
+    }
+
+    @Test func sizes() {
+        let filter = filter()
+        #expect(filter.refusal(peer, photo("a", length: 5_001), [])?.code == .tooLarge)
+        #expect(filter.refusal(peer, photo("b", length: nil), [])?.code == .httpForbidden)
+        let large = Document(id: "c", ["text": .string(String(repeating: "x", count: 70_000))])
+        #expect(filter.refusal(peer, large, [])?.code == .tooLarge)
+        #expect(self.filter(free: 1_099).refusal(peer, photo("d"), [])?.code == .diskFull)
+        #expect(self.filter(free: 1_100).refusal(peer, photo("d"), []) == nil)
+    }
+
+    @Test func changes() {
+        let filter = filter()
+        #expect(filter.refusal(peer, photo("a"), []) == nil)
+        #expect(filter.refusal(peer, photo("a", digest: "B"), [])?.code == .httpForbidden)
+        #expect(filter.refusal(peer, photo("a"), .deleted)?.code == .httpForbidden)
+    }
+
+    @Test func oneSender() {
+        let filter = filter(isForOneSender: true)
+        #expect(filter.refusal(peer, photo("a", sender: 1), []) == nil)
+        #expect(filter.refusal(peer, photo("b", sender: 2), [])?.code == .httpForbidden)
+        #expect(filter.sender(ofConnection: "connection-1")?.text == "0000000000000001")
+    }
+}
+
+@Suite struct EventTests {
+    @Test func readersMissNothing() async {
+        let hub = EventHub()
+        hub.publish(.gone(id: "1"))
+        hub.publish(.remark("not kept"))
+        hub.publish(.gone(id: "2"))
+        let (missed, live) = hub.subscribe(after: 1)
+        #expect(missed.map(\.number) == [2])
+        hub.publish(.gone(id: "3"))
+        hub.finish()
+        var numbers: [Int?] = []
+        for await entry in live { numbers.append(entry.number) }
+        #expect(numbers == [3])
+    }
+
+    @Test func slowReadersAreCut() async {
+        let hub = EventHub()
+        let (_, live) = hub.subscribe(after: 0)
+        for number in 0..<EventHub.maximumWaiting + 10 { hub.publish(.gone(id: "\(number)")) }
+        #expect(hub.readerCount == 0)
+        var count = 0
+        for await _ in live { count += 1 }
+        #expect(count == EventHub.maximumWaiting)
+        #expect(hub.subscribe(after: count).missed.count == 10)
+    }
+
+    @Test(
+        arguments: [
+            ("bytes=0-9", 0..<10), ("bytes=90-", 90..<100), ("bytes=-5", 95..<100), ("bytes=-500", 0..<100),
+            ("bytes=50-999", 50..<100), ("bytes=100-", 0..<0), ("bytes=5-1", nil), ("lines=1-2", nil),
+            ("bytes=0-1,3-4", nil),
+        ] as [(String, Range<UInt64>?)]
+    )
+    func ranges(_ header: String, _ expected: Range<UInt64>?) {
+        #expect(PhotoResponse.range(header, length: 100) == expected)
+    }
+}
