@@ -1,0 +1,144 @@
+import Foundation
+import HTTPTypes
+import Loveseat
+import PhotoDropCore
+import Synchronization
+
+/// The page of a sender: photos with check marks, of which the marked ones are sent.
+package final class SendPage: Sendable {
+    package typealias Send =
+        @Sendable ([PhotoDocument], @escaping @Sendable (SendEvent) -> Void) async throws -> Void
+
+    private struct State {
+        var isSending = false
+        var photos: [String: PhotoProgress] = [:]
+        var nextReader = 0
+        var readers: [Int: AsyncStream<EventStream.Event>.Continuation] = [:]
+    }
+
+    private static let maximumWaiting = 256
+
+    private let shelf: PhotoShelf
+    private let photos: [PhotoDocument]
+    private let receiverName: String?
+    private let send: Send
+    private let onStop: @Sendable () -> Void
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - shelf: The database with the photos.
+    ///   - photos: The photos to choose from.
+    ///   - receiverName: The receiver's name in its code.
+    ///   - send: Sends the chosen photos.
+    ///   - onStop: Called when the page is done.
+    package init(
+        _ shelf: PhotoShelf,
+        photos: [PhotoDocument],
+        receiverName: String?,
+        send: @escaping Send,
+        onStop: @escaping @Sendable () -> Void
+    ) {
+        self.shelf = shelf
+        self.photos = photos
+        self.receiverName = receiverName
+        self.send = send
+        self.onStop = onStop
+    }
+
+    package func respond(_ request: WebRequest) async throws -> WebReply {
+        switch request.path.first {
+        case "send" where request.isPost: return begin(request)
+        case "stop" where request.isPost:
+            onStop()
+            return .text(.ok, "stopping")
+        case _ where request.isPost: return .notFound
+        case nil: return .content("text/html; charset=utf-8", PackageResources.send_html)
+        case "page.css": return .content("text/css; charset=utf-8", PackageResources.page_css)
+        case "send.js": return .content("text/javascript; charset=utf-8", PackageResources.send_js)
+        case "thumbnails.js":
+            return .content("text/javascript; charset=utf-8", PackageResources.thumbnails_js)
+        case "events": return events(request)
+        case "photo":
+            guard request.path.count == 2, let photo = photos.first(where: { $0.id == request.path[1] })
+            else {
+                return .notFound
+            }
+            return try PhotoResponse.reply(request, photo.photo, name: photo.name, in: shelf.database)
+        default: return .notFound
+        }
+    }
+
+    /// Begins to send the photos whose IDs are in the body, a JSON array.
+    private func begin(_ request: WebRequest) -> WebReply {
+        guard let ids = try? JSONDecoder().decode([String].self, from: Data(request.body)) else {
+            return .text(.badRequest, "the body has to be an array of IDs")
+        }
+        let wanted = Set(ids)
+        let chosen = photos.filter { wanted.contains($0.id) }
+        guard !chosen.isEmpty else { return .text(.badRequest, "choose at least one photo") }
+        let isFree = state.withLock { state in
+            defer { state.isSending = true }
+            return !state.isSending
+        }
+        guard isFree else { return .text(.conflict, "photos are being sent: wait until they are there") }
+        Task {
+            var error: String?
+            do { try await send(chosen) { self.take($0) } } catch let failure {
+                error = (failure as? DropError)?.message ?? "\(failure)"
+            }
+            state.withLock { $0.isSending = false }
+            publish(.init(name: "idle", json: error.map { ["error": .string($0)] } ?? [:]))
+        }
+        return .text(.accepted, "sending")
+    }
+
+    private func take(_ event: SendEvent) {
+        if case .photo(let photo) = event { state.withLock { $0.photos[photo.id] = photo } }
+        let name = if case .photo = event { "progress" } else { "state" }
+        publish(.init(name: name, json: event.json))
+    }
+
+    private func publish(_ event: EventStream.Event) {
+        let slow = state.withLock { state in
+            var slow: [AsyncStream<EventStream.Event>.Continuation] = []
+            for (key, reader) in state.readers {
+                guard case .dropped = reader.yield(event) else { continue }
+                slow.append(reader)
+                state.readers[key] = nil
+            }
+            return slow
+        }
+        for reader in slow { reader.finish() }
+    }
+
+    private func events(_ request: WebRequest) -> WebReply {
+        let (live, reader) = AsyncStream<EventStream.Event>.makeStream(
+            bufferingPolicy: .bufferingOldest(Self.maximumWaiting)
+        )
+        let current = state.withLock { state in
+            let key = state.nextReader
+            state.nextReader += 1
+            state.readers[key] = reader
+            reader.onTermination = { [weak self] _ in
+                self?.state.withLock { _ = $0.readers.removeValue(forKey: key) }
+            }
+            return state.photos.values.map { EventStream.Event(name: "progress", json: $0.json) }
+        }
+        return EventStream.reply(request, first: [hello] + current, then: live)
+    }
+
+    private var hello: EventStream.Event {
+        let list = photos.map { photo -> JSONValue in
+            var json: JSONObject = [
+                "id": .string(photo.id), "name": .string(photo.name), "size": JSONValue(photo.size),
+            ]
+            if let width = photo.info.width, let height = photo.info.height {
+                (json["width"], json["height"]) = (JSONValue(width), JSONValue(height))
+            }
+            return .object(json)
+        }
+        var json: JSONObject = ["photos": .array(list)]
+        if let receiverName { json["receiver"] = .string(receiverName) }
+        return .init(name: "hello", json: json)
+    }
+}

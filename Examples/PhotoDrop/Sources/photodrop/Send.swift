@@ -1,0 +1,189 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+import PhotoDropCore
+import PhotoDropKit
+import Synchronization
+
+struct Send: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Send photos to the device that shows a code.",
+        discussion: """
+            CODE is the text of the code, @FILE for a file with it, or - for standard input, which other users cannot \
+            see. With --qr, all arguments are photos.
+
+            Exits with 0 when the receiver has stored every photo.
+            """
+    )
+
+    @Argument(help: "The code, and files and folders with photos.")
+    var arguments: [String] = []
+    @Option(help: "A picture with the QR code, instead of its text; - for standard input.")
+    var qr: String?
+    @Flag(help: "Choose the photos on a page in the browser.")
+    var web = false
+    @Option(help: "The port of the page; 0 for a free one.")
+    var webPort: UInt16 = 0
+    @Option(help: "The name that the receiver shows. The default is the name of this computer.")
+    var name: String?
+    @Flag(help: "Remove GPS positions and other metadata. Only JPEG and PNG files can be sent then.")
+    var strip = false
+    @Option(help: "Resize photos that are larger, so that they have at most so many pixels on each side.")
+    var maxEdge: Int?
+    @Option(help: "Give up when nothing has moved for so many seconds.")
+    var wait = 600.0
+    @Option(help: "The sender's ID, 16 hexadecimal digits. Use the one of an earlier run to continue it.")
+    var sender: String?
+    @Flag(help: "Print events as lines of JSON.")
+    var json = false
+
+    func validate() throws {
+        guard wait > 0 else { throw ValidationError("--wait must be more than 0.") }
+        guard maxEdge ?? 1 > 0 else { throw ValidationError("--max-edge must be at least 1.") }
+        guard sender.map({ SenderID($0) != nil }) ?? true else {
+            throw ValidationError("--sender must be 16 hexadecimal digits.")
+        }
+        let files = qr == nil ? arguments.count - 1 : arguments.count
+        guard files > 0 else { throw ValidationError("Name a code and at least one photo or folder.") }
+    }
+
+    func run() async throws {
+        guard maxEdge == nil || Vips() != nil else {
+            throw DropError(.usage, "--max-edge needs vipsthumbnail: install the package libvips-tools")
+        }
+        let code = try await readCode()
+        let paths = qr == nil ? Array(arguments.dropFirst()) : arguments
+        let senderID =
+            sender.flatMap { SenderID($0) } ?? SenderID(bytes: RandomBytes.make(SenderID.byteCount))
+        let shelf = try PhotoShelf(sender: senderID)
+        let work = Task { try await run(code, paths, shelf) }
+        Signals.onInterrupt { work.cancel() }
+        let result = await work.result
+        await shelf.remove()
+        if let signal = Signals.interruption, !web { throw ExitCode(128 + signal) }
+        try result.get()
+    }
+
+    private func run(_ code: DropCode, _ paths: [String], _ shelf: PhotoShelf) async throws {
+        var changes = PhotoShelf.Changes()
+        changes.strips = strip
+        changes.maximumEdge = maxEdge
+        let (photos, refusals) = await shelf.add(FileFinder.expand(paths), changes)
+        for refusal in refusals { try report(refusal) }
+        guard !photos.isEmpty else {
+            throw DropError(.partial, "there is no photo to send")
+        }
+        try Task.checkCancellation()
+        let senderName = name ?? HostName.short
+        if web {
+            try await choose(code, photos, shelf, senderName)
+            return
+        }
+        let sender = try await PhotoSender(code, shelf: shelf, senderName: senderName, patience: wait)
+        let lines = ProgressLines(json: json)
+        defer { lines.end() }
+        let summary = try await sender.send(photos) { lines.show($0) }
+        lines.end()
+        if !json {
+            let rate = "\(ByteText.text(summary.bytes)) in \((summary.seconds * 10).rounded() / 10) s"
+            try Output.line("\(summary.stored) \(summary.stored == 1 ? "photo" : "photos"), \(rate)")
+        }
+        let failed = summary.failed + refusals.count
+        guard failed == 0 else {
+            throw DropError(.partial, "\(failed) of \(photos.count + refusals.count) photos were not sent")
+        }
+    }
+
+    private func report(_ refusal: PhotoShelf.Refusal) throws {
+        guard json else { return Output.remark("photodrop: \(refusal.name): \(refusal.reason)") }
+        try Output.line(
+            [
+                "event": "photo", "name": .string(refusal.name), "state": "failed",
+                "error": .string(refusal.reason),
+            ]
+        )
+    }
+
+    private func readCode() async throws -> DropCode {
+        if let qr { return try DropCode(text: try await QRReader.text(in: qr)) }
+        let first = arguments.first ?? ""
+        if first == "-" {
+            return try DropCode(text: readLine() ?? "")
+        }
+        if first.hasPrefix("@") {
+            let file = String(first.dropFirst())
+            guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+                throw DropError(.notFound, "cannot read \(file)")
+            }
+            return try DropCode(text: text)
+        }
+        return try DropCode(text: first)
+    }
+
+    /// Serves a page on which photos are chosen, until it is finished.
+    private func choose(
+        _ code: DropCode,
+        _ photos: [PhotoDocument],
+        _ shelf: PhotoShelf,
+        _ senderName: String
+    )
+        async throws
+    {
+        let (ends, end) = AsyncStream<Void>.makeStream()
+        let patience = wait
+        let asJSON = json
+        let page = SendPage(
+            shelf,
+            photos: photos,
+            receiverName: code.name,
+            send: { chosen, report in
+                let sender = try await PhotoSender(
+                    code,
+                    shelf: shelf,
+                    senderName: senderName,
+                    patience: patience
+                )
+                _ = try await sender.send(chosen) { event in
+                    report(event)
+                    if asJSON { try? Output.line(event.json) }
+                }
+            },
+            onStop: { end.yield() }
+        )
+        let server = WebServer { try await page.respond($0) }
+        let address = try await server.start(port: Int(webPort))
+        if json {
+            try Output.line(["event": "page", "page": .string(address)])
+        } else {
+            try Output.line(address)
+            Output.remark("photodrop: choose the photos on that page")
+        }
+        for await _ in ends { break }
+        await server.stop()
+    }
+}
+
+/// Reads QR codes in pictures with zbarimg.
+enum QRReader {
+    private static let nothingFound: Int32 = 4
+
+    static func text(in picture: String) async throws -> String {
+        guard let program = Programs.path(of: "zbarimg") else {
+            throw DropError(
+                .usage,
+                "reading pictures needs zbarimg: install the package zbar-tools, or give the text of the code"
+            )
+        }
+        let file = picture == "-" ? "/dev/stdin" : picture
+        guard access(file, R_OK) == 0 else { throw DropError(.notFound, "cannot read \(picture)") }
+        let arguments = ["--raw", "-q", "-Sdisable", "-Sqrcode.enable", file]
+        let result = await Programs.run(program, arguments, inheritsInput: picture == "-")
+        guard let result, result.status == 0 || result.status == nothingFound else {
+            throw DropError(.data, "\(picture) is not a picture that zbarimg can read")
+        }
+        let lines = String(decoding: result.output, as: UTF8.self).split(separator: "\n")
+        let code = lines.first { $0.lowercased().hasPrefix("photodrop:") }
+        guard let code else { throw DropError(.data, "this picture has no PhotoDrop code") }
+        return String(code)
+    }
+}
