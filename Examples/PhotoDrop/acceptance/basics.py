@@ -1,0 +1,301 @@
+"""Sending and receiving, duplicates, metadata, capacity, terminals."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+
+from harness import PROGRAM, Scratch, check, need
+from network import fetch, refuses
+from pictures import (
+    TINY_JPEG, corners, draw_jpeg, landscape, photo_file, photo_files, read_qr, stored_for, terminal_picture,
+)
+
+
+def twelve_photos():
+    """12 photos of 1 to 10 MB"""
+    with Scratch("1") as scratch:
+        sizes = [1_000_000 + 9_000_000 * number // 11 for number in range(12)]
+        photos = photo_files(scratch.path / "from", sizes)
+        receiver = scratch.receiver("--for", "60", "--count", "12")
+        start = time.monotonic()
+        result = scratch.send(receiver.code, scratch.path / "from")
+        seconds = time.monotonic() - start
+        check(result.returncode == 0, f"send: {result.returncode} {result.stderr}")
+        check(re.fullmatch(r"12 photos, 66\.0 MB in [0-9.]+ s\n", result.stdout), f"send printed {result.stdout!r}")
+        check(receiver.wait() == 0, f"receive: {receiver.error_text()}")
+        for photo in photos:
+            check((receiver.folder / photo.name).read_bytes() == photo.read_bytes(), f"{photo.name} differs")
+        check(receiver.files() == [photo.name for photo in photos], f"files: {receiver.files()}")
+        check(len(receiver.all("saved")) == 12, "not one saved event each")
+        check(seconds < 10, f"{seconds:.1f} s")
+        return f"({seconds:.1f} s)"
+
+
+def duplicates():
+    """The same photo twice, under two names, and from two senders"""
+    with Scratch("8") as scratch:
+        first = photo_file(scratch.path / "from/a.jpg", 300_000)
+        second = scratch.path / "from/b.jpg"
+        second.write_bytes(first.read_bytes())
+        other = scratch.path / "other/a.jpg"
+        other.parent.mkdir()
+        other.write_bytes(TINY_JPEG + b"another picture")
+        receiver = scratch.receiver()
+        sender = ("--sender", "00112233445566aa")
+        for paths in ([first, first, second], [first]):
+            result = scratch.send(receiver.code, *paths, options=sender)
+            check(result.returncode == 0 and result.stdout.startswith("1 photo,"), result.stdout + result.stderr)
+        receiver.wait_saved(1)
+        check(scratch.send(receiver.code, second).returncode == 0, "the second sender")
+        check(scratch.send(receiver.code, other).returncode == 0, "another photo of the same name")
+        saved = receiver.wait_saved(3)
+        check([event.get("duplicate", False) for event in saved] == [False, True, False], f"{saved}")
+        check(receiver.interrupt() == 0, "receive")
+        check(receiver.files() == ["a (2).jpg", "a.jpg"], f"{receiver.files()}")
+
+
+def stripping():
+    """GPS positions are removed, the orientation stays"""
+    need("vips", "exiftool")
+    with Scratch("12") as scratch:
+        photo = draw_jpeg(scratch.path / "from/a.jpg", stored_for(corners(), 6), orientation=6, latitude=48)
+        check("GPS Latitude" in exiftool(photo), "the picture has no GPS position to begin with")
+        for place in ("send", "receive"):
+            receiver = scratch.receiver(*(["--strip"] if place == "receive" else []), folder=place)
+            options = ["--strip"] if place == "send" else []
+            result = scratch.send(receiver.code, photo, options=options)
+            check(result.returncode == 0, result.stderr)
+            receiver.wait_saved(1)
+            receiver.interrupt()
+            found = exiftool(receiver.folder / "a.jpg")
+            check("GPS" not in found and "Date/Time Original" not in found, f"{place}: {found}")
+            check("Rotate 90" in found, f"{place}: the orientation is lost: {found}")
+            data = (receiver.folder / "a.jpg").read_bytes()
+            check(data[-2:] == b"\xff\xd9", f"{place}: the picture is cut off")
+        heic = scratch.path / "from/x.heic"
+        heic.write_bytes(b"\0\0\0\x18ftypheic" + bytes(100))
+        receiver = scratch.receiver(folder="heic")
+        result = scratch.send(receiver.code, heic, options=["--strip"])
+        check(result.returncode == 1 and "cannot strip HEIC" in result.stderr, result.stderr)
+
+
+def resizing():
+    """Large photos are resized, small ones are not"""
+    need("vips", "vipsthumbnail")
+    with Scratch("12.1") as scratch:
+        large = draw_jpeg(scratch.path / "from/large.jpg", landscape(1, 320, 240), orientation=1)
+        small = draw_jpeg(scratch.path / "from/small.jpg", corners(160, 120), orientation=1)
+        receiver = scratch.receiver()
+        result = scratch.send(receiver.code, large, small, options=["--max-edge", "200"])
+        check(result.returncode == 0, result.stderr)
+        receiver.wait_saved(2)
+        sizes = {event["name"]: (event["width"], event["height"]) for event in receiver.all("saved")}
+        check(sizes == {"large.jpg": (200, 150), "small.jpg": (160, 120)}, f"{sizes}")
+        check((receiver.folder / "small.jpg").read_bytes() == small.read_bytes(), "the small photo was changed")
+        result = scratch.send(receiver.code, large, options=["--max-edge", "200"], PATH="/nowhere")
+        check(result.returncode == 64 and "libvips-tools" in result.stderr, result.stderr)
+
+
+def exiftool(path):
+    return subprocess.run(["exiftool", "-ee", path], capture_output=True, text=True, check=True).stdout
+
+
+def capacity():
+    """200 photos of 5 MB, and 1,000 photos of 100 kB"""
+    with Scratch("15") as scratch:
+        notes = []
+        for count, size, folder in ((200, 5_000_000, "large"), (1_000, 100_000, "small")):
+            photo_files(scratch.path / folder, [size] * count)
+            receiver = scratch.receiver("--count", str(count), folder=f"{folder}-received")
+            cookie = open_page(receiver.page)
+            sender = scratch.sender(receiver.code, scratch.path / folder)
+            peak = Peak(receiver.process.pid, sender.process.pid)
+            check(sender.wait(120) == 0, sender.error_text())
+            done = sender.all("done")[0]
+            check(done["stored"] == count, f"{done}")
+            status, _, _ = fetch(receiver.page.split("?")[0], cookie=cookie)
+            check(status == 200, "the page does not answer")
+            check(receiver.wait(60) == 0, receiver.error_text())
+            check(len(receiver.files()) == count, f"{len(receiver.files())} files")
+            peaks = peak.end()
+            check(all(value < 150 for value in peaks), f"memory in MB: {peaks}")
+            notes.append(
+                f"{done['bytes'] / done['seconds'] / 1e6:.0f} MB/s, {count / done['seconds']:.0f} photos/s, "
+                f"{peaks[0]:.0f} and {peaks[1]:.0f} MB of memory"
+            )
+        return f"({'; '.join(notes)})"
+
+
+def open_page(page):
+    """Exchanges the token for the cookie."""
+    status, headers, _ = fetch(page)
+    check(status == 303, f"the page answered {status}")
+    return headers["Set-Cookie"].split(";")[0]
+
+
+class Peak:
+    """Watches how much memory processes have, in MB."""
+
+    def __init__(self, *pids):
+        self._pids = pids
+        self._peaks = [0.0] * len(pids)
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self):
+        while not self._ends.wait(0.1):
+            for index, pid in enumerate(self._pids):
+                try:
+                    text = open(f"/proc/{pid}/status").read()
+                except OSError:
+                    continue
+                if match := re.search(r"VmRSS:\s+(\d+) kB", text):
+                    self._peaks[index] = max(self._peaks[index], int(match.group(1)) / 1000)
+
+    def end(self):
+        self._ends.set()
+        self._thread.join()
+        return self._peaks
+
+
+def hygiene():
+    """Nothing is left of a session, and its secret is nowhere but in the code"""
+    with Scratch("16") as scratch:
+        photo = photo_file(scratch.path / "from/a.jpg", 50_000)
+        receiver = scratch.receiver("--count", "1")
+        secrets = [receiver.secret, receiver.compact.split(":")[-1]]
+        arguments = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True).stdout
+        cookie = open_page(receiver.page)
+        status, headers, page = fetch(receiver.page.split("?")[0], cookie=cookie)
+        check(status == 200 and "default-src 'self'" in headers["Content-Security-Policy"], f"{status} {headers}")
+        check(oct(os.stat(next(scratch.temporary.glob("photodrop-*"))).st_mode)[-3:] == "700", "the folder's mode")
+        result = scratch.send(receiver.code, photo)
+        check(result.returncode == 0 and receiver.wait() == 0, result.stderr)
+        shown = "".join(receiver.lines[1:]) + receiver.error_text() + result.stdout + result.stderr
+        for secret in secrets:
+            for name, text in (("ps", arguments), ("the page", page.decode()), ("the output", shown)):
+                check(secret not in text, f"the secret is in {name}")
+        check(refuses(receiver.port), "the port still accepts connections")
+        check(list(scratch.temporary.iterdir()) == [], f"left: {list(scratch.temporary.iterdir())}")
+
+
+def in_terminal(scratch, rows, columns, arguments=(), **environment):
+    """Runs `photodrop receive` at a terminal, and returns the lines of its QR code and the code's text."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    variables = scratch.environment(TERM="xterm-256color")
+    variables.pop("NO_COLOR", None)
+    variables.update(environment)
+    process = subprocess.Popen(
+        [PROGRAM, "receive", str(scratch.path / "received"), "--interface", "127.0.0.1", "--no-web", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=side, env=variables,
+    )
+    os.close(side)
+    code = process.stdout.readline().decode().strip()
+    text = b""
+    while select.select([main], [], [], 1.0)[0]:
+        try:
+            text += os.read(main, 65536)
+        except OSError:
+            break
+    process.send_signal(signal.SIGINT)
+    process.wait(20)
+    process.stdout.close()
+    os.close(main)
+    return [line for line in text.decode().replace("\r", "").split("\n") if line], code
+
+
+def half_blocks(lines):
+    """The characters that are black on white."""
+    found = [re.fullmatch("\x1b\\[38;5;16;48;5;231m([ ▀▄█]*)\x1b\\[0m", line) for line in lines]
+    return [match.group(1) for match in found if match]
+
+
+def terminals():
+    """Codes at terminals of several kinds"""
+    with Scratch("17") as scratch:
+        lines, code = in_terminal(scratch, 24, 80)
+        blocks = half_blocks(lines)
+        check(19 <= len(blocks) <= 23, f"{len(blocks)} lines")
+        check(len(blocks) + 2 <= 24, "the code does not fit with its text")
+        lines, code = in_terminal(scratch, 24, 80, NO_COLOR="1")
+        check(any("##" in line for line in lines), f"NO_COLOR: {lines[:3]}")
+        check("\x1b" not in "".join(lines), "NO_COLOR: there are escape sequences")
+        lines, code = in_terminal(scratch, 60, 120, LC_ALL="C")
+        check(any("##" in line for line in lines) and "█" not in "".join(lines), "without UTF-8")
+        lines, code = in_terminal(scratch, 10, 20)
+        check(any("too small" in line for line in lines), f"{lines}")
+        lines, code = in_terminal(scratch, 24, 80, ["--quiet"])
+        check(lines == [], f"--quiet: {lines}")
+        receiver = scratch.receiver()
+        check("█" not in receiver.error_text() and "##" not in receiver.error_text(), "no terminal, but a QR code")
+
+
+def terminal_codes():
+    """QR codes of terminals are read by zbarimg, and work"""
+    need("zbarimg")
+    with Scratch("2") as scratch:
+        for rows, columns in ((24, 80), (50, 120)):
+            lines, code = in_terminal(scratch, rows, columns)
+            picture = terminal_picture(scratch.path / f"{rows}.png", half_blocks(lines))
+            found = read_qr(picture)
+            check(found, f"no code at {rows} rows")
+            if rows == 50:
+                check(found == code, f"{found} is not {code}")
+            else:
+                check(found.startswith("PHOTODROP:1:127.0.0.1:"), found)
+        # One that is still valid, as a picture and as a text.
+        receiver = scratch.receiver()
+        for number, text in enumerate((receiver.code, receiver.compact)):
+            shown = subprocess.run([PROGRAM, "code", "show", text], capture_output=True, text=True, check=True)
+            picture = terminal_picture(scratch.path / "code.png", half_blocks(shown.stdout.split("\n")))
+            check(read_qr(picture) == text, f"{read_qr(picture)} is not {text}")
+            photo = photo_file(scratch.path / f"from/{number}.jpg", 1_000)
+            result = subprocess.run(
+                [PROGRAM, "send", "--qr", picture, photo], capture_output=True, text=True, env=scratch.environment()
+            )
+            check(result.returncode == 0, result.stderr)
+        receiver.wait_saved(2)
+
+
+def without_zbar():
+    """Without zbarimg, send --qr names the package"""
+    with Scratch("18") as scratch:
+        photo = photo_file(scratch.path / "from/a.jpg", 1_000)
+        receiver = scratch.receiver()
+        result = subprocess.run(
+            [PROGRAM, "send", "--qr", "code.png", photo], capture_output=True, text=True,
+            env=scratch.environment(PATH="/nowhere"),
+        )
+        check(result.returncode == 64 and "zbar-tools" in result.stderr, f"{result.returncode} {result.stderr}")
+        check(scratch.send(receiver.code, photo, PATH="/nowhere").returncode == 0, "the text does not work")
+
+
+def codes():
+    """Texts that are not codes are refused"""
+    with Scratch("2.1") as scratch:
+        photo = photo_file(scratch.path / "from/a.jpg", 1_000)
+        for text, words in (("hello", "not a PhotoDrop code"), ("photodrop:2?u=x", "newer version")):
+            result = scratch.send(text, photo)
+            check(result.returncode == 65 and words in result.stderr, f"{result.returncode} {result.stderr}")
+        receiver = scratch.receiver()
+        note = scratch.path / "from/note.txt"
+        note.write_text("not a photo")
+        result = scratch.send(receiver.code, note, photo)
+        check(result.returncode == 1 and "note.txt: not a photo" in result.stderr, f"{result}")
+        receiver.wait_saved(1)
+
+
+TESTS = [
+    (1, twelve_photos), (2, terminal_codes), (2.1, codes), (8, duplicates), (12, stripping), (12.1, resizing), (15, capacity),
+    (16, hygiene), (17, terminals), (18, without_zbar),
+]

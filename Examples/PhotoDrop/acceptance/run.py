@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""The acceptance tests of PhotoDrop: real processes, on this computer's loopback interface only.
+
+Usage: acceptance/run.py [NUMBER…]
+Environment: PHOTODROP and LOVESEAT, the programs; the default is that of a release build.
+"""
+
+import sys
+import time
+import traceback
+
+import basics
+import failures
+import hostile
+import pages
+from harness import Failure, Skipped
+
+TESTS = sorted(
+    [(number, test) for module in (basics, failures, hostile, pages) for number, test in module.TESTS],
+    key=lambda entry: entry[0],
+)
+
+
+def main():
+    wanted = {float(argument) for argument in sys.argv[1:]}
+    failed = []
+    for number, test in TESTS:
+        if wanted and number not in wanted and int(number) not in wanted:
+            continue
+        start = time.monotonic()
+        title = (test.__doc__ or test.__name__).strip().splitlines()[0]
+        try:
+            note = test() or ""
+            result = "ok"
+        except Skipped as reason:
+            result, note = "SKIPPED", str(reason)
+        except Failure as reason:
+            result, note = "FAILED", str(reason)
+            failed.append(number)
+        except Exception:
+            result, note = "FAILED", traceback.format_exc()
+            failed.append(number)
+        print(f"{number:>4g} {result:8} {time.monotonic() - start:6.1f} s  {title}  {note}", flush=True)
+    if failed:
+        print("failed: " + ", ".join(f"{number:g}" for number in failed), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
