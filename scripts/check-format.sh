@@ -2,4 +2,5 @@
 # Fails if a Swift file is not formatted, or a public declaration has no documentation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-swift format lint --strict --recursive --parallel Sources Tests Package.swift
+swift format lint --strict --recursive --parallel Sources Tests Package.swift \
+    Examples/PhotoDrop/Sources Examples/PhotoDrop/Tests Examples/PhotoDrop/Package.swift
