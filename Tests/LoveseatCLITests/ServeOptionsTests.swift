@@ -33,7 +33,7 @@ struct ServeOptionsTests {
 
     @Test(arguments: [
         ["--read-only", "--write-only"], ["--couchdb", "--couchdb-min-tls", "9"], ["--couchdb-digest"],
-        ["--couchdb-min-tls", "1.0"],
+        ["--couchdb-min-tls", "1.0"], ["--replicate-with", "a"], ["--couchdb", "--replicate-with", "a/b"],
     ]) func `options that contradict each other are refused`(_ options: [String]) throws {
         #expect(try folder.run(["serve", "db", "--interface", "127.0.0.1"] + options).status == 64)
     }

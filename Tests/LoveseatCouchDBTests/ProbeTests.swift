@@ -16,7 +16,7 @@ struct ProbeTests {
     static let groups: [String] = {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter {
-            $0.hasSuffix(".jsonl") && !["probe-replicate.jsonl", "probe-raw-http.jsonl"].contains($0)
+            $0.hasSuffix(".jsonl") && $0 != "probe-raw-http.jsonl"
         }
         .sorted()
     }()
@@ -90,6 +90,8 @@ private struct ProbeReplay: Sendable {
         var text = text
         for (name, value) in captured { text = text.replacing("{\(name)}", with: value) }
         text = text.replacing("{db}", with: database)
+        // The address of the CouchDB that was recorded.
+        text = text.replacing("127.0.0.1:15984", with: "127.0.0.1:\(client.port)")
         while let match = text.firstMatch(of: /<(.) x ([0-9]+)>/) {
             text.replaceSubrange(
                 match.range,

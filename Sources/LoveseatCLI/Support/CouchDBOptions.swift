@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Loveseat
 import LoveseatCouchDB
 
@@ -33,21 +34,41 @@ struct CouchDBOptions: ParsableArguments {
         help: "With --no-tls: refuse passwords that are not hashed (Digest instead of Basic)."
     )
     var digestOnly = false
+    @Option(
+        name: .customLong("replicate-with"),
+        help:
+            "HOST or HOST:PORT with which clients of CouchDB's wire may let this database replicate (_replicate). Repeatable."
+    )
+    var replicationHosts: [String] = []
 
     private static let versions: [String: ListenerTLSVersion] = [
         "1.0": .tlsv10, "1.1": .tlsv11, "1.2": .tlsv12, "1.3": .tlsv13,
     ]
 
     func validate() throws {
-        let isPlain = port == 0 && !creates && origins.isEmpty && minimumTLS == "1.2" && !digestOnly
+        let isPlain =
+            port == 0 && !creates && origins.isEmpty && minimumTLS == "1.2" && !digestOnly
+            && replicationHosts.isEmpty
         guard isOn || isPlain else {
             throw ValidationError(
-                "--couchdb-port, --couchdb-create, --couchdb-min-tls, --couchdb-digest and --origin need --couchdb."
+                "--couchdb-port, --couchdb-create, --couchdb-min-tls, --couchdb-digest, --origin and --replicate-with need --couchdb."
             )
+        }
+        if let text = replicationHosts.first(where: { Self.host($0) == nil }) {
+            throw ValidationError("--replicate-with \(text): use HOST or HOST:PORT.")
         }
         guard Self.versions[minimumTLS] != nil else {
             throw ValidationError("--couchdb-min-tls must be 1.0, 1.1, 1.2 or 1.3.")
         }
+    }
+
+    /// A host and port as a URL; nil if the text is anything else.
+    private static func host(_ text: String) -> URL? {
+        guard let url = URL(string: "http://\(text)", encodingInvalidCharacters: false),
+            !(url.host() ?? "").isEmpty, url.path().isEmpty, url.user() == nil, url.query() == nil,
+            url.fragment() == nil
+        else { return nil }
+        return url
     }
 
     /// The listener beside the one for Couchbase's protocol, with the same identity and password; nil if it is not asked for.
@@ -83,6 +104,14 @@ struct CouchDBOptions: ParsableArguments {
         configuration.advertise = other.advertise
         configuration.origins = origins
         configuration.allowsDatabaseCreation = creates
+        let hosts = replicationHosts.compactMap { Self.host($0) }
+        configuration.allowsReplicationWith = { url in
+            hosts.contains { host in
+                let port = url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)
+                return host.host()?.lowercased() == url.host()?.lowercased()
+                    && (host.port ?? port) == port
+            }
+        }
         return CouchDBListener(configuration)
     }
 }

@@ -18,6 +18,23 @@ package struct ReplicationTask: Hashable, Sendable {
     package var started: Int64?
     package var updated: Int64?
 
+    /// How far it is; nil if that is not known.
+    package var position: Position?
+
+    /// How far a replication is, in sequences of its source.
+    package struct Position: Hashable, Sendable {
+        /// The last sequence of the source.
+        package let source: UInt64
+        /// The sequence up to which everything is done and recorded.
+        package let through: UInt64
+        /// The number of changes after that.
+        package let pending: Int
+
+        package init(source: UInt64, through: UInt64, pending: Int) {
+            (self.source, self.through, self.pending) = (source, through, pending)
+        }
+    }
+
     package init(id: String, source: String, target: String, isContinuous: Bool) {
         self.id = id
         self.source = Self.withoutCredentials(source)
@@ -44,7 +61,8 @@ extension Database {
 extension Replicator {
     package var replicationTasks: [ReplicationTask] {
         let status = status
-        guard status.activity != .stopped, let database = config.collections.first?.collection.database
+        guard config.isListed, status.activity != .stopped,
+            let database = config.collections.first?.collection.database
         else { return [] }
         let remote = (config.target as? any PeerEndpoint)?.remoteName ?? "\(config.target)"
         let pulls = config.replicatorType == .pull

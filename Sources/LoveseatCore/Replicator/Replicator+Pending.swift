@@ -36,6 +36,13 @@ extension Replicator {
     }
 }
 
+extension Replicator {
+    /// The checkpoint of the first collection; nil if there is none yet.
+    package func savedCheckpoint() throws(LoveseatError) -> JSONText? {
+        try ReplicationSetup(config, registersPeer: false).replica.checkpoint(of: 0).body
+    }
+}
+
 /// Compares a collection with what is known to be at the peer.
 struct PendingDocuments {
     let setup: ReplicationSetup

@@ -119,6 +119,9 @@ public struct ReplicatorConfiguration: Sendable {
     /// processor's time.
     public var compressionLevel = defaultCompressionLevel
 
+    /// Whether lists of tasks show the replicator. False where they show what it works for.
+    package var isListed = true
+
     private var chosenAttempts: UInt?
 
     /// How often to try to connect, the first attempt included. A connection that succeeds starts the count anew.

@@ -19,15 +19,19 @@ struct ChangesRequest: Sendable {
         case selector(Selector)
 
         func passes(_ record: DocumentRecord) -> Bool {
+            passes(record.id, record.revision, isDeleted: record.isDeleted, record.body)
+        }
+
+        func passes(_ id: String, _ revision: RevisionID, isDeleted: Bool, _ body: JSONText) -> Bool {
             switch self {
             case .none: return true
-            case .ids(let ids): return ids.contains(record.id)
-            case .design: return record.id.hasPrefix("_design/")
+            case .ids(let ids): return ids.contains(id)
+            case .design: return id.hasPrefix("_design/")
             case .selector(let selector):
-                var document = JSONElement(record.body).value
-                document["_id"] = .string(record.id)
-                document["_rev"] = .string(record.revision.text)
-                if record.isDeleted { document["_deleted"] = true }
+                var document = JSONElement(body).value
+                document["_id"] = .string(id)
+                document["_rev"] = .string(revision.text)
+                if isDeleted { document["_deleted"] = true }
                 return selector.matches(document)
             }
         }
@@ -86,7 +90,7 @@ struct ChangesRequest: Sendable {
         try readFilter(query, body, isPost: exchange.method == "POST", design)
     }
 
-    private static func sequence(_ text: String, last: UInt64) throws(CouchDBError) -> UInt64 {
+    static func sequence(_ text: String, last: UInt64) throws(CouchDBError) -> UInt64 {
         var digits = text
         if digits == "now" { return last }
         if digits.hasPrefix("\""), digits.hasSuffix("\""), digits.count > 1 {

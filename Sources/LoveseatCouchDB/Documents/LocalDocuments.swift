@@ -12,7 +12,7 @@ extension CouchDBServer {
 
     /// Where clients have rights of their own, they have local documents of their own.
     private func prefix(_ entry: Databases.Entry) -> String {
-        guard let access = entry.access else { return "couchdb:\(entry.handle.number)/" }
+        guard let access = entry.access else { return entry.localKey("") }
         return "couchdb-of:\(entry.handle.number)/\(PercentCoding.encode(access.peerName))/"
     }
 

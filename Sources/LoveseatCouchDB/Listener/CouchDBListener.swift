@@ -122,6 +122,7 @@ public final class CouchDBListener: Sendable {
         settings.origins = config.origins
         settings.maximumRequestSize = config.maximumRequestSize
         settings.maximumDocumentSize = config.maximumDocumentSize
+        settings.allowsReplicationWith = config.allowsReplicationWith
         settings.isSecure = identity != nil
         settings.allowsBasic = identity != nil || config.allowsBasicWithoutTLS
         let store = try config.database.store
@@ -140,6 +141,7 @@ public final class CouchDBListener: Sendable {
             settings: settings,
             authenticator: door.authenticator,
             needsLogin: config.authenticator != nil,
+            urls: { [weak self] in self?.urls ?? [] },
             admit: { door.admitted($0) }
         )
         let connections = OpenConnections()
@@ -212,7 +214,7 @@ public final class CouchDBListener: Sendable {
     /// arrive when those change next. Does nothing without an access policy.
     public func accessChanged() { running.withLockedValue { $0?.server }?.visibleCounts.forget() }
 
-    /// Stops accepting connections, and closes those that are open.
+    /// Stops accepting connections, ends the replications that clients started, and closes open connections.
     ///
     /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
     public func stop() async {
@@ -225,6 +227,7 @@ public final class CouchDBListener: Sendable {
         guard let stopped else { return }
         await stopped.advertisement?.withdraw()
         try? await stopped.channel.close().get()
+        await stopped.server.jobs.stop()
         await stopped.connections.closeAll()
         LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
         config.database.release(self)
@@ -235,7 +238,8 @@ extension CouchDBListener: DatabaseService {
     package func endWithDatabase() async { await stop() }
 
     package var replicationTasks: [ReplicationTask] {
-        running.withLockedValue { $0?.server }?.clients.tasks ?? []
+        guard let server = running.withLockedValue({ $0?.server }) else { return [] }
+        return server.jobs.tasks + server.clients.tasks
     }
 }
 

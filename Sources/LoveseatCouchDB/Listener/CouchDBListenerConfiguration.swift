@@ -1,3 +1,4 @@
+public import Foundation
 public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatNetwork
@@ -40,6 +41,12 @@ public struct CouchDBListenerConfiguration: Sendable {
     public var readOnly = false
     /// Whether clients may only write, and save their checkpoints. The default is false. It cannot be combined with ``readOnly``.
     public var writeOnly = false
+    /// Decides with which databases elsewhere clients may let this listener replicate, by `_replicate`. Nil, the default, means with none:
+    /// `_replicate` works between databases of this listener only.
+    ///
+    /// The closure is called with the URL that a client names, without its user name and password, and with each URL that a server redirects
+    /// to. Allow only hosts that clients should reach through this host: a client that may name any URL reaches everything in this host's network.
+    public var allowsReplicationWith: (@Sendable (URL) -> Bool)?
     /// The origins of web pages that may use the listener, such as `https://example.com`; `*` for all. The default is none.
     public var origins: [String] = []
     /// The longest request that is held in memory, in bytes. The default is 64 MiB. Attachments that are sent by

@@ -30,13 +30,21 @@ public struct CouchDBEndpoint: PeerEndpoint {
     /// Parameters for the ``filter``. The default is none.
     public var filterParameters: [String: String] = [:]
 
+    /// Whether the URL names the database of every collection, and not only of the default one.
+    var isExact = false
+    /// Which URLs the server may redirect to; nil for all.
+    var allowsURL: (@Sendable (URL) -> Bool)?
+
     /// Creates an endpoint from a URL. If the URL cannot be used, the replicator stops with `invalidURL` when it is started.
     public init(url: URL) { self.url = url }
 
     package var remoteName: String {
         let text = url.absoluteString
-        return text.hasSuffix("/") ? String(text.dropLast()) : text
+        return (text.hasSuffix("/") ? String(text.dropLast()) : text) + exactSuffix
     }
+
+    /// Distinguishes the checkpoints of a collection with its own database from those with one of the same URL.
+    private var exactSuffix: String { isExact ? "#exact" : "" }
 
     package var selection: String? { (try? remoteSelection)?.text }
 
@@ -79,7 +87,12 @@ public struct CouchDBEndpoint: PeerEndpoint {
 
     package func replicate(with request: ReplicationRequest) async throws -> any Replication {
         let address = try RemoteAddress(url)
-        let client = RemoteClient(address, options: request.options, runtime: request.runtime)
+        let client = RemoteClient(
+            address,
+            options: request.options,
+            runtime: request.runtime,
+            allowsURL: allowsURL
+        )
         do {
             if let name = try await name(of: client, address) { try request.recordName(name) }
             let session = try CouchDBSession(
@@ -102,7 +115,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
     private func name(of client: RemoteClient, _ address: RemoteAddress) async throws -> String? {
         let root = RemoteDatabase(client: client, path: address.rootPath)
         guard let uuid = try await root.serverUUID() else { return nil }
-        return "couchdb:\(uuid)/\(address.databaseName)"
+        return "couchdb:\(uuid)/\(address.databaseName)\(exactSuffix)"
     }
 }
 

@@ -99,7 +99,10 @@ actor CouchDBSession: Replication {
                     index: index,
                     name: binding.name,
                     handle: observed[index],
-                    remote: RemoteDatabase(client: client, path: address.path(of: binding.name)),
+                    remote: RemoteDatabase(
+                        client: client,
+                        path: endpoint.isExact ? address.path : address.path(of: binding.name)
+                    ),
                     checkpointID: RemoteRequest.checkpointName(binding.checkpointID),
                     rules: index < rules.count ? rules[index] : CollectionRules(),
                     selection: chosen,

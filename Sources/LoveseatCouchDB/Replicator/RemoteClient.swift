@@ -1,5 +1,5 @@
 import AsyncHTTPClient
-private import Foundation
+import Foundation
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
@@ -61,6 +61,8 @@ final class RemoteClient: Sendable {
     private let options: ConnectionOptions
     private let runtime: ReplicationRuntime
     private let login: RemoteLogin
+    /// Which URLs the server may redirect to; nil for all.
+    private let allowsURL: (@Sendable (URL) -> Bool)?
 
     private struct Origin: Hashable {
         let host: String
@@ -75,8 +77,14 @@ final class RemoteClient: Sendable {
 
     private let state = Mutex(State())
 
-    init(_ address: RemoteAddress, options: ConnectionOptions, runtime: ReplicationRuntime) {
+    init(
+        _ address: RemoteAddress,
+        options: ConnectionOptions,
+        runtime: ReplicationRuntime,
+        allowsURL: (@Sendable (URL) -> Bool)? = nil
+    ) {
         self.address = address
+        self.allowsURL = allowsURL
         self.options = options
         self.runtime = runtime
         login = RemoteLogin(options)
@@ -150,6 +158,12 @@ final class RemoteClient: Sendable {
                     throw LoveseatError(
                         .invalidRedirect,
                         "the server redirected from TLS to \(next.host) without encryption, which is not allowed"
+                    )
+                }
+                if let allowsURL, !(next.url.map(allowsURL) ?? false) {
+                    throw LoveseatError(
+                        .invalidRedirect,
+                        "the server redirected to \(next.host):\(next.port), with which this listener may not replicate"
                     )
                 }
                 sendsCredentials =
@@ -325,6 +339,13 @@ final class RemoteClient: Sendable {
             }
         }
         return configuration
+    }
+}
+
+extension WebSocketAddress {
+    fileprivate var url: URL? {
+        let host = host.contains(":") ? "[\(host)]" : host
+        return URL(string: "\(isSecure ? "https" : "http")://\(host):\(port)\(target)")
     }
 }
 

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import HummingbirdCore
 import Logging
@@ -22,6 +23,8 @@ final class CouchDBServer: Sendable {
         var isSecure = true
         /// Whether passwords may come unencrypted, or come encrypted.
         var allowsBasic = true
+        /// Which databases elsewhere clients may let this listener replicate with; nil for none.
+        var allowsReplicationWith: (@Sendable (URL) -> Bool)?
     }
 
     static let version = "3.3.3"
@@ -36,6 +39,9 @@ final class CouchDBServer: Sendable {
     let sessions = Sessions()
     let visibleCounts = VisibleCounts()
     let clients = ReplicatingClients()
+    let jobs = ReplicationJobs()
+    /// The URLs that mean this listener.
+    let urls: @Sendable () -> [URL]
     /// Nil where Digest is not offered.
     let digest: DigestLogin?
     let budget: BodyBudget
@@ -47,12 +53,14 @@ final class CouchDBServer: Sendable {
         settings: Settings,
         authenticator: ConnectionAuthenticator,
         needsLogin: Bool,
+        urls: @escaping @Sendable () -> [URL],
         admit: @escaping @Sendable (any Channel) -> Void
     ) throws {
         self.databases = databases
         self.settings = settings
         self.authenticator = authenticator
         self.needsLogin = needsLogin
+        self.urls = urls
         self.admit = admit
         digest = settings.isSecure ? nil : authenticator.secrets.map { DigestLogin($0) }
         budget = BodyBudget(limit: max(512 << 20, settings.maximumRequestSize))

@@ -11,10 +11,7 @@ extension CouchDBServer {
         switch exchange.method {
         case "GET", "HEAD": return .json(200, try info(of: entry(name, for: exchange)))
         case "PUT":
-            let databases = databases
-            try await Self.blocking { try databases.create(name) }
-            let entry = try databases.entry(name)
-            try await entry.store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
+            try await createDatabase(name)
             return .json(201, ["ok": true], headers: [("Location", exchange.location([name]))])
         case "DELETE":
             let entry = try databases.entry(name)
@@ -32,6 +29,14 @@ extension CouchDBServer {
         case "POST": return try await createDocument(in: try entry(name, for: exchange), exchange)
         default: throw CouchDBError.methodNotAllowed("DELETE,GET,HEAD,POST")
         }
+    }
+
+    /// - Throws: `file_exists`; `forbidden` if clients may not create databases; an error for a name that no database can have.
+    func createDatabase(_ name: String) async throws {
+        let databases = databases
+        try await Self.blocking { try databases.create(name) }
+        let entry = try databases.entry(name)
+        try await entry.store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
     }
 
     /// Runs a call that may block its thread. Tasks share few threads: if all of them waited for the right to write, no writer could go on.

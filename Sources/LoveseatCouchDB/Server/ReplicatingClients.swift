@@ -44,7 +44,7 @@ final class ReplicatingClients: Sendable {
 
     private let state = Mutex(State())
 
-    private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
+    static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
     private static func key(_ entry: Databases.Entry, _ exchange: Exchange, _ direction: Direction) -> Key {
         let agent = exchange.header("User-Agent")?.prefix(100) ?? ""
@@ -141,6 +141,11 @@ final class ReplicatingClients: Sendable {
             "revisions_checked": JSONValue(task.revisionsChecked),
             "missing_revisions_found": JSONValue(task.missingRevisions),
         ]
+        let position = task.position
+        json["changes_pending"] = position.map { JSONValue($0.pending) } ?? .null
+        json["source_seq"] = position.map { JSONValue($0.source) } ?? .null
+        json["through_seq"] = position.map { JSONValue($0.through) } ?? .null
+        json["checkpointed_source_seq"] = position.map { JSONValue($0.through) } ?? .null
         if let started = task.started { json["started_on"] = JSONValue(started) }
         if let updated = task.updated { json["updated_on"] = JSONValue(updated) }
         return json

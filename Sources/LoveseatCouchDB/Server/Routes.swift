@@ -49,11 +49,7 @@ extension CouchDBServer {
             return .json(200, ["all_nodes": ["loveseat@127.0.0.1"], "cluster_nodes": ["loveseat@127.0.0.1"]])
         case "_scheduler":
             return .json(200, ["total_rows": 0, "offset": 0, "jobs": [], "docs": []])
-        case "_replicate":
-            try exchange.allow("POST")
-            throw CouchDBError.notImplemented(
-                "this listener starts no replications: start them at the other side"
-            )
+        case "_replicate": return try await replicate(exchange)
         default:
             if exchange.isRead { throw CouchDBError.noDatabase }
             throw CouchDBError(

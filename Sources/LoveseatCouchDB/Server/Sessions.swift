@@ -112,7 +112,8 @@ extension CouchDBServer {
         return nil
     }
 
-    private func identify(_ authorization: String?, _ address: String, _ shown: ShownCertificates?)
+    /// Finds out who the user of an `Authorization` header is.
+    func identify(_ authorization: String?, _ address: String, _ shown: ShownCertificates?)
         async throws(HTTPRefusal) -> PeerIdentity
     {
         var headers = HTTPHeaders()
