@@ -115,6 +115,21 @@ def killed_receivers():
             check((receiver.folder / photo.name).read_bytes() == photo.read_bytes(), f"{photo.name} differs")
 
 
+def used_port():
+    """A session that is resumed while its port is in use has another code"""
+    with Scratch("7.2") as scratch:
+        receiver = scratch.receiver("--keep")
+        check(receiver.interrupt() == 0, "receive")
+        with socket.create_server(("127.0.0.1", receiver.port)):
+            resumed = scratch.receiver(resume=receiver.session)
+        check(resumed.port != receiver.port, "the same port")
+        check(resumed.code == receiver.code_through(resumed.port), f"{resumed.code} differs in more than the port")
+        check("its code has changed" in resumed.error_text(), resumed.error_text())
+        photo = photo_file(scratch.path / "from/a.jpg", 1_000)
+        check(scratch.send(resumed.code, photo).returncode == 0, "send")
+        resumed.wait_saved(1)
+
+
 def waiting_senders():
     """A ninth sender waits until another one has ended"""
     with Scratch("4.1") as scratch:
@@ -184,5 +199,5 @@ def stopped_receiver():
 
 TESTS = [
     (4.1, waiting_senders), (5, wrong_codes), (5.1, stopped_receiver), (6, cuts), (7, killed_senders),
-    (7.1, killed_receivers), (11, full_disk),
+    (7.1, killed_receivers), (7.2, used_port), (11, full_disk),
 ]

@@ -87,19 +87,21 @@ struct Receive: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let receiver = try Receiver(options, resuming: resume)
+        let (receiver, code) = try await start()
         Signals.onInterrupt { receiver.stop() }
-        let (_, events) = receiver.hub.subscribe(after: 0, maximumWaiting: nil)
+        let (missed, events) = receiver.hub.subscribe(after: 0, maximumWaiting: nil)
         let web: (server: WebServer, address: String)?
         do {
-            let code = try await receiver.start()
             web = try await startPage(receiver, code)
             try show(code, receiver, page: web?.address)
         } catch {
             await receiver.cancel()
             throw error
         }
-        let printing = Task { for await entry in events { try print(entry.event) } }
+        let printing = Task {
+            for entry in missed { try print(entry.event) }
+            for await entry in events { try print(entry.event) }
+        }
         let end = try await receiver.run()
         try? await printing.value
         // The page hears of the end before the server goes.
@@ -111,6 +113,27 @@ struct Receive: AsyncParsableCommand {
         let failures = await receiver.saver.failureCount
         guard failures == 0 else {
             throw DropError(.partial, "\(failures) photos could not be saved")
+        }
+    }
+
+    /// Starts a session. One that is resumed gets another port if its own is in use.
+    private func start() async throws -> (Receiver, DropCode) {
+        let receiver = try Receiver(options, resuming: resume)
+        do { return (receiver, try await receiver.start()) } catch {
+            await receiver.cancel()
+            let isInUse = LoveseatError.Code(Int(EADDRINUSE), domain: .posix) ~= error
+            guard isInUse, let resume, port == 0 else { throw error }
+            var options = self.options
+            options.usesEarlierPort = false
+            let other = try Receiver(options, resuming: resume)
+            do {
+                let code = try await other.start()
+                remark("photodrop: the port of this session is in use: its code has changed")
+                return (other, code)
+            } catch {
+                await other.cancel()
+                throw error
+            }
         }
     }
 

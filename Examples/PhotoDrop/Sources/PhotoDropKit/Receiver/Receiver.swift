@@ -60,7 +60,7 @@ package final class Receiver: Sendable {
             temporary = try TemporaryFolder(existing: kept)
             record = try SessionRecord.read(from: temporary)
             options.folder = record.folder
-            if options.port == 0 { options.port = record.port }
+            if options.port == 0, options.usesEarlierPort { options.port = record.port }
             folder = try PhotoFolder(path: options.folder, session: record.id)
         } else {
             record = try SessionRecord(folder: options.folder, port: options.port)

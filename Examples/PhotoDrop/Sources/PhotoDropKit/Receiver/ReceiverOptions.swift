@@ -4,6 +4,8 @@ package struct ReceiverOptions: Sendable {
     package var folder: String
     /// The TCP port; 0 for a free one.
     package var port: UInt16 = 0
+    /// Whether a session that is resumed listens on its earlier port, unless ``port`` names another one.
+    package var usesEarlierPort = true
     /// The name or address of the network interface; nil for all.
     package var interface: String?
     /// The receiver's name in the code; nil to leave it out.
