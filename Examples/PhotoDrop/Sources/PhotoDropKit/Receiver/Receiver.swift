@@ -65,7 +65,7 @@ package final class Receiver: Sendable {
         } else {
             record = try SessionRecord(folder: options.folder, port: options.port)
             folder = try PhotoFolder(path: options.folder, session: record.id)
-            temporary = try TemporaryFolder(name: record.id)
+            temporary = try TemporaryFolder(session: record.id)
         }
         self.options = options
         (ends, end) = AsyncStream.makeStream()

@@ -29,7 +29,7 @@ package struct PhotoShelf: Sendable {
 
     package init(sender: SenderID) throws {
         self.sender = sender
-        temporary = try TemporaryFolder(name: "send-\(TextCoding.hexadecimal(RandomBytes.make(8)))")
+        temporary = try TemporaryFolder.forSender()
         do {
             database = try Database(name: "shelf", config: DatabaseConfiguration(directory: temporary.path))
             collection = try database.defaultCollection()

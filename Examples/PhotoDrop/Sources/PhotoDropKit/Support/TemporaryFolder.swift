@@ -13,18 +13,29 @@ import Glibc
 package struct TemporaryFolder: Sendable {
     private static let prefix = "photodrop-"
     private static let newPrefix = "photodrop-new-"
+    private static let senderPrefix = "send-"
+    private static let idBytes = 8
     private static let ownerFile = "owner"
 
     package private(set) var path: String
 
-    /// Creates a folder, and removes those of processes that were killed.
+    /// Creates a folder with a random name for a sender, and removes those of processes that were killed.
     ///
     /// - Throws: `disk` if it cannot be created.
-    package init(name: String) throws(DropError) {
+    package static func forSender() throws(DropError) -> TemporaryFolder {
+        try TemporaryFolder(name: senderPrefix + TextCoding.hexadecimal(RandomBytes.make(idBytes)))
+    }
+
+    /// Creates a folder for a session, and removes those of processes that were killed.
+    ///
+    /// - Throws: `disk` if it cannot be created.
+    package init(session: String) throws(DropError) { try self.init(name: session) }
+
+    private init(name: String) throws(DropError) {
         Self.removeAbandoned()
         let final = Self.root + "/" + Self.prefix + name
         // Until it says whose it is, its name does.
-        path = Self.root + "/" + Self.newPrefix + "\(getpid())"
+        path = Self.root + "/" + Self.newPrefix + "\(getpid())-\(name)"
         guard mkdir(path, 0o700) == 0 else { throw Self.failure(path) }
         try write("\(getpid())", to: Self.ownerFile)
         guard rename(path, final) == 0 else { throw Self.failure(final) }
@@ -91,13 +102,28 @@ package struct TemporaryFolder: Sendable {
     /// Removes the folders of processes that ended without doing so. Sessions that are kept have another owner.
     private static func removeAbandoned() {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
-        for name in names where name.hasPrefix(prefix) {
-            let path = "\(root)/\(name)"
-            let isKept = FileManager.default.fileExists(atPath: "\(path)/\(SessionRecord.fileName)")
-            let named = name.hasPrefix(newPrefix) ? pid_t(name.dropFirst(newPrefix.count)) : nil
-            guard !isKept, let owner = named ?? owner(of: path), !isRunning(owner) else { continue }
-            try? FileManager.default.removeItem(atPath: path)
+        for name in names where isAbandoned(name) {
+            try? FileManager.default.removeItem(atPath: "\(root)/\(name)")
         }
+    }
+
+    /// Whether a folder is one of ours, and nobody uses it. One without an owner was being removed when its process was killed.
+    private static func isAbandoned(_ name: String) -> Bool {
+        if name.hasPrefix(newPrefix) {
+            let owner = name.dropFirst(newPrefix.count).prefix { $0 != "-" }
+            return pid_t(owner).map { !isRunning($0) } ?? false
+        }
+        guard name.hasPrefix(prefix) else { return false }
+        let rest = name.dropFirst(prefix.count)
+        let digits = rest.hasPrefix(senderPrefix) ? rest.dropFirst(senderPrefix.count) : rest
+        guard digits.utf8.count == 2 * idBytes, TextCoding.bytes(hexadecimal: digits) != nil else {
+            return false
+        }
+        let path = "\(root)/\(name)"
+        guard !FileManager.default.fileExists(atPath: "\(path)/\(SessionRecord.fileName)") else {
+            return false
+        }
+        return owner(of: path).map { !isRunning($0) } ?? true
     }
 }
 
