@@ -7,11 +7,12 @@ import Testing
 
 /// What a listener refuses, and what it reports of transfers.
 struct ListenerLimitTests {
+    private let scratch: Scratch
     private let near: Database
     private let far: Database
 
     init() throws {
-        let scratch = try Scratch()
+        scratch = try Scratch()
         near = try scratch.database("near")
         far = try scratch.database("far")
     }
