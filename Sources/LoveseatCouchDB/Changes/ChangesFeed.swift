@@ -57,7 +57,9 @@ struct ChangesFeed: Sendable {
         // The policy and the rendering come after the transaction.
         let visible = try entry.visible(records)
         for record in visible {
-            if request.feed.hasSeparators, page.count > 0 || !isFirst { page.text.append(contentsOf: ",\n".utf8) }
+            if request.feed.hasSeparators, page.count > 0 || !isFirst {
+                page.text.append(contentsOf: ",\n".utf8)
+            }
             try append(record, to: &page)
             page.count += 1
         }

@@ -110,5 +110,7 @@ struct Reply: Sendable {
 
 extension ResponseBodyWriter {
     mutating func write(_ text: String) async throws { try await write(ByteBuffer(string: text)) }
-    mutating func write(_ bytes: some Sequence<UInt8>) async throws { try await write(ByteBuffer(bytes: bytes)) }
+    mutating func write(_ bytes: some Sequence<UInt8>) async throws {
+        try await write(ByteBuffer(bytes: bytes))
+    }
 }

@@ -51,8 +51,9 @@ struct LocalReplication: Sendable {
         log.begin(at: JSONValue(position))
         var waiting = signals.makeAsyncIterator()
         while true {
-            var pending = try source.store.readRows {
-                try $0.changeCount(in: source.handle, after: position)
+            var pending = try source.store.readRows { view in
+                guard view.contains(source.handle) else { throw CouchDBError.noDatabase }
+                return try view.changeCount(in: source.handle, after: position)
             }
             progress.update(log.counts, place(position, pending))
             while let page = try nextPage(after: position) {

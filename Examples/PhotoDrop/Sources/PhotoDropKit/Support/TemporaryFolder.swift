@@ -107,7 +107,7 @@ package struct TemporaryFolder: Sendable {
         }
     }
 
-    /// Whether a folder is one of ours, and nobody uses it. One without an owner was being removed when its process was killed.
+    /// Whether this program made a folder that no process uses. One without an owner was being removed when its process was killed.
     private static func isAbandoned(_ name: String) -> Bool {
         if name.hasPrefix(newPrefix) {
             let owner = name.dropFirst(newPrefix.count).prefix { $0 != "-" }
