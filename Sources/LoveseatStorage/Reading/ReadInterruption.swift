@@ -15,15 +15,34 @@ final class ReadInterruption: Sendable {
         var reason: Reason?
     }
 
+    /// How many of its instructions SQLite runs before it asks again whether to go on.
+    private static let instructions: Int32 = 10_000
+
     private let state = Mutex(State())
 
-    /// Records that the read owns the connection until ``end()``.
+    /// Records that the read owns the connection until ``end(_:)``.
     func begin(_ connection: SQLiteConnection?) {
         nonisolated(unsafe) let connection = connection
         state.withLock { $0.connection = connection }
+        guard let connection else { return }
+        // SQLite forgets an interrupt that comes just before a statement begins, so the statement asks, too.
+        sqlite3_progress_handler(
+            connection,
+            Self.instructions,
+            { context in
+                guard let context else { return 0 }
+                return Unmanaged<ReadInterruption>.fromOpaque(context).takeUnretainedValue().hasReason ? 1 : 0
+            },
+            Unmanaged.passUnretained(self).toOpaque()
+        )
     }
 
-    func end() { state.withLock { $0.connection = nil } }
+    func end(_ connection: SQLiteConnection?) {
+        if let connection { sqlite3_progress_handler(connection, 0, nil, nil) }
+        state.withLock { $0.connection = nil }
+    }
+
+    private var hasReason: Bool { state.withLock { $0.reason != nil } }
 
     /// Called on any thread. The lock keeps the connection from being returned meanwhile.
     func interrupt(_ reason: Reason = .cancelled) {
@@ -35,14 +54,14 @@ final class ReadInterruption: Sendable {
 
     /// Throws as an interrupted statement does, if the read has to end.
     func check() throws(DatabaseError) {
-        if state.withLock({ $0.reason != nil }) {
+        if hasReason {
             throw DatabaseError(resultCode: .SQLITE_INTERRUPT, message: "the task was cancelled")
         }
     }
 
     /// Whether an error came from ``interrupt()``, and not from the app's closure or the disk.
     func explains(_ error: any Error) -> Bool {
-        guard state.withLock({ $0.reason != nil }) else { return false }
+        guard hasReason else { return false }
         return (error as? DatabaseError)?.resultCode == .SQLITE_INTERRUPT
             || (error as? LoveseatError)?.code == .init(Int(SQLITE_INTERRUPT), domain: .sqlite)
     }

@@ -48,7 +48,7 @@ extension DocumentStore {
         @Sendable func interruptible(_ transaction: StoreWriteTransaction) throws -> T {
             guard let interruption else { return try body(transaction) }
             interruption.begin(transaction.database.sqliteConnection)
-            defer { interruption.end() }
+            defer { interruption.end(transaction.database.sqliteConnection) }
             do { return try body(transaction) } catch {
                 if interruption.explains(error) { throw interruption.error }
                 throw error
@@ -249,7 +249,7 @@ extension DocumentStore {
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
             // The connection is used by another caller afterwards, which must not be interrupted.
             interruption?.begin(db.sqliteConnection)
-            defer { interruption?.end() }
+            defer { interruption?.end(db.sqliteConnection) }
             do {
                 let view = StoreReadTransaction(database: db, catalog: try catalogSeen(by: db))
                 view.interruption = interruption
