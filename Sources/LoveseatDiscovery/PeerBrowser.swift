@@ -79,8 +79,7 @@ public struct PeerBrowser: AsyncSequence, Sendable {
 final class BrowseSession: Sendable {
     private struct State {
         var table = PeerTable()
-        var feeds: [Int: FeedBuffer<PeerEvent>] = [:]
-        var nextFeed = 0
+        var feeds = FeedSet<PeerEvent>()
         var task: DiscoveryTask?
         var interfaces: [UInt32: String] = [:]
         var hasWarned = false
@@ -119,17 +118,13 @@ final class BrowseSession: Sendable {
     func feed() -> Feed<PeerEvent> {
         // An event beyond the bound replaces the last one that waits.
         let buffer = FeedBuffer<PeerEvent>(limit: 4 << 20, cost: { _ in 2_048 }, merge: { $0 = $1 })
-        let number = state.withLock { state in
+        state.withLock { state in
             for found in state.table.peers {
                 if let peer = peer(found, &state) { buffer.push(.found(peer)) }
             }
-            state.nextFeed += 1
-            state.feeds[state.nextFeed] = buffer
-            return state.nextFeed
+            state.feeds.insert(buffer)
         }
-        return Feed(buffer) { [weak self] in
-            self?.state.withLock { _ = $0.feeds.removeValue(forKey: number) }
-        }
+        return Feed(buffer) { [weak self] in self?.state.withLock { $0.feeds.remove(buffer) } }
     }
 
     private func handle(_ report: BrowseReport) {
@@ -148,7 +143,7 @@ final class BrowseSession: Sendable {
         let deadline = state.withLock { state -> Int64? in
             for change in body(&state.table, now) {
                 guard let event = event(change, &state) else { continue }
-                for feed in state.feeds.values { feed.push(event) }
+                for feed in state.feeds.all { feed.push(event) }
             }
             return state.table.deadline
         }

@@ -19,10 +19,9 @@ extension Replicator {
             let status = Status(activity: .stopped, progress: state.status.progress, error: error)
             state.status = status
             state.task = nil
-            defer { (state.statusFeeds, state.documentFeeds, state.blobFeeds) = ([:], [:], [:]) }
             return (
-                status, Array(state.statusFeeds.values), Array(state.documentFeeds.values),
-                Array(state.blobFeeds.values)
+                status, state.statusFeeds.removeAll(), state.documentFeeds.removeAll(),
+                state.blobFeeds.removeAll()
             )
         }
         for feed in feeds {
@@ -168,7 +167,7 @@ extension Replicator {
             events.add(document, isPush: event.isPush)
         case .blob(let event):
             let transfer = BlobTransfer(event)
-            for feed in state.withLock({ Array($0.blobFeeds.values) }) { feed.push(transfer) }
+            for feed in state.withLock({ $0.blobFeeds.all }) { feed.push(transfer) }
         case .checkpointNotSaved(let error):
             LogDomain.replicator.log(
                 .warning,
@@ -201,6 +200,6 @@ extension Replicator {
     }
 
     func deliver(_ batch: DocumentReplication) {
-        for feed in state.withLock({ Array($0.documentFeeds.values) }) { feed.push(batch) }
+        for feed in state.withLock({ $0.documentFeeds.all }) { feed.push(batch) }
     }
 }

@@ -31,10 +31,9 @@ public final class Replicator: Sendable {
         /// Documents to fetch when the connection has ended, and those that were (``Replicator/fetchPostponed()``).
         var postponed: [FetchNotice] = []
         var fetchedAside: [FetchedDocument: Bool] = [:]
-        var nextFeed = 0
-        var statusFeeds: [Int: FeedBuffer<Status>] = [:]
-        var documentFeeds: [Int: FeedBuffer<DocumentReplication>] = [:]
-        var blobFeeds: [Int: FeedBuffer<BlobTransfer>] = [:]
+        var statusFeeds = FeedSet<Status>()
+        var documentFeeds = FeedSet<DocumentReplication>()
+        var blobFeeds = FeedSet<BlobTransfer>()
     }
 
     /// Creates a replicator. It connects when it is started.
@@ -46,9 +45,9 @@ public final class Replicator: Sendable {
 
     deinit {
         state.withLock { state in
-            for feed in state.statusFeeds.values { feed.finish() }
-            for feed in state.documentFeeds.values { feed.finish() }
-            for feed in state.blobFeeds.values { feed.finish() }
+            for feed in state.statusFeeds.all { feed.finish() }
+            for feed in state.documentFeeds.all { feed.finish() }
+            for feed in state.blobFeeds.all { feed.finish() }
         }
     }
 
@@ -67,19 +66,7 @@ public final class Replicator: Sendable {
     /// replicator stops. A slow consumer misses intermediate statuses, but not the last one.
     public var statuses: Feed<Status> {
         let buffer = FeedBuffer<Status>(limit: 32 << 10, cost: { _ in 128 }, merge: { $0 = $1 })
-        let number = state.withLock { state in
-            state.nextFeed += 1
-            if state.wasStarted { buffer.push(state.status) }
-            if state.wasStarted, state.task == nil {
-                buffer.finish()
-            } else {
-                state.statusFeeds[state.nextFeed] = buffer
-            }
-            return state.nextFeed
-        }
-        return Feed(buffer) { [weak self] in
-            self?.state.withLock { _ = $0.statusFeeds.removeValue(forKey: number) }
-        }
+        return feed(buffer, in: \.statusFeeds) { if $0.wasStarted { buffer.push($0.status) } }
     }
 
     /// A feed of the documents that are replicated, or cannot be, from now on. It ends when the replicator stops.
@@ -91,37 +78,29 @@ public final class Replicator: Sendable {
             cost: { $0.documents.reduce(64) { $0 + 128 + $1.id.utf8.count } },
             merge: { $0.missed += $1.documents.count }
         )
-        let number = state.withLock { state in
-            state.nextFeed += 1
-            if state.wasStarted, state.task == nil {
-                buffer.finish()
-            } else {
-                state.documentFeeds[state.nextFeed] = buffer
-            }
-            return state.nextFeed
-        }
-        return Feed(buffer) { [weak self] in
-            self?.state.withLock { _ = $0.documentFeeds.removeValue(forKey: number) }
-        }
+        return feed(buffer, in: \.documentFeeds)
     }
 
     /// A feed of the pieces of blobs that are sent and received, from now on. It ends when the replicator stops.
     ///
     /// There is one event for each piece of up to 256 kB. A consumer that falls behind misses events.
-    public var blobTransfers: Feed<BlobTransfer> {
-        let buffer = FeedBuffer<BlobTransfer>.ofTransfers()
-        let number = state.withLock { state in
-            state.nextFeed += 1
+    public var blobTransfers: Feed<BlobTransfer> { feed(.ofTransfers(), in: \.blobFeeds) }
+
+    /// A feed from now on, which ends at once if the replicator has stopped. `begin` is called within the lock.
+    private func feed<Element>(
+        _ buffer: FeedBuffer<Element>,
+        in feeds: any WritableKeyPath<State, FeedSet<Element>> & Sendable,
+        _ begin: (State) -> Void = { _ in }
+    ) -> Feed<Element> {
+        state.withLock { state in
+            begin(state)
             if state.wasStarted, state.task == nil {
                 buffer.finish()
             } else {
-                state.blobFeeds[state.nextFeed] = buffer
+                state[keyPath: feeds].insert(buffer)
             }
-            return state.nextFeed
         }
-        return Feed(buffer) { [weak self] in
-            self?.state.withLock { _ = $0.blobFeeds.removeValue(forKey: number) }
-        }
+        return Feed(buffer) { [weak self] in self?.state.withLock { $0[keyPath: feeds].remove(buffer) } }
     }
 
     func setStatus(
@@ -133,7 +112,7 @@ public final class Replicator: Sendable {
             let status = Status(activity: activity, progress: progress ?? state.status.progress, error: error)
             guard status != state.status else { return }
             state.status = status
-            for feed in state.statusFeeds.values { feed.push(status) }
+            for feed in state.statusFeeds.all { feed.push(status) }
         }
     }
 
@@ -153,7 +132,7 @@ public final class Replicator: Sendable {
             (state.postponed, state.fetchedAside) = ([], [:])
             supervisor.prepare()
             state.status = Status(activity: .connecting, progress: .none, error: nil)
-            for feed in state.statusFeeds.values { feed.push(state.status) }
+            for feed in state.statusFeeds.all { feed.push(state.status) }
             let kind: ActivePlan.Reset = resetMarks ? .checkpointAndMarks : reset ? .checkpoint : .none
             state.task = runtime.task { [self] in await run(kind) }
         }

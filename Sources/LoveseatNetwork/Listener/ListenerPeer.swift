@@ -21,8 +21,8 @@ public struct ListenerPeer: Sendable {
 final class PeerRegistry: Sendable {
     private struct State {
         var nextNumber = 0
-        var blobFeeds: [Int: FeedBuffer<BlobTransfer>] = [:]
-        var feeds: [Int: FeedBuffer<ListenerPeer>] = [:]
+        var blobFeeds = FeedSet<BlobTransfer>()
+        var feeds = FeedSet<ListenerPeer>()
         /// The feeds of a listener that stops, which end when its last peer has ended.
         var ending: [FeedBuffer<ListenerPeer>] = []
         var peers = 0
@@ -40,31 +40,23 @@ final class PeerRegistry: Sendable {
     private let state = NIOLockedValueBox(State())
 
     var changes: Feed<ListenerPeer> {
-        let buffer = FeedBuffer<ListenerPeer>(limit: 256 << 10, cost: { _ in 512 }, merge: { $0 = $1 })
-        let number = state.withLockedValue { state in
-            state.nextNumber += 1
-            state.feeds[state.nextNumber] = buffer
-            return state.nextNumber
-        }
-        return Feed(buffer) { [weak self] in
-            self?.state.withLockedValue { _ = $0.feeds.removeValue(forKey: number) }
-        }
+        feed(FeedBuffer(limit: 256 << 10, cost: { _ in 512 }, merge: { $0 = $1 }), in: \.feeds)
     }
 
-    var blobTransfers: Feed<BlobTransfer> {
-        let buffer = FeedBuffer<BlobTransfer>.ofTransfers()
-        let number = state.withLockedValue { state in
-            state.nextNumber += 1
-            state.blobFeeds[state.nextNumber] = buffer
-            return state.nextNumber
-        }
+    var blobTransfers: Feed<BlobTransfer> { feed(.ofTransfers(), in: \.blobFeeds) }
+
+    private func feed<Element>(
+        _ buffer: FeedBuffer<Element>,
+        in feeds: any WritableKeyPath<State, FeedSet<Element>> & Sendable
+    ) -> Feed<Element> {
+        state.withLockedValue { $0[keyPath: feeds].insert(buffer) }
         return Feed(buffer) { [weak self] in
-            self?.state.withLockedValue { _ = $0.blobFeeds.removeValue(forKey: number) }
+            self?.state.withLockedValue { $0[keyPath: feeds].remove(buffer) }
         }
     }
 
     func transferred(_ transfer: BlobTransfer) {
-        for feed in state.withLockedValue({ Array($0.blobFeeds.values) }) { feed.push(transfer) }
+        for feed in state.withLockedValue({ $0.blobFeeds.all }) { feed.push(transfer) }
     }
 
     /// The peers that are connected, in the order in which they came.
@@ -73,16 +65,15 @@ final class PeerRegistry: Sendable {
     }
 
     deinit {
-        for feed in state.withLockedValue({ $0.ending + $0.feeds.values }) { feed.finish() }
-        for feed in state.withLockedValue({ $0.blobFeeds.values }) { feed.finish() }
+        for feed in state.withLockedValue({ $0.ending + $0.feeds.all }) { feed.finish() }
+        for feed in state.withLockedValue({ $0.blobFeeds.all }) { feed.finish() }
     }
 
     /// Ends the feeds that there are, after the last event of each peer.
     func finish() {
         let (ended, blobFeeds) = state.withLockedValue { state in
-            state.ending += state.feeds.values
-            defer { (state.feeds, state.blobFeeds) = ([:], [:]) }
-            return (state.ended(), Array(state.blobFeeds.values))
+            state.ending += state.feeds.removeAll()
+            return (state.ended(), state.blobFeeds.removeAll())
         }
         for feed in ended { feed.finish() }
         for feed in blobFeeds { feed.finish() }
@@ -103,7 +94,7 @@ final class PeerRegistry: Sendable {
         let (feeds, ended) = state.withLockedValue { state in
             if peer.status.activity == .stopped { state.peers -= 1 }
             state.connected[peer.number] = peer.status.activity == .stopped ? nil : peer
-            let feeds = state.ending + state.feeds.values
+            let feeds = state.ending + state.feeds.all
             return (feeds, state.ended())
         }
         for feed in feeds { feed.push(peer) }

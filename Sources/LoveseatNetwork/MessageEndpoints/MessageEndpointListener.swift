@@ -66,7 +66,7 @@ public final class MessageEndpointListener: Sendable {
     private struct State {
         var nextNumber = 0
         var entries: [Int: Accepted] = [:]
-        var feeds: [Int: FeedBuffer<MessageEndpointListenerChange>] = [:]
+        var feeds = FeedSet<MessageEndpointListenerChange>()
     }
 
     private let peers: PassiveReplicator?
@@ -91,7 +91,7 @@ public final class MessageEndpointListener: Sendable {
         }
     }
 
-    deinit { for feed in state.withLockedValue({ $0.feeds.values.map(\.self) }) { feed.finish() } }
+    deinit { for feed in state.withLockedValue({ $0.feeds.all }) { feed.finish() } }
 
     /// Creates a listener.
     public convenience init(config: MessageEndpointListenerConfiguration) { self.init(config) }
@@ -111,15 +111,11 @@ public final class MessageEndpointListener: Sendable {
             cost: { _ in 256 },
             merge: { $0 = $1 }
         )
-        let number = state.withLockedValue { state in
-            state.nextNumber += 1
-            state.feeds[state.nextNumber] = buffer
-            return state.nextNumber
-        }
+        state.withLockedValue { $0.feeds.insert(buffer) }
         let database = config.collections.first?.database
         let end = database?.endWhenClosed { buffer.finish() }
         return Feed(buffer) { [weak self, weak database] in
-            self?.state.withLockedValue { _ = $0.feeds.removeValue(forKey: number) }
+            self?.state.withLockedValue { $0.feeds.remove(buffer) }
             if let end { database?.forgetFeed(end) }
         }
     }
@@ -234,7 +230,7 @@ public final class MessageEndpointListener: Sendable {
                 number: number,
                 status: status
             )
-            for feed in state.feeds.values { feed.push(change) }
+            for feed in state.feeds.all { feed.push(change) }
         }
     }
 }
