@@ -60,7 +60,6 @@ extension ReplicationSession {
         let isLast = read.offset >= read.length || bytes.isEmpty
         blobReads[number] = isLast ? nil : read
         effects.append(.supply(bytes, isLast: isLast, to: number))
-        guard reportsBlobs else { return }
         let event = BlobEvent(
             collection: read.collection,
             documentID: read.request.documentID,

@@ -88,13 +88,6 @@ package struct ReplicationSession {
         return ProtocolExtensions.all
     }
 
-    var reportsBlobs: Bool {
-        switch role {
-        case .active(let plan): plan.reportsBlobs
-        case .passive(let plan): plan.reportsBlobs
-        }
-    }
-
     var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
     package var isOver: Bool { phase == .over }
 
@@ -145,7 +138,7 @@ package struct ReplicationSession {
                     isLast: isLast,
                     session.effects.store
                 )
-                if session.reportsBlobs, let event = session.collections[index].pull.blobEvent(handle) {
+                if let event = session.collections[index].pull.blobEvent(handle) {
                     session.effects.append(.report(.blob(event)))
                 }
                 if isLast { session.blobEnded(index, handle, nil) }

@@ -28,7 +28,7 @@ package struct FetchNotice: Hashable, Sendable {
 package enum ReplicationReport: Hashable, Sendable {
     case activity(isBusy: Bool, ReplicationProgress)
     case document(DocumentEvent)
-    /// A piece of a blob was sent or received. Only if the plan asks for it.
+    /// A piece of a blob was sent or received.
     case blob(BlobEvent)
     /// The last checkpoint could not be saved: the next replication does some work again.
     case checkpointNotSaved(LoveseatError)

@@ -38,8 +38,6 @@ package struct ActivePlan: Hashable, Sendable {
     /// Documents that the peer takes away are purged here.
     package var autoPurges = true
     package var usesDeltas = false
-    /// Whether pieces of blobs are reported.
-    package var reportsBlobs = false
     /// Whether the session fetches documents by their IDs for another one: it keeps no checkpoint and asks for no fetch.
     package var isFetch = false
 
@@ -63,8 +61,6 @@ package struct PassivePlan: Hashable, Sendable {
     package var restrictsAccess = false
     /// The app decides which revisions are stored.
     package var filtersIncoming = false
-    /// Whether pieces of blobs are reported.
-    package var reportsBlobs = false
     /// Speaks the protocol and nothing beyond it, as foreign peers do.
     package var isPlain = false
 

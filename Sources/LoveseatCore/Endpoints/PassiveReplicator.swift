@@ -61,7 +61,6 @@ package final class PassiveReplicator: Sendable {
         plan.isReadOnly = isReadOnly
         plan.isWriteOnly = isWriteOnly
         plan.usesDeltas = usesDeltas
-        plan.reportsBlobs = true
         plan.restrictsAccess = policy != nil
         plan.filtersIncoming = incomingFilter != nil
         return await server.serve(connection) { note in

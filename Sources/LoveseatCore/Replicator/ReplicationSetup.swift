@@ -107,7 +107,6 @@ struct ReplicationSetup {
             isContinuous: config.continuous
         )
         plan.autoPurges = config.enableAutoPurge
-        plan.reportsBlobs = true
         return plan
     }
 
