@@ -1,16 +1,15 @@
 import GRDB
-private import GRDBSQLite
 import LoveseatQuery
 
 /// Makes an index inside a transaction, and tells how far it is.
 struct IndexBuilding {
     let database: Database
     let walks: WalkCounter
+    /// Ends the transaction if its task is cancelled; nil if it cannot be cancelled.
+    let interruption: ReadInterruption?
 
     /// How many rows go into an index at a time.
     private static let rowsAtOnce: Int64 = 1_000
-    /// After how many instructions of SQLite it is asked how far it is.
-    private static let instructions: Int32 = 10_000
 
     func run(
         _ statements: IndexStatements,
@@ -49,28 +48,14 @@ struct IndexBuilding {
     {
         guard let progress, total > 0 else { return try body() }
         let first = walks.count
+        let statements = interruption ?? ReadInterruption()
+        if interruption == nil { statements.begin(database.sqliteConnection) }
+        defer { if interruption == nil { statements.end() } }
         try withoutActuallyEscaping(progress) { progress in
-            let report = Report { progress(min(1, Double(walks.count - first) / Double(total))) }
-            sqlite3_progress_handler(
-                database.sqliteConnection,
-                Self.instructions,
-                { report in
-                    guard let report else { return 0 }
-                    Unmanaged<Report>.fromOpaque(report)._withUnsafeGuaranteedRef { $0.send() }
-                    return 0
-                },
-                Unmanaged.passUnretained(report).toOpaque()
+            try statements.reporting(
+                { progress(min(1, Double(walks.count - first) / Double(total))) },
+                body
             )
-            defer {
-                sqlite3_progress_handler(database.sqliteConnection, 0, nil, nil)
-                withExtendedLifetime(report) {}
-            }
-            try body()
         }
-    }
-
-    private final class Report {
-        let send: () -> Void
-        init(_ send: @escaping () -> Void) { self.send = send }
     }
 }

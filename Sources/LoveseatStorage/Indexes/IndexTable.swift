@@ -93,7 +93,7 @@ extension StoreWriteTransaction {
         do throws(QueryError) {
             statements = try index.statements(for: catalogView.queryCollection(collection))
         } catch { throw LoveseatError(error) }
-        try IndexBuilding(database: database, walks: options.walks)
+        try IndexBuilding(database: database, walks: options.walks, interruption: interruption)
             .run(statements, of: specification, over: collection, progress)
         try database.execute(
             sql: "INSERT INTO indexes (collection, name, number, definition) VALUES (?, ?, ?, ?)",

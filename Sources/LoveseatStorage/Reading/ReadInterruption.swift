@@ -5,22 +5,27 @@ import LoveseatModel
 private import Synchronization
 
 /// Ends a transaction whose task is cancelled, or whose deadline passes: the running statement is interrupted, and no other one begins.
+/// It has the connection's only progress handler, so it also reports how far statements are.
 ///
 /// SQLite interrupts whatever a connection runs, so the connection is known here only while the read owns it.
 final class ReadInterruption: Sendable {
     enum Reason { case cancelled, tooLate }
 
+    /// Called only on the thread that runs the statement.
+    private struct Report: @unchecked Sendable { let send: () -> Void }
+
     private struct State: @unchecked Sendable {
         var connection: SQLiteConnection?
         var reason: Reason?
+        var report: Report?
     }
 
-    /// How many of its instructions SQLite runs before it asks again whether to go on.
+    /// After how many instructions of a statement SQLite calls the progress handler.
     private static let instructions: Int32 = 10_000
 
     private let state = Mutex(State())
 
-    /// Records that the read owns the connection until ``end(_:)``.
+    /// Records that the read owns the connection until ``end()``.
     func begin(_ connection: SQLiteConnection?) {
         nonisolated(unsafe) let connection = connection
         state.withLock { $0.connection = connection }
@@ -31,15 +36,32 @@ final class ReadInterruption: Sendable {
             Self.instructions,
             { context in
                 guard let context else { return 0 }
-                return Unmanaged<ReadInterruption>.fromOpaque(context).takeUnretainedValue().hasReason ? 1 : 0
+                return Unmanaged<ReadInterruption>.fromOpaque(context).takeUnretainedValue().progress()
+                    ? 0 : 1
             },
             Unmanaged.passUnretained(self).toOpaque()
         )
     }
 
-    func end(_ connection: SQLiteConnection?) {
-        if let connection { sqlite3_progress_handler(connection, 0, nil, nil) }
-        state.withLock { $0.connection = nil }
+    func end() {
+        state.withLock { state in
+            if let connection = state.connection { sqlite3_progress_handler(connection, 0, nil, nil) }
+            state.connection = nil
+        }
+    }
+
+    /// Calls a closure now and then while the statements of `body` run.
+    func reporting<T>(_ send: @escaping () -> Void, _ body: () throws -> T) rethrows -> T {
+        let report = Report(send: send)
+        state.withLock { $0.report = report }
+        defer { state.withLock { $0.report = nil } }
+        return try body()
+    }
+
+    /// Reports, and returns whether the statement goes on.
+    private func progress() -> Bool {
+        state.withLock { $0.report }?.send()
+        return !hasReason
     }
 
     private var hasReason: Bool { state.withLock { $0.reason != nil } }

@@ -5,7 +5,7 @@ package import LoveseatModel
 package class StoreReadTransaction {
     let database: Database
     package fileprivate(set) var catalogView: DocumentStore.Catalog
-    /// Ends a read whose task is cancelled; nil for reads that cannot be cancelled.
+    /// Ends the transaction if its task is cancelled; nil if it cannot be cancelled.
     var interruption: ReadInterruption?
 
     init(database: Database, catalog: DocumentStore.Catalog) {

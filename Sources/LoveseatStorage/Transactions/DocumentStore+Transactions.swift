@@ -47,8 +47,9 @@ extension DocumentStore {
         let interruption = isInterruptible ? ReadInterruption() : nil
         @Sendable func interruptible(_ transaction: StoreWriteTransaction) throws -> T {
             guard let interruption else { return try body(transaction) }
+            transaction.interruption = interruption
             interruption.begin(transaction.database.sqliteConnection)
-            defer { interruption.end(transaction.database.sqliteConnection) }
+            defer { interruption.end() }
             do { return try body(transaction) } catch {
                 if interruption.explains(error) { throw interruption.error }
                 throw error
@@ -249,7 +250,7 @@ extension DocumentStore {
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
             // The connection is used by another caller afterwards, which must not be interrupted.
             interruption?.begin(db.sqliteConnection)
-            defer { interruption?.end(db.sqliteConnection) }
+            defer { interruption?.end() }
             do {
                 let view = StoreReadTransaction(database: db, catalog: try catalogSeen(by: db))
                 view.interruption = interruption
