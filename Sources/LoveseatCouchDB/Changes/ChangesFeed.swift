@@ -58,7 +58,7 @@ struct ChangesFeed: Sendable {
         let visible = try entry.visible(records)
         for record in visible {
             if request.feed.hasSeparators, page.count > 0 || !isFirst {
-                page.text.append(contentsOf: ",\n".utf8)
+                page.text += ",\n".utf8
             }
             try append(record, to: &page)
             page.count += 1
@@ -68,12 +68,12 @@ struct ChangesFeed: Sendable {
     }
 
     private func append(_ record: DocumentRecord, to page: inout Page) throws {
-        if request.feed == .eventsource { page.text.append(contentsOf: "data: ".utf8) }
-        page.text.append(contentsOf: "{\"seq\":".utf8)
-        page.text.append(contentsOf: String(record.sequence).utf8)
-        page.text.append(contentsOf: ",\"id\":".utf8)
+        if request.feed == .eventsource { page.text += "data: ".utf8 }
+        page.text += "{\"seq\":".utf8
+        page.text += String(record.sequence).utf8
+        page.text += ",\"id\":".utf8
         page.text += JSONText(canonical: .string(record.id)).bytes
-        page.text.append(contentsOf: ",\"changes\":[".utf8)
+        page.text += ",\"changes\":[".utf8
         append(record.revision, to: &page)
         let needsTree = (request.allLeaves && record.encodedTree != nil) || request.withDocuments
         let branches = needsTree ? try entry.branches(of: record) : nil
@@ -84,9 +84,9 @@ struct ChangesFeed: Sendable {
             }
         }
         page.text.append(UInt8(ascii: "]"))
-        if record.isDeleted { page.text.append(contentsOf: ",\"deleted\":true".utf8) }
+        if record.isDeleted { page.text += ",\"deleted\":true".utf8 }
         if request.withDocuments, let branches {
-            page.text.append(contentsOf: ",\"doc\":".utf8)
+            page.text += ",\"doc\":".utf8
             let document = DocumentRenderer(options: request.options).render(
                 branches.winner,
                 of: record.id,
@@ -102,14 +102,14 @@ struct ChangesFeed: Sendable {
         switch request.feed {
         case .normal, .longpoll: break
         case .continuous: page.text.append(UInt8(ascii: "\n"))
-        case .eventsource: page.text.append(contentsOf: "\nid: \(record.sequence)\n\n".utf8)
+        case .eventsource: page.text += "\nid: \(record.sequence)\n\n".utf8
         }
     }
 
     private func append(_ revision: RevisionID, to page: inout Page) {
-        page.text.append(contentsOf: "{\"rev\":\"".utf8)
-        page.text.append(contentsOf: revision.text.utf8)
-        page.text.append(contentsOf: "\"}".utf8)
+        page.text += "{\"rev\":\"".utf8
+        page.text += revision.text.utf8
+        page.text += "\"}".utf8
     }
 
     private func pending(after sequence: UInt64) throws -> Int {

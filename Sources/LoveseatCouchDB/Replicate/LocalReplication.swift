@@ -97,15 +97,19 @@ struct LocalReplication: Sendable {
             }
         }
         var page = Page(seen: seen, through: through ?? end)
-        for record in records {
+        let wanted = try records.map { record in
             let leaves = try leaves(of: record).filter {
                 filter.passes(record.id, $0.id, isDeleted: $0.isDeleted, $0.body ?? .emptyObject)
             }
-            page.checked += leaves.count
-            let known = try target.store.readRows { try $0.record(record.id, in: target.handle) }
-                .map { try DocumentBranches(of: $0) }
-            let missing = leaves.map(\.id).filter { !(known?.contains($0) ?? false) }
-            if !missing.isEmpty { page.missing.append((record.id, missing)) }
+            return (id: record.id, leaves: leaves.map(\.id))
+        }
+        page.checked = wanted.reduce(0) { $0 + $1.leaves.count }
+        page.missing = try target.store.readRows { view in
+            try wanted.compactMap { id, leaves in
+                let known = try view.record(id, in: target.handle).map { try DocumentBranches(of: $0) }
+                let missing = leaves.filter { !(known?.contains($0) ?? false) }
+                return missing.isEmpty ? nil : (id, missing)
+            }
         }
         return page
     }

@@ -3,6 +3,7 @@ import Foundation
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import LoveseatNetwork
 import NIOCore
 
 /// The body of a request to `_replicate` (protocol/couchdb.md §4).
@@ -151,7 +152,7 @@ extension ReplicateRequest.Side {
     /// The value of an `Authorization` header; nil without credentials.
     var authorization: String? {
         if let credentials {
-            return "Basic " + Base64.encode(Array("\(credentials.username):\(credentials.password)".utf8))
+            return UpgradeHeaders.basic(credentials.username, credentials.password)
         }
         return headers.first { $0.key.lowercased() == "authorization" }?.value
     }

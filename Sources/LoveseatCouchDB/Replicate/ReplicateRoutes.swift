@@ -38,7 +38,7 @@ extension CouchDBServer {
         if names.target != nil, settings.isReadOnly {
             throw CouchDBError.forbidden("this listener is read-only")
         }
-        let work = try await work(id, request, names)
+        let work = try await work(id, request, (source, names.source), (target, names.target))
         var task = ReplicationTask(
             id: id,
             source: names.source ?? source.name,
@@ -93,36 +93,24 @@ extension CouchDBServer {
     private func work(
         _ id: String,
         _ request: ReplicateRequest,
-        _ names: (source: String?, target: String?)
+        _ source: (side: ReplicateRequest.Side, name: String?),
+        _ target: (side: ReplicateRequest.Side, name: String?)
     ) async throws -> Work {
-        guard let source = request.source, let target = request.target else { throw CouchDBError.missing }
-        switch names {
+        switch (source.name, target.name) {
         case (nil, nil):
             throw CouchDBError.notImplemented("the source or the target must be a database of this listener")
         case (let name?, nil):
-            let replication = RemoteReplication(
-                id: id,
-                local: try open(name, source),
-                remote: target,
-                configuration: try configuration(request, .push, try open(name, source), target)
-            )
-            return { try await replication.run($0) }
+            return try remoteWork(id, request, .push, try open(name, source.side), target.side)
         case (nil, let name?):
             if request.createsTarget { try await createTarget(name) }
-            let replication = RemoteReplication(
-                id: id,
-                local: try open(name, target),
-                remote: source,
-                configuration: try configuration(request, .pull, try open(name, target), source)
-            )
-            return { try await replication.run($0) }
+            return try remoteWork(id, request, .pull, try open(name, target.side), source.side)
         case (let sourceName?, let targetName?):
-            let source = try open(sourceName, source)
+            let source = try open(sourceName, source.side)
             if request.createsTarget { try await createTarget(targetName) }
             var replication = LocalReplication(
                 id: id,
                 source: source,
-                target: try open(targetName, target)
+                target: try open(targetName, target.side)
             )
             replication.filter = try filter(of: request)
             replication.winnersOnly = request.winnersOnly
@@ -135,6 +123,22 @@ extension CouchDBServer {
             }
             return { [replication] in try await replication.run($0) }
         }
+    }
+
+    private func remoteWork(
+        _ id: String,
+        _ request: ReplicateRequest,
+        _ direction: ReplicatorType,
+        _ local: Databases.Entry,
+        _ remote: ReplicateRequest.Side
+    ) throws -> Work {
+        let replication = RemoteReplication(
+            id: id,
+            local: local,
+            remote: remote,
+            configuration: try configuration(request, direction, local, remote)
+        )
+        return { try await replication.run($0) }
     }
 
     private func open(_ name: String, _ side: ReplicateRequest.Side) throws -> Databases.Entry {

@@ -160,7 +160,7 @@ extension CouchDBServer {
         }
         var reply: Reply
         do {
-            let basic = "Basic " + Base64.encode(Array("\(name):\(password)".utf8))
+            let basic = UpgradeHeaders.basic(name, password)
             _ = try await identify(basic, exchange.peer.address, nil)
             admit(exchange.channel)
             reply = .json(200, ["ok": true, "name": .string(name), "roles": ["_admin"]])
