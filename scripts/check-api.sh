@@ -7,24 +7,18 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-modules=(LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork LoveseatCouchDB LoveseatDiscovery)
+public=(LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork LoveseatCouchDB LoveseatDiscovery)
 
-built=.build/release/Modules
-[ -d "$built" ] || { echo "Build first: swift build -c release" >&2; exit 1; }
-# Modules refer to the C modules that they were built with.
-flags=(-sdk / -swift-version 6 -I "$built")
-while read -r map; do flags+=(-I "$(dirname "$map")"); done < <(
-    find Sources .build/checkouts/*/Sources -name module.modulemap
-    find -H .build/release -maxdepth 2 -name module.modulemap
-)
+. scripts/built-modules.sh
 describe() { # MODULE FILE
-    swift-api-digester -dump-sdk -module "$1" -o "$2" -avoid-location -avoid-tool-args "${flags[@]}"
+    swift-api-digester -dump-sdk -module "$1" -o "$2" -avoid-location -avoid-tool-args \
+        -sdk / -swift-version 6 "${flags[@]}"
 }
 
 if [ "${1:-}" = --record ]; then
     folder=scripts/api/${2:?which version?}
     mkdir -p "$folder"
-    for module in "${modules[@]}"; do
+    for module in "${public[@]}"; do
         describe "$module" "$work/$module.json"
         xz -9 --stdout "$work/$module.json" > "$folder/$module.json.xz"
     done
@@ -32,7 +26,7 @@ if [ "${1:-}" = --record ]; then
 fi
 
 release=$(ls scripts/api | sort -V | tail -n 1)
-for module in "${modules[@]}"; do
+for module in "${public[@]}"; do
     describe "$module" "$work/now.json"
     xz --decompress --stdout "scripts/api/$release/$module.json.xz" > "$work/then.json"
     swift-api-digester -diagnose-sdk -input-paths "$work/then.json" -input-paths "$work/now.json" \

@@ -9,14 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 
-modules=.build/release/Modules
-[ -d "$modules" ] || { echo "Build first: swift build -c release" >&2; exit 1; }
-# Modules refer to the C modules that they were built with.
-flags=(-I "$modules")
-while read -r map; do flags+=(-I "$(dirname "$map")"); done < <(
-    find Sources .build/checkouts/*/Sources -name module.modulemap
-    find -H .build/release -maxdepth 2 -name module.modulemap
-)
+. scripts/built-modules.sh
 
 # Writes the Swift examples of a Markdown or Swift file as functions that the compiler can check, with its line numbers.
 # An example of declarations only stays at the top level.
