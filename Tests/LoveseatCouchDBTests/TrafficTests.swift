@@ -11,7 +11,7 @@ import Testing
 /// Sessions of CouchDB 3.5's replicator and of PouchDB 7 and 9 that were recorded (Tests/Fixtures/couchdb/traffic), played to our listener:
 /// what each of its answers has in common with CouchDB's, and every leaf at the end.
 struct TrafficTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent()
         .appending(path: "Fixtures/couchdb/traffic")
 
@@ -75,7 +75,7 @@ struct TrafficTests {
 }
 
 /// Plays one recorded session, one request at a time.
-private struct TrafficReplay: Sendable {
+struct TrafficReplay: Sendable {
     private static let basic = "Basic YWRtaW46c2VjcmV0"
     private static let wrong = "Basic YWRtaW46d3Jvbmc="
     private static let leftOut: Set = [
@@ -96,7 +96,8 @@ private struct TrafficReplay: Sendable {
     /// Whether the server named a document, by chance: then it may stand elsewhere among the others.
     private var hasNamedDocument = false
 
-    init(client: RawClient) { self.client = client }
+    /// `database`: the name of the one that is compared, if no session is played.
+    init(client: RawClient, database: String? = nil) { (self.client, self.database) = (client, database) }
 
     mutating func run(_ lines: [JSONElement]) throws {
         isBoth = lines[0]["listener_role"]?.string == "both"
@@ -245,7 +246,7 @@ private struct TrafficReplay: Sendable {
 
     // MARK: Bodies
 
-    private static func bytes(_ message: JSONElement) -> [UInt8]? {
+    static func bytes(_ message: JSONElement) -> [UInt8]? {
         if let text = message["body"]?.string { return Array(text.utf8) }
         if let text = message["body_b64"]?.string { return Data(base64Encoded: text).map { Array($0) } }
         guard let parts = message["body_parts"] else { return nil }
