@@ -131,7 +131,10 @@ extension ReplicationSession {
     private mutating func makeCollections(_ names: [CollectionName]) {
         var options = PullSession.Options()
         options.takesDeltas = usesDeltas
-        if case .passive(let plan) = role { options.isFiltered = plan.filtersIncoming }
+        if case .passive(let plan) = role {
+            options.isFiltered = plan.filtersIncoming
+            options.restrictsAccess = plan.restrictsAccess
+        }
         options.extensions = extensions
         collections = names.enumerated().map { index, name in
             let wireIndex = hasCollections == true ? index : nil

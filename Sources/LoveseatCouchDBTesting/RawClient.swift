@@ -50,6 +50,41 @@ package struct RawClient: Sendable {
     package func exchange(_ bytes: [UInt8]) throws -> [UInt8] {
         let descriptor = try connect()
         defer { close(descriptor) }
+        write(bytes, to: descriptor)
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            guard count > 0 else { return all }
+            all += buffer[..<count]
+        }
+    }
+
+    /// Sends a request that need not be complete, and returns the first bytes of the answer.
+    ///
+    /// `pieces`: how many bytes are sent at once.
+    package func beginning(of request: String, pieces: Int = .max) throws -> String {
+        let descriptor = try connect()
+        defer { close(descriptor) }
+        var flag: Int32 = 1
+        setsockopt(
+            descriptor,
+            Int32(IPPROTO_TCP),
+            TCP_NODELAY,
+            &flag,
+            socklen_t(MemoryLayout<Int32>.size)
+        )
+        var rest = Array(request.utf8)[...]
+        while !rest.isEmpty {
+            write(Array(rest.prefix(pieces)), to: descriptor)
+            rest = rest.dropFirst(pieces)
+        }
+        var buffer = [UInt8](repeating: 0, count: 1_024)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+    }
+
+    private func write(_ bytes: [UInt8], to descriptor: Int32) {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -63,13 +98,6 @@ package struct RawClient: Sendable {
             // The server may refuse what is too large before it has read it.
             guard count > 0 else { break }
             sent += count
-        }
-        var all: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            guard count > 0 else { return all }
-            all += buffer[..<count]
         }
     }
 

@@ -74,6 +74,32 @@ struct CouchDBAccessTests {
         await served.listener.stop()
     }
 
+    @Test func `attachments of a document that a client may not write are refused before they arrive`()
+        async throws
+    {
+        let served = try await serve()
+        let revision = try await revision(served, "all", as: "ana")
+        let table = #"{"note":{"follows":true,"length":1000000,"content_type":"text/plain"}}"#
+        let document = #"{"_rev":"\#(revision)","owner":"bob","_attachments":\#(table)}"#
+        let parts =
+            "--b\r\nContent-Type: application/json\r\n\r\n\(document)\r\n--b\r\n\r\nthe first bytes"
+        let requests = [
+            ("/main/all", "multipart/related; boundary=b", parts),
+            ("/main/all/note?rev=\(revision)", "text/plain", "the first bytes"),
+        ]
+        for (path, type, body) in requests {
+            let request = """
+                PUT \(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Basic Ym9iOmJvYg==\r\n\
+                Content-Type: \(type)\r\nContent-Length: 1000500\r\n\r\n\(body)
+                """
+            let client = served.client
+            // Most of the attachment is never sent: a listener that waits for it does not answer.
+            let answer = try await offPool { try client.beginning(of: request) }
+            #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(path): \(answer)")
+        }
+        await served.listener.stop()
+    }
+
     @Test func `lists, feeds and bulk requests leave out what a client may not read`() async throws {
         let served = try await serve()
         let hers = try await revision(served, "hers", as: "ana")

@@ -65,6 +65,29 @@ struct AccessPolicyTests {
         Set(try database.defaultCollection().contents().keys)
     }
 
+    @Test func `blobs of a document that the peer may not write are not fetched`() async throws {
+        for (id, owner) in [("mine", "bob"), ("hers", "ana")] {
+            let blob = try near.saveBlob([UInt8](repeating: UInt8(id.count), count: 300_000))
+            let content: JSONObject = ["owner": .string(owner), "photo": blob.json]
+            try near.defaultCollection().save(Document(id: id, content))
+        }
+        let listener = try await serve()
+        let replicator = try replicator(listener)
+        let (documents, transfers) = (replicator.documentReplications, replicator.blobTransfers)
+        replicator.start()
+        #expect(await replicator.waitUntilStopped().error == nil)
+        var errors: [String: LoveseatError.Code] = [:]
+        for await batch in documents {
+            for document in batch.documents { errors[document.id] = document.error?.code }
+        }
+        #expect(errors == ["hers": .httpForbidden])
+        var sent: Set<String?> = []
+        for await transfer in transfers { sent.insert(transfer.documentID) }
+        #expect(sent == ["mine"])
+        #expect(try ids(far) == ["mine"])
+        await listener.stop()
+    }
+
     @Test func `a peer pulls what it may read, and nothing else`() async throws {
         for (id, owner) in [("mine", "bob"), ("public", "ana"), ("secret", "ana")] {
             try save(far, id, owner: owner)

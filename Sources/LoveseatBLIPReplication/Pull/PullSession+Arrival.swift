@@ -162,6 +162,15 @@ extension PullSession {
     private mutating func hold(_ key: Int, _ effects: inout SessionEffects) {
         guard let entry = incoming[key] else { return }
         guard !entry.held.isEmpty else { return enqueue(key, entry, &effects) }
+        if options.restrictsAccess {
+            // Who may not write a document does not fill the disk with its blobs.
+            let answer = effects.ask { try $0.writeRefusal(of: entry.revision, in: collection) }
+            guard let answer else { return }
+            if let refusal = answer {
+                incoming[key]?.held = []
+                return end(key, refusal, &effects)
+            }
+        }
         let id = entry.revision.documentID
         let missing = effects.ask { try $0.holdBlobs(entry.held, of: id, in: collection) }
         guard let missing else { return }

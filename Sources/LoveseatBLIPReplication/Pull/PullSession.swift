@@ -15,6 +15,8 @@ struct PullSession: Sendable {
         var autoPurges = true
         /// The app decides which revisions are stored.
         var isFiltered = false
+        /// The app decides what the peer may write.
+        var restrictsAccess = false
         var takesDeltas = false
         /// What is said beyond the protocol in answers to proposals.
         var extensions: String?

@@ -78,11 +78,27 @@ package struct CollectionAccess: Sendable {
 
     /// Whether the client may write a revision. `record`: the document as it is; nil if there is none.
     package func mayWrite(_ change: Change, over record: DocumentRecord?) throws -> Bool {
-        guard mayWrite else { return false }
+        guard let readable = try readableAncestors(of: change, over: record) else { return false }
+        // A client without access to a blob has to send it, which proves that it has the content.
+        var known = change.received
+        for body in readable.map(\.body) { known.formUnion(Self.blobs(in: body)) }
+        return Self.blobs(in: change.body).isSubset(of: known)
+    }
+
+    /// Whether the client may write a revision if it sends the blobs.
+    package func mayWriteContent(_ change: Change, over record: DocumentRecord?) throws -> Bool {
+        try readableAncestors(of: change, over: record) != nil
+    }
+
+    /// The ancestors of a change that the client may read; nil if it may not write the change.
+    private func readableAncestors(of change: Change, over record: DocumentRecord?) throws
+        -> [FilterCandidate]?
+    {
+        guard mayWrite else { return nil }
         if let record {
             // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by.
             let current = try FilterCandidate(judging: record)
-            guard access.access(to: current, in: collection.name) >= .write else { return false }
+            guard access.access(to: current, in: collection.name) >= .write else { return nil }
         }
         let candidate = FilterCandidate(
             documentID: change.id,
@@ -92,18 +108,14 @@ package struct CollectionAccess: Sendable {
             body: change.body
         )
         if !change.isDeleted || record == nil {
-            guard access.access(to: candidate, in: collection.name) >= .write else { return false }
+            guard access.access(to: candidate, in: collection.name) >= .write else { return nil }
         }
         let ancestors = try ancestors(of: change, in: record)
         if let parent = ancestors.first {
-            guard access.access(to: parent, in: collection.name) >= .write else { return false }
+            guard access.access(to: parent, in: collection.name) >= .write else { return nil }
         }
         let readable = ancestors.filter { access.access(to: $0, in: collection.name) >= .read }
-        guard !change.hasStubs || readable.count == ancestors.count else { return false }
-        // A client without access to a blob has to send it, which proves that it has the content.
-        var known = change.received
-        for body in readable.map(\.body) { known.formUnion(Self.blobs(in: body)) }
-        return Self.blobs(in: change.body).isSubset(of: known)
+        return !change.hasStubs || readable.count == ancestors.count ? readable : nil
     }
 
     private static func blobs(in body: JSONText) -> Set<BlobDigest> {

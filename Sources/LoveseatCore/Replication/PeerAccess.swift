@@ -1,5 +1,5 @@
-import LoveseatModel
-import LoveseatReplication
+package import LoveseatModel
+package import LoveseatReplication
 import LoveseatStorage
 
 /// What one connected peer may do, by a listener's policy.
@@ -141,12 +141,31 @@ extension ConnectionStore {
         var foreign = ForeignContent()
     }
 
+    package func writeRefusal(of revision: IncomingRevision, in index: Int) throws(LoveseatError)
+        -> LoveseatError?
+    {
+        try asking { try judge([revision], in: collections[index])[0].refusal }
+    }
+
+    /// What the policy says of pushed revisions. That the peer has those that it may write is remembered.
     func verdicts(on revisions: [IncomingRevision], in collection: CollectionHandle) throws -> [PushVerdict] {
+        let verdicts = try judge(revisions, in: collection)
+        guard let access else { return verdicts }
+        let written = zip(revisions, verdicts).compactMap { $1.refusal == nil ? $0.documentID : nil }
+        if !written.isEmpty {
+            try store.write(call: "replication") { try $0.grant(written, in: collection, to: access.name) }
+        }
+        return verdicts
+    }
+
+    private func judge(_ revisions: [IncomingRevision], in collection: CollectionHandle) throws
+        -> [PushVerdict]
+    {
         guard let access else { return revisions.map { _ in PushVerdict() } }
         let records = try store.readRows { view in
             try revisions.map { try view.record($0.documentID, in: collection) }
         }
-        let verdicts = try zip(revisions, records).map { revision, record -> PushVerdict in
+        return try zip(revisions, records).map { revision, record -> PushVerdict in
             let candidate = FilterCandidate(
                 documentID: revision.documentID,
                 revision: revision.history[0],
@@ -176,11 +195,6 @@ extension ConnectionStore {
             let error = LoveseatError(.httpForbidden, "you may not write \"\(revision.documentID)\"")
             return PushVerdict(refusal: error)
         }
-        let written = zip(revisions, verdicts).compactMap { $1.refusal == nil ? $0.documentID : nil }
-        if !written.isEmpty {
-            try store.write(call: "replication") { try $0.grant(written, in: collection, to: access.name) }
-        }
-        return verdicts
     }
 
     /// Candidates beside the current revision that the peer may not write.

@@ -115,6 +115,7 @@ extension CouchDBServer {
             )
         }
         let revision = try namedRevision(exchange, nil)
+        try entry.requireRight(to: try proposal(id, revision, entry))
         let pins = BlobPins(entry.store.blobs)
         defer { withExtendedLifetime(pins) {} }
         let (digest, length, plain) = try await receive(exchange, entry, pins)
@@ -187,14 +188,10 @@ extension CouchDBServer {
         return .json(200, ["ok": true, "id": .string(id), "rev": .string(made.text)])
     }
 
-    /// Changes a leaf's attachments.
-    private func change(
-        _ id: String,
-        _ revision: RevisionID?,
-        _ entry: Databases.Entry,
-        revives: Bool,
-        _ change: @escaping @Sendable (inout JSONObject, Int) -> Void
-    ) async throws -> RevisionID {
+    /// What a policy is asked about a change of a leaf's attachments: the body stays.
+    private func proposal(_ id: String, _ revision: RevisionID?, _ entry: Databases.Entry) throws
+        -> CollectionAccess.Change
+    {
         let known = try branches(of: id, in: entry)?.0
         var proposed = CollectionAccess.Change(
             id: id,
@@ -203,7 +200,18 @@ extension CouchDBServer {
             body: revision.flatMap { known?.revision($0)?.body } ?? .emptyObject
         )
         proposed.received = Set(BlobReference.all(in: proposed.body).map(\.digest))
-        return try await entry.write(proposed) { transaction in
+        return proposed
+    }
+
+    /// Changes a leaf's attachments.
+    private func change(
+        _ id: String,
+        _ revision: RevisionID?,
+        _ entry: Databases.Entry,
+        revives: Bool,
+        _ change: @escaping @Sendable (inout JSONObject, Int) -> Void
+    ) async throws -> RevisionID {
+        try await entry.write(try proposal(id, revision, entry)) { transaction in
             let record = try transaction.record(id, in: entry.handle)
             let branches = try record.map { try DocumentBranches(of: $0) }
             if let revision, branches?.contains(revision) != true {

@@ -34,7 +34,17 @@ final class PartsReceiver {
     /// The maximum that it may inflate to, in bytes.
     private var maximumInflated: UInt64 = 0
 
-    init(boundary: String, blobs: BlobFiles, pins: BlobPins, limit: Int) {
+    /// Called with the document before its attachments are received.
+    private let check: (IncomingDocument) throws -> Void
+
+    init(
+        boundary: String,
+        blobs: BlobFiles,
+        pins: BlobPins,
+        limit: Int,
+        check: @escaping (IncomingDocument) throws -> Void
+    ) {
+        self.check = check
         parser = MultipartParser(boundary: boundary)
         self.blobs = blobs
         self.pins = pins
@@ -153,6 +163,7 @@ final class PartsReceiver {
         switch place {
         case .document(let text):
             let document = try IncomingDocument(try CouchDBServer.parse(text))
+            try check(document)
             self.document = document
             waiting = document.attachments.filter { if case .follows = $0.content { true } else { false } }
         case .attachment(let attachment, let writer):
@@ -190,7 +201,7 @@ extension CouchDBServer {
             blobs: entry.store.blobs,
             pins: pins,
             limit: settings.maximumDocumentSize
-        )
+        ) { try entry.requireRight(to: PreparedDocument($0, id: id).change) }
         for try await part in exchange.body { try receiver.receive(Array(part.readableBytesView)) }
         let prepared = try receiver.finish(id: id)
         return try await finish(prepared, entry, exchange)

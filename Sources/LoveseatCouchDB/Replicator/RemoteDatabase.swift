@@ -203,7 +203,7 @@ final class RemoteDatabase: Sendable {
                 blobs: blobs,
                 pins: pins,
                 limit: Self.maximumAnswer
-            )
+            ) { _ in }
             do {
                 for try await part in response.body { try receiver.receive(Array(part.readableBytesView)) }
             } catch let error as CouchDBError { throw error } catch let error as MultipartError {

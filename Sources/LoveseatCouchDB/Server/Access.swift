@@ -103,6 +103,17 @@ extension Databases.Entry {
         throw CouchDBError(503, "service_unavailable", "the documents keep changing: try again")
     }
 
+    /// Refuses a change that the client may not make, before its attachments are received.
+    ///
+    /// - Throws: `forbidden` if the client may not.
+    func requireRight(to change: CollectionAccess.Change) throws {
+        guard let access else { return }
+        let record = try store.readRows { try $0.record(change.id, in: handle) }
+        guard try access.mayWriteContent(change, over: record) else {
+            throw CouchDBError.forbidden("you may not write \"\(change.id)\"")
+        }
+    }
+
     /// Writes one document.
     ///
     /// - Throws: `forbidden` if the client may not.

@@ -47,6 +47,9 @@ package protocol RevisionStore: AnyObject {
         -> [OutgoingRevision]
     /// Why the app's filter refuses a received revision; nil if it does not (replication.md §9.4, step 8).
     func refusal(of candidate: FilterCandidate, in collection: Int) -> LoveseatError?
+    /// Why the peer may not write a received revision; nil if it may.
+    func writeRefusal(of revision: IncomingRevision, in collection: Int) throws(LoveseatError)
+        -> LoveseatError?
     func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult]
     /// The body of a revision, for a delta; nil if it is not here any more, or the peer may not read it.
     func body(of revision: RevisionID, _ documentID: String, in collection: Int) throws(LoveseatError)

@@ -101,6 +101,12 @@ extension ReplicaLayer {
         inner.refusal(of: candidate, in: collection)
     }
 
+    package func writeRefusal(of revision: IncomingRevision, in collection: Int) throws(LoveseatError)
+        -> LoveseatError?
+    {
+        try alive().writeRefusal(of: revision, in: collection)
+    }
+
     package func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError)
         -> [InsertResult]
     {
