@@ -62,7 +62,14 @@ struct DiscoveryTests {
     {
         let network = try NetworkNamespaces(3)
         let browser = try network.start(network.hosts[2], browse)
-        let first = try network.serve(network.hosts[0], "--advertise-as", "trips", "--couchdb")
+        let first = try network.serve(
+            network.hosts[0],
+            "--advertise-as",
+            "trips",
+            "--couchdb",
+            "--couchdb-port",
+            "0"
+        )
         let second = try network.serve(network.hosts[1], "--advertise-as", "trips")
         try browser.wait(for: "three names", seconds: 10) { lines, _ in
             ["trips", "trips #2", "trips #3"].allSatisfy { name in
@@ -206,7 +213,8 @@ struct DiscoveryTests {
         let peer = { (lines: [String]) in
             lines.compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
                 .first {
-                    ($0["txt"] as? [String: Any])?["v"] as? String == "c" && $0["event"] as? String == "found"
+                    ($0["txt"] as? [String: Any])?["v"] as? String == "b2,b3,c"
+                        && $0["event"] as? String == "found"
                 }
         }
         try browser.wait(for: "the CouchDB listener") { lines, _ in peer(lines) != nil }

@@ -33,7 +33,8 @@ struct ServeOptionsTests {
 
     @Test(arguments: [
         ["--read-only", "--write-only"], ["--couchdb", "--couchdb-min-tls", "9"], ["--couchdb-digest"],
-        ["--couchdb-min-tls", "1.0"], ["--replicate-with", "a"], ["--couchdb", "--replicate-with", "a/b"],
+        ["--couchdb-min-tls", "1.0"], ["--couchdb", "--couchdb-min-tls", "1.0"], ["--couchdb-port", "0"],
+        ["--replicate-with", "a"], ["--couchdb", "--replicate-with", "a/b"],
     ]) func `options that contradict each other are refused`(_ options: [String]) throws {
         #expect(try folder.run(["serve", "db", "--interface", "127.0.0.1"] + options).status == 64)
     }
@@ -45,9 +46,18 @@ struct ServeOptionsTests {
             ["--no-tls", "--user", "ana", "--access", "access.json", "--couchdb", "--couchdb-digest"],
             environment: ["LOVESEAT_PASSWORD": "s3cret"]
         )
-        let urls = server.url.split(separator: "\n")
-        #expect(urls.contains { $0.hasPrefix("ws://") } && urls.contains { $0.hasPrefix("http://") })
+        #expect(try ports(server.url).count == 1)
         #expect(server.interrupt() == 0)
+        let apart = try folder.serve("db", "--no-tls", "--couchdb", "--couchdb-port", "0")
+        #expect(try ports(apart.url).count == 2)
+        #expect(apart.interrupt() == 0)
+    }
+
+    /// The ports of the printed URLs, of which there must be some for each wire.
+    private func ports(_ printed: String) throws -> Set<Int> {
+        let urls = try printed.split(separator: "\n").map { try #require(URL(string: String($0))) }
+        #expect(Set(urls.map(\.scheme)) == ["ws", "http"])
+        return Set(urls.compactMap(\.port))
     }
 
     @Test func `a write-only database is pushed to and not pulled from`() throws {

@@ -118,19 +118,21 @@ struct Serve: AsyncParsableCommand {
         let database = try argument.open(keepsDeltaBases: delta)
         warn(servingAs: name ?? database.name)
         let accessFile = try access.map(AccessFile.init)
-        let listener = URLEndpointListener(try configuration(database, accessFile?.policy))
+        var configuration = try configuration(database, accessFile?.policy)
         let couchListener = try couchDB.listener(
-            beside: listener.config,
+            beside: configuration,
             of: database,
             chosen: collections.collectionNames
         )
+        if !couchDB.hasOwnPort { configuration.sharesPortWith = couchListener }
+        let listener = URLEndpointListener(configuration)
         let reloading = Task {
             for await _ in hangups { await Self.reload(accessFile, for: listener, couchListener) }
         }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
         try await listener.start()
-        try await couchListener?.start()
+        if couchDB.hasOwnPort { try await couchListener?.start() }
         let control = try control(database, listener)
         defer { control.close() }
         if let certificate = listener.tlsIdentity?.certs.first {

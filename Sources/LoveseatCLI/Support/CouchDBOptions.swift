@@ -7,11 +7,14 @@ import LoveseatCouchDB
 struct CouchDBOptions: ParsableArguments {
     @Flag(
         name: .customLong("couchdb"),
-        help: "Serve CouchDB, PouchDB and HTTP clients too, on a port of its own."
+        help: "Serve CouchDB, PouchDB and HTTP clients too, on the same port."
     )
     var isOn = false
-    @Option(name: .customLong("couchdb-port"), help: "The port for CouchDB's wire; 0 for a free one.")
-    var port: UInt16 = 0
+    @Option(
+        name: .customLong("couchdb-port"),
+        help: "A port of its own for CouchDB's wire; 0 for a free one."
+    )
+    var port: UInt16?
     @Flag(
         name: .customLong("couchdb-create"),
         help: "Let clients of CouchDB's wire create and delete databases, which are collections here."
@@ -47,7 +50,7 @@ struct CouchDBOptions: ParsableArguments {
 
     func validate() throws {
         let isPlain =
-            port == 0 && !creates && origins.isEmpty && minimumTLS == "1.2" && !digestOnly
+            port == nil && !creates && origins.isEmpty && minimumTLS == "1.2" && !digestOnly
             && replicationHosts.isEmpty
         guard isOn || isPlain else {
             throw ValidationError(
@@ -60,6 +63,9 @@ struct CouchDBOptions: ParsableArguments {
         guard Self.versions[minimumTLS] != nil else {
             throw ValidationError("--couchdb-min-tls must be 1.0, 1.1, 1.2 or 1.3.")
         }
+        guard minimumTLS == "1.2" || port != nil else {
+            throw ValidationError("--couchdb-min-tls needs --couchdb-port: one port has one TLS version.")
+        }
     }
 
     /// A host and port as a URL; nil if the text is anything else.
@@ -70,6 +76,9 @@ struct CouchDBOptions: ParsableArguments {
         else { return nil }
         return url
     }
+
+    /// Whether CouchDB's wire has a port of its own.
+    var hasOwnPort: Bool { isOn && port != nil }
 
     /// The listener beside the one for Couchbase's protocol, with the same identity and password; nil if it is not asked for.
     func listener(
@@ -91,7 +100,7 @@ struct CouchDBOptions: ParsableArguments {
                 of: database
             )
         }
-        configuration.port = port
+        configuration.port = port ?? 0
         configuration.networkInterface = other.networkInterface
         configuration.accessPolicy = other.accessPolicy
         configuration.readOnly = other.readOnly

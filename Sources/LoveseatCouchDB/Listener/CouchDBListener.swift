@@ -5,12 +5,14 @@ package import LoveseatCore
 import LoveseatCouchDBReplication
 public import LoveseatIdentity
 public import LoveseatModel
-import LoveseatNetwork
+package import LoveseatNetwork
 import LoveseatStorage
 import NIOConcurrencyHelpers
 import NIOCore
 
 /// Serves collections of a database over CouchDB's HTTP protocol, to CouchDB, PouchDB, TouchDB, Couchbase Lite 1.x and any HTTP client.
+///
+/// It has a port of its own, or shares that of a ``URLEndpointListener``: see ``URLEndpointListenerConfiguration/sharesPortWith``.
 ///
 /// A started listener is kept alive by its database until it is stopped, and stops when the database closes. It can be started again. It
 /// is safe to use from any thread.
@@ -22,11 +24,12 @@ public final class CouchDBListener: Sendable {
     private let lifecycle = AsyncLock()
 
     private struct Running: Sendable {
-        let channel: any Channel
+        /// Nil while the port is another listener's.
+        let channel: (any Channel)?
         let server: CouchDBServer
         let connections: OpenConnections
-        let port: UInt16
-        let urls: [URL]
+        var port: UInt16
+        var urls: [URL]
         let identity: TLSIdentity?
         let advertisement: (any RunningAdvertisement)?
     }
@@ -66,6 +69,16 @@ public final class CouchDBListener: Sendable {
         await lifecycle.acquire()
         defer { lifecycle.release() }
         guard running.withLockedValue({ $0 == nil }) else { return }
+        try Self.check(config)
+        let identity = try chooseIdentity()
+        try config.database.adopt(self)
+        do { try await listen(identity) } catch {
+            config.database.release(self)
+            throw LoveseatError(network: error)
+        }
+    }
+
+    private static func check(_ config: CouchDBListenerConfiguration) throws(LoveseatError) {
         guard config.maximumRequestSize > 0, config.maximumDocumentSize > 0, config.idleTimeout > 0 else {
             throw LoveseatError(.invalidParameter, "sizes and times of a listener must be more than 0")
         }
@@ -94,12 +107,6 @@ public final class CouchDBListener: Sendable {
                 "Digest needs an authenticator that knows the passwords: create it with init(realm:secret:)"
             )
         }
-        let identity = try chooseIdentity()
-        try config.database.adopt(self)
-        do { try await listen(identity) } catch {
-            config.database.release(self)
-            throw LoveseatError(network: error)
-        }
     }
 
     private func chooseIdentity() throws(LoveseatError) -> TLSIdentity? {
@@ -115,6 +122,22 @@ public final class CouchDBListener: Sendable {
             patience: 15,
             minimumTLSVersion: config.minimumTLSVersion
         )
+        let server = try await makeServer(config, door, isSecure: identity != nil)
+        let connections = OpenConnections()
+        let channel = try await door.bind(
+            interface: config.networkInterface,
+            port: Int(config.port),
+            install: installer(server, connections)
+        )
+        do { try run(channel, server, connections, identity) } catch {
+            try? await channel.close().get()
+            throw error
+        }
+    }
+
+    private func makeServer(_ config: CouchDBListenerConfiguration, _ door: Door, isSecure: Bool) async throws
+        -> CouchDBServer
+    {
         var settings = CouchDBServer.Settings()
         settings.policy = config.accessPolicy
         settings.isReadOnly = config.readOnly
@@ -123,8 +146,8 @@ public final class CouchDBListener: Sendable {
         settings.maximumRequestSize = config.maximumRequestSize
         settings.maximumDocumentSize = config.maximumDocumentSize
         settings.allowsReplicationWith = config.allowsReplicationWith
-        settings.isSecure = identity != nil
-        settings.allowsBasic = identity != nil || config.allowsBasicWithoutTLS
+        settings.isSecure = isSecure
+        settings.allowsBasic = isSecure || config.allowsBasicWithoutTLS
         let store = try config.database.store
         // Peers that were away long must find where their histories meet ours.
         if store.revisionLimit < 1_000 {
@@ -132,7 +155,7 @@ public final class CouchDBListener: Sendable {
         }
         // Tombstones are judged by what they delete.
         if config.accessPolicy != nil { try store.keepDeletedBodies() }
-        let server = try CouchDBServer(
+        return try CouchDBServer(
             databases: Databases(
                 database: config.database,
                 fixed: config.databases,
@@ -144,11 +167,12 @@ public final class CouchDBListener: Sendable {
             urls: { [weak self] in self?.urls ?? [] },
             admit: { door.admitted($0) }
         )
-        let connections = OpenConnections()
+    }
+
+    /// What puts the handlers of HTTP into the pipeline of a new connection.
+    private func installer(_ server: CouchDBServer, _ connections: OpenConnections) -> PipelineInstaller {
         let idle = TimeAmount.milliseconds(Int64(config.idleTimeout * 1_000))
-        let channel = try await door.bind(interface: config.networkInterface, port: Int(config.port)) {
-            channel,
-            shown in
+        return { channel, shown in
             connections.add(channel)
             let http = HTTP1Channel(
                 responder: { request, writer, channel in
@@ -164,10 +188,6 @@ public final class CouchDBListener: Sendable {
                 }
             }
         }
-        do { try run(channel, server, connections, identity) } catch {
-            try? await channel.close().get()
-            throw error
-        }
     }
 
     private func run(
@@ -177,13 +197,7 @@ public final class CouchDBListener: Sendable {
         _ identity: TLSIdentity?
     ) throws {
         let port = UInt16(channel.localAddress?.port ?? 0)
-        let urls = try ListenerAddresses.urls(
-            networkInterface: config.networkInterface,
-            port: port,
-            schemes: ("http", "https"),
-            isSecure: identity != nil,
-            databaseName: ""
-        )
+        let urls = try Self.urls(config.networkInterface, port, isSecure: identity != nil)
         let advertisement = try beginAdvertisement(config.advertise) {
             AdvertisedListener(
                 // Of several databases, the alphabetically first one.
@@ -192,7 +206,7 @@ public final class CouchDBListener: Sendable {
                 databaseID: try config.database.publicID,
                 port: port,
                 fingerprint: identity?.certs.first?.fingerprint,
-                protocols: ["c"],
+                protocols: protocols,
                 networkInterface: config.networkInterface
             )
         }
@@ -208,6 +222,16 @@ public final class CouchDBListener: Sendable {
                 advertisement: advertisement
             )
         }
+    }
+
+    private static func urls(_ networkInterface: String?, _ port: UInt16, isSecure: Bool) throws -> [URL] {
+        try ListenerAddresses.urls(
+            networkInterface: networkInterface,
+            port: port,
+            schemes: ("http", "https"),
+            isSecure: isSecure,
+            databaseName: ""
+        )
     }
 
     /// Call this after the access policy's answers change. Feeds that are open follow the new answers; documents that a client gains
@@ -226,12 +250,69 @@ public final class CouchDBListener: Sendable {
         }
         guard let stopped else { return }
         await stopped.advertisement?.withdraw()
-        try? await stopped.channel.close().get()
+        try? await stopped.channel?.close().get()
         await stopped.server.jobs.stop()
         await stopped.connections.closeAll()
         LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
         config.database.release(self)
     }
+}
+
+extension CouchDBListener: PortGuest {
+    package var protocols: [String] { ["c"] }
+
+    package func open(_ port: SharedPort) async throws -> PipelineInstaller {
+        await lifecycle.acquire()
+        defer { lifecycle.release() }
+        guard running.withLockedValue({ $0 == nil }) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "the listener for CouchDB's wire is running already: it has one port"
+            )
+        }
+        var shared = config
+        shared.networkInterface = port.configuration.networkInterface
+        shared.disableTLS = port.identity == nil
+        shared.authenticator = port.configuration.authenticator
+        try Self.check(shared)
+        try config.database.adopt(self)
+        do {
+            let server = try await makeServer(shared, port.door, isSecure: port.identity != nil)
+            let connections = OpenConnections()
+            running.withLockedValue {
+                $0 = Running(
+                    channel: nil,
+                    server: server,
+                    connections: connections,
+                    port: 0,
+                    urls: [],
+                    identity: port.identity,
+                    advertisement: nil
+                )
+            }
+            return { [weak self, install = installer(server, connections)] channel, shown in
+                // It may have been stopped by itself.
+                guard self?.running.withLockedValue({ $0?.server === server }) == true else {
+                    return channel.close(promise: nil)
+                }
+                try install(channel, shown)
+            }
+        } catch {
+            config.database.release(self)
+            throw error
+        }
+    }
+
+    package func began(at port: UInt16, on networkInterface: String?) throws {
+        let isSecure = tlsIdentity != nil
+        let urls = try Self.urls(networkInterface, port, isSecure: isSecure)
+        running.withLockedValue {
+            $0?.port = port
+            $0?.urls = urls
+        }
+    }
+
+    package func end() async { await stop() }
 }
 
 extension CouchDBListener: DatabaseService {

@@ -3,6 +3,9 @@ package import LoveseatModel
 package import NIOCore
 import NIOPosix
 
+/// Puts a wire's handlers into the pipeline of a new connection, behind those of TLS, on its event loop.
+package typealias PipelineInstaller = @Sendable (any Channel, ShownCertificates?) throws -> Void
+
 /// What clients of a listener pass before they are served, whatever the wire: a limit on connections that are not
 /// authenticated, TLS, and the proof of who they are.
 package struct Door: Sendable {
@@ -49,14 +52,13 @@ package struct Door: Sendable {
     /// Called when a client was admitted.
     package func admitted(_ channel: any Channel) { halfOpen.remove(channel) }
 
-    /// Listens on a port. `install` puts the wire's handlers into the pipeline of each new connection, behind those of TLS, on its event
-    /// loop.
+    /// Listens on a port.
     ///
     /// - Throws: ``LoveseatError`` with `unknownHost` for an interface that does not exist; NIO's errors.
     package func bind(
         interface: String?,
         port: Int,
-        install: @escaping @Sendable (any Channel, ShownCertificates?) throws -> Void
+        install: @escaping PipelineInstaller
     ) async throws -> any Channel {
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1_024)

@@ -77,8 +77,8 @@ public final class URLEndpointListener: Sendable {
     /// Calls of this and ``stop()`` take effect one after the other, in the order of the calls.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work (no collections, collections of two databases, a
-    ///   database name that is empty or has a slash, an authenticator that needs TLS while it is disabled); `crypto` for an identity
-    ///   that cannot be used or stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that
+    ///   database name that is empty or has a slash, an authenticator that needs TLS while it is disabled, a listener that cannot share
+    ///   the port); `crypto` for an identity that cannot be used or stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that
     ///   does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
         await lifecycle.acquire()
@@ -133,17 +133,34 @@ public final class URLEndpointListener: Sendable {
             policy: config.accessPolicy,
             incomingFilter: config.incomingFilter
         )
+        let guest = try guest()
         try database.adopt(self)
         do {
-            let channel = try await bind(peers, identity, databaseName: name)
-            do { try run(channel, peers, identity, database, databaseName: name) } catch {
+            let channel = try await bind(peers, identity, databaseName: name, guest)
+            do {
+                try guest?.began(
+                    at: UInt16(channel.localAddress?.port ?? 0),
+                    on: config.networkInterface
+                )
+                try run(channel, peers, identity, database, databaseName: name)
+            } catch {
                 try? await channel.close().get()
+                await guest?.end()
                 throw error
             }
         } catch {
             database.release(self)
             throw LoveseatError(network: error)
         }
+    }
+
+    private func guest() throws(LoveseatError) -> (any PortGuest)? {
+        guard let other = config.sharesPortWith else { return nil }
+        if let guest = other as? any PortGuest { return guest }
+        throw LoveseatError(
+            .invalidParameter,
+            "\(type(of: other)) cannot share a port: use CouchDBListener"
+        )
     }
 
     private func run(
@@ -167,7 +184,7 @@ public final class URLEndpointListener: Sendable {
                 databaseID: try database.publicID,
                 port: port,
                 fingerprint: identity?.certs.first?.fingerprint,
-                protocols: ["b2", "b3"],
+                protocols: ["b2", "b3"] + (try guest()?.protocols ?? []),
                 networkInterface: config.networkInterface
             )
         }
@@ -214,6 +231,7 @@ public final class URLEndpointListener: Sendable {
         guard let stopped else { return }
         await stopped.advertisement?.withdraw()
         try? await stopped.channel.close().get()
+        await (config.sharesPortWith as? any PortGuest)?.end()
         await stopped.peers.stop()
         registry.finish()
         LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
@@ -231,7 +249,8 @@ public final class URLEndpointListener: Sendable {
     private func bind(
         _ peers: PassiveReplicator,
         _ identity: TLSIdentity?,
-        databaseName: String
+        databaseName: String,
+        _ guest: (any PortGuest)?
     ) async throws -> any Channel {
         let door = try Door(config.authenticator, identity: identity, patience: config.handshakeSeconds)
         let registry = registry
@@ -257,8 +276,29 @@ public final class URLEndpointListener: Sendable {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
             }
         }
-        return try await door.bind(interface: config.networkInterface, port: Int(config.port ?? 0)) {
-            try pipeline.install(on: $0, shown: $1)
+        let port = Int(config.port ?? 0)
+        guard let guest else {
+            return try await door.bind(interface: config.networkInterface, port: port) {
+                try pipeline.install(on: $0, shown: $1)
+            }
+        }
+        let installGuest = try await guest.open(
+            SharedPort(door: door, identity: identity, configuration: config)
+        )
+        do {
+            return try await door.bind(interface: config.networkInterface, port: port) { channel, shown in
+                let sorter = RequestSorter { isWebSocket in
+                    if isWebSocket {
+                        try pipeline.install(on: channel, shown: shown)
+                    } else {
+                        try installGuest(channel, shown)
+                    }
+                }
+                try channel.pipeline.syncOperations.addHandler(sorter)
+            }
+        } catch {
+            await guest.end()
+            throw error
         }
     }
 }

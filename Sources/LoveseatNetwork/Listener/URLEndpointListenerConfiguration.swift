@@ -60,6 +60,11 @@ public struct URLEndpointListenerConfiguration: Sendable {
     /// How the listener makes itself known to other hosts of its network: a `ServiceAdvertisement` of the product LoveseatDiscovery. Nil,
     /// the default, means that it does not.
     public var advertise: (any ListenerAdvertisement)?
+    /// A `CouchDBListener`, of the product LoveseatCouchDB, that serves on the same port. Nil, the default, means none.
+    ///
+    /// It starts and stops with this listener, and has the same interface, identity, authenticator and advertisement; its own settings of
+    /// these are not used.
+    public var sharesPortWith: (any PortSharingListener)?
     /// How long a connection may take for its handshakes, in seconds.
     package var handshakeSeconds = 15.0
 
