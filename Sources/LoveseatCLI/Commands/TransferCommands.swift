@@ -15,7 +15,7 @@ struct Import: AsyncParsableCommand {
             is used. A document may have at most 20 MB of JSON and 128 levels, and no key twice in an object.
 
             --from-couchdb takes the URL of a CouchDB database, which is pulled once with all revisions that are not replaced, or a \
-            file: what _all_docs?include_docs=true&attachments=true or couchdb-dump printed. Revisions, deletions and attachments are \
+            file: what _all_docs?include_docs=true&attachments=true or couchdb-dump (the script, or CouchDB-Python's) printed. Revisions, deletions and attachments are \
             kept, so that a later replication with that CouchDB transfers only what changed. --user, --ca and similar options are for a URL.
 
             EXAMPLES

@@ -16,9 +16,14 @@ package struct DumpImporter {
     private let store: DocumentStore
     private let name: String
     private let maximumDocumentBytes: Int
-    private var scanner: DumpScanner
-    private var pins: BlobPins
-    private var waiting: [(number: Int, document: PreparedDocument)] = []
+    /// What reads the dump, which its first byte tells.
+    private enum Reader {
+        case json(DumpScanner)
+        case parts(MIMEDump)
+    }
+
+    private var reader: Reader?
+    private var waiting: [(number: Int, revision: FetchedRevision)] = []
     private var waitingBytes = 0
     private var number = 0
     /// The number of saved documents, deleted ones included.
@@ -32,46 +37,85 @@ package struct DumpImporter {
         self.name = name
         store = try collection.database.store
         maximumDocumentBytes = collection.database.config.maximumDocumentBytes
-        pins = BlobPins(store.blobs)
-        scanner = DumpScanner()
     }
 
     /// Reads the next bytes of the dump, and saves documents.
     ///
     /// - Throws: `LoveseatError` for what is not a dump, and for a document that cannot be saved. Documents of earlier transactions stay.
     package mutating func receive(_ bytes: [UInt8]) throws {
-        var entries: [DumpEntry] = []
-        do { try scanner.receive(bytes) { entries.append($0) } } catch let error as LoveseatError {
-            throw LoveseatError(
-                error.code,
-                "\(name), after document \(number + entries.count): \(error.message)"
-            )
+        let reader = reader ?? begin(bytes)
+        self.reader = nil
+        switch reader {
+        case .json(var scanner):
+            var entries: [DumpEntry] = []
+            do { try scanner.receive(bytes) { entries.append($0) } } catch let error as LoveseatError {
+                throw LoveseatError(
+                    error.code,
+                    "\(name), after document \(number + entries.count): \(error.message)"
+                )
+            }
+            self.reader = .json(scanner)
+            for entry in entries { try add(entry) }
+        case .parts(var dump):
+            try receive(bytes, &dump)
+            self.reader = .parts(dump)
+        case nil: break
         }
-        for entry in entries { try add(entry) }
+    }
+
+    /// What reads a dump that begins with these bytes; nil if they are blanks.
+    private func begin(_ bytes: [UInt8]) -> Reader? {
+        guard let first = bytes.first(where: { ![9, 10, 13, 32].contains($0) }) else { return nil }
+        guard Character(Unicode.Scalar(first)).isLetter else { return .json(DumpScanner()) }
+        return .parts(MIMEDump(blobs: store.blobs, maximumDocument: maximumDocumentBytes))
+    }
+
+    private mutating func receive(_ bytes: [UInt8], _ dump: inout MIMEDump) throws {
+        var found: [FetchedRevision] = []
+        let result = Result { try dump.receive(bytes) { found.append($0) } }
+        for revision in found { try add(revision) }
+        if case .failure(let error) = result { throw located(error, number + 1) }
     }
 
     /// Saves the remaining documents.
     ///
     /// - Throws: as ``receive(_:)``.
     package mutating func finish() throws {
-        do { try scanner.finish() } catch { throw LoveseatError(error.code, "\(name): \(error.message)") }
+        switch reader ?? .json(DumpScanner()) {
+        case .json(let scanner):
+            do { try scanner.finish() } catch { throw LoveseatError(error.code, "\(name): \(error.message)") }
+        case .parts(let dump):
+            do { try dump.finish() } catch { throw located(error, number + 1) }
+        }
         try save()
     }
 
     private mutating func add(_ entry: DumpEntry) throws {
-        number += 1
+        let pins = BlobPins(store.blobs)
         do {
-            guard let element = try Self.document(entry) else { return }
+            guard let element = try Self.document(entry) else {
+                number += 1
+                return
+            }
             let incoming = try IncomingDocument(element)
             let id = incoming.id ?? CouchDBServer.newUUID()
+            let document = try DocumentSaving.prepare(incoming, id: id, pins: pins)
+            try add(FetchedRevision(document: document, pins: pins))
+        } catch let error as CouchDBError { throw located(error, number + 1) }
+    }
+
+    private mutating func add(_ revision: FetchedRevision) throws {
+        number += 1
+        let (id, body) = (revision.document.id, revision.document.body)
+        do {
             try IncomingDocument.check(id)
             guard !id.hasPrefix("_local/") else {
                 throw CouchDBError.badRequest("local documents are not imported")
             }
-            guard incoming.body.bytes.count <= maximumDocumentBytes else { throw CouchDBError.tooLarge(id) }
-            waiting.append((number, try DocumentSaving.prepare(incoming, id: id, pins: pins)))
-            waitingBytes += incoming.body.bytes.count
+            guard body.bytes.count <= maximumDocumentBytes else { throw CouchDBError.tooLarge(id) }
         } catch { throw located(error, number) }
+        waiting.append((number, revision))
+        waitingBytes += body.bytes.count
         if waiting.count == Self.batch || waitingBytes > Self.batchBytes { try save() }
     }
 
@@ -108,15 +152,14 @@ package struct DumpImporter {
 
     private mutating func save() throws {
         let batch = waiting
-        let kept = pins
-        (waiting, waitingBytes, pins) = ([], 0, BlobPins(store.blobs))
-        defer { withExtendedLifetime(kept) {} }
+        (waiting, waitingBytes) = ([], 0)
+        defer { withExtendedLifetime(batch) {} }
         try store.write { transaction in
-            for (number, document) in batch {
+            for (number, revision) in batch {
                 do {
                     _ = try DocumentSaving.save(
-                        document,
-                        isNewEdit: document.history.isEmpty,
+                        revision.document,
+                        isNewEdit: revision.document.history.isEmpty,
                         in: collection.handle,
                         transaction
                     )

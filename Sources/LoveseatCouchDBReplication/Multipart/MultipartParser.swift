@@ -15,6 +15,8 @@ package struct MultipartParser: Sendable {
         package var parts = 10_000
         /// The maximum length of the text before the first boundary, in bytes.
         package var preambleBytes = 64 << 10
+        /// Whether a header may go on after a line feed and a blank, without a carriage return.
+        package var foldsAtLineFeeds = false
 
         /// Creates the default limits.
         package init() {}
@@ -67,7 +69,7 @@ package struct MultipartParser: Sendable {
     package init(boundary: String, limits: Limits = Limits()) {
         self.limits = limits
         search = DelimiterSearch(boundary: boundary)
-        headers = HeaderBlock(limit: limits.headerBytes)
+        headers = HeaderBlock(limit: limits.headerBytes, foldsAtLineFeeds: limits.foldsAtLineFeeds)
         if !MultipartBoundary.isValid(boundary) { failure = .invalidBoundary }
     }
 
@@ -97,7 +99,7 @@ package struct MultipartParser: Sendable {
             return events
         } catch {
             failure = error
-            (held, headers) = ([], HeaderBlock(limit: 0))
+            (held, headers) = ([], HeaderBlock(limit: 0, foldsAtLineFeeds: false))
             throw error
         }
     }
