@@ -205,6 +205,96 @@ struct BridgeTests {
         #expect(try await couch.send("GET", "/db/blobs/blob_%2Fphoto").body == [1, 2, 3])
     }
 
+    private func expectReplaced(_ side: ActiveSide) throws {
+        let document = try #require(try side.collection.document(id: "blobs"))
+        #expect(document["_attachments"] == nil)
+        let photo = try #require(document.blob("photo"))
+        #expect(photo.length == 4 && photo.contentType == "image/png")
+        #expect(try side.database.blobContent(photo) == Data("once".utf8))
+        let note = try #require(BlobReference(document["notes"]?[0]))
+        #expect(try side.database.blobContent(note) == Data((Self.text + Self.text).utf8))
+    }
+
+    @Test func `attachments that a CouchDB replaced are the new content of the blobs, on both wires`()
+        async throws
+    {
+        let couch = try await FakeCouch()
+        try await couch.send("PUT", "/db")
+        _ = try saveBlobs()
+        try await hub.synchronize(with: peer)
+        try await sync(hub, couch.url())
+        for (name, type, content) in [
+            ("photo", "image/png", "once"), ("notes%2F0", "text/plain", Self.text + Self.text),
+        ] {
+            let revision = try #require(try await json(couch, "/db/blobs")["_rev"]?.string)
+            let client = RawClient(port: couch.port)
+            let answer = try await offPool {
+                try client.send(
+                    "PUT",
+                    "/db/blobs/blob_%2F\(name)?rev=\(revision)",
+                    [("Content-Type", type)],
+                    body: Array(content.utf8)
+                )
+            }
+            #expect(answer.status < 300, "\(answer.text)")
+        }
+        try await sync(hub, couch.url())
+        try await hub.synchronize(with: peer)
+        for side in [hub, peer] { try expectReplaced(side) }
+        let other = try ActiveSide("other")
+        try await sync(other, couch.url())
+        try expectReplaced(other)
+    }
+
+    @Test func `attachments that a client of our listener replaced are the new content of the blobs`()
+        async throws
+    {
+        let remote = try await PassiveSide()
+        _ = try saveBlobs()
+        try await sync(peer, remote.url())
+        let first = try await remote.send("GET", "/remote/blobs").json
+        // One by itself, one in the document.
+        let client = try remote.client
+        let put = try await offPool {
+            try client.send(
+                "PUT",
+                "/remote/blobs/blob_/photo?rev=\(first["_rev"]?.string ?? "")",
+                [("Content-Type", "image/png")],
+                body: Array("once".utf8)
+            )
+        }
+        #expect(put.status == 201, "\(put.text)")
+        var second = try await remote.send("GET", "/remote/blobs").json
+        #expect(second["photo"]?["length"] == 4 && second["photo"]?["content_type"] == "image/png")
+        #expect(second["_attachments"]?.object?.count == 2)
+        let content = Data((Self.text + Self.text).utf8).base64EncodedString()
+        second["_attachments"]?["blob_/notes/0"] = ["content_type": "text/plain", "data": .string(content)]
+        let edit = try await remote.send("PUT", "/remote/blobs", JSONText(canonical: second).description)
+        #expect(edit.status == 201, "\(edit.text)")
+        #expect(try await remote.send("GET", "/remote/blobs/blob_/photo").text == "once")
+        try await sync(peer, remote.url())
+        try await hub.synchronize(with: peer)
+        for side in [hub, peer] { try expectReplaced(side) }
+        await remote.listener.stop()
+    }
+
+    @Test func `an attachment stays whose property a client has taken away`() async throws {
+        let remote = try await PassiveSide()
+        _ = try saveBlobs()
+        try await sync(peer, remote.url())
+        var document = try await remote.send("GET", "/remote/blobs").json
+        document["photo"] = nil
+        let edit = try await remote.send("PUT", "/remote/blobs", JSONText(canonical: document).description)
+        #expect(edit.status == 201, "\(edit.text)")
+        #expect(try await remote.send("GET", "/remote/blobs/blob_/photo").body == Array(0...255))
+        try await sync(peer, remote.url())
+        let pulled = try #require(try peer.collection.document(id: "blobs"))
+        #expect(pulled["photo"] == nil)
+        let kept = try #require(pulled.attachment("blob_/photo"))
+        #expect(try peer.database.blobContent(kept) == Data(0...255))
+        await remote.listener.stop()
+    }
+
     @Test func `a blob that a client names without content must be in the listener's database`() async throws
     {
         let remote = try await PassiveSide()

@@ -85,7 +85,7 @@ struct MIMEDumpTests {
     @Test(arguments: [
         ("Content-Type: text/plain\r\n\r\nx", "not a dump"),
         (String(repeating: "x", count: 20_000), "not a dump"),
-        ("Content-Type: multipart/mixed; boundary=\"b\"\r\n\r\n--b\r\n\r\n[1]\r\n--b--", "no document"),
+        ("Content-Type: multipart/mixed; boundary=\"b\"\r\n\r\n--b\r\n\r\n[1]\r\n--b--", "not a document"),
         (
             "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-MD5: AAAA\r\n\r\n{\"_id\":\"a\"}\r\n--b--",
             "damaged"

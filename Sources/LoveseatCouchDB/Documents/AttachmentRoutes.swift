@@ -228,7 +228,7 @@ extension CouchDBServer {
                 over: leaf?.isDeleted == true ? nil : revision,
                 of: id,
                 in: entry.handle,
-                body: JSONText(canonical: body),
+                body: JSONText(canonical: BlobAttachments.absorbed(body)),
                 isDeleted: false
             )
         }

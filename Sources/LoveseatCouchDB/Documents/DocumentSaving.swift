@@ -212,7 +212,7 @@ enum DocumentSaving {
                 stored.position = position.flatMap { (1...generation).contains($0) ? $0 : nil } ?? generation
                 table[stored.name] = stored.stored
             case .stub(let stub):
-                let kept = known ?? ancestors.map { StoredAttachment.all(in: $0) }
+                let kept = known ?? ancestors.map { Self.attachments(of: $0) }
                 known = kept
                 guard var found = find(stub, in: kept) else { throw .missingStub(stub.name, in: document.id) }
                 found.name = stub.name
@@ -222,7 +222,12 @@ enum DocumentSaving {
         }
         guard case .object(var object) = JSONElement(document.body).value else { return document.body }
         object["_attachments"] = .object(table)
-        return JSONText(canonical: .object(object))
+        return JSONText(canonical: BlobAttachments.absorbed(.object(object)))
+    }
+
+    /// The attachments of an ancestor, those in properties, too: a client may have taken such a property away, and kept its attachment.
+    private static func attachments(of body: JSONText) -> [StoredAttachment] {
+        StoredAttachment.all(in: body) + BlobAttachments.all(in: body, generation: 1)
     }
 
     /// The attachment that a stub means: by its name, or else by its digest.

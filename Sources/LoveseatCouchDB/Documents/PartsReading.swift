@@ -151,7 +151,8 @@ final class PartsReceiver {
         inflater = nil
         if attachment.encoding == "gzip", let body = document?.body,
             let blob = BlobAttachments.blob(attachment.name, in: body), !blob.isCompressed,
-            let length = blob.length
+            // It may be other content than the blob's.
+            let length = attachment.length.map({ UInt64(clamping: $0) }) ?? blob.length
         {
             inflater = try GzipInflater()
             maximumInflated = length

@@ -171,7 +171,7 @@ struct MIMEDump {
             if let type = attachment.type { entry["content_type"] = .string(type) }
             table[attachment.name] = entry
         }
-        guard json.object != nil else { throw CouchDBError.badRequest("a part is no document") }
+        guard json.object != nil else { throw CouchDBError.badRequest("a part is not a document") }
         json["_attachments"] = table.isEmpty ? nil : .object(table)
         let incoming = try IncomingDocument(JSONElement(JSONText(canonical: json)))
         var prepared = PreparedDocument(incoming, id: incoming.id ?? CouchDBServer.newUUID())

@@ -40,6 +40,52 @@ package enum BlobAttachments {
         return digest == nil || digest == blob.digest.text || digest?.hasPrefix("sha1-") == false ? blob : nil
     }
 
+    /// A body in whose blobs the attachments that stand for them have their place: a client of this wire that replaces such an attachment
+    /// replaces the content of the blob.
+    package static func absorbed(_ body: JSONValue) -> JSONValue {
+        guard let table = body["_attachments"]?.object else { return body }
+        var (body, kept) = (body, table)
+        for (name, attachment) in table where name.hasPrefix(prefix + "/") {
+            let path = name.utf8.dropFirst(prefix.utf8.count + 1)
+                .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+                .map { String(decoding: $0, as: UTF8.self).unescaped }
+            guard path[0].utf8.first != UInt8(ascii: "_") else { continue }
+            guard let new = replaced(body, at: path[...], by: attachment) else { continue }
+            (body, kept[name]) = (new, nil)
+        }
+        body["_attachments"] = kept.isEmpty ? nil : .object(kept)
+        return body
+    }
+
+    /// The value with another blob where the path leads; nil if it does not lead to a blob.
+    private static func replaced(_ value: JSONValue, at path: ArraySlice<String>, by attachment: JSONValue)
+        -> JSONValue?
+    {
+        guard let key = path.first else {
+            guard value["@type"] == "blob" else { return nil }
+            guard value["digest"] != attachment["digest"] else { return value }
+            var blob = value
+            for name in ["digest", "length", "content_type", "encoding", "encoded_length"] {
+                blob[name] = attachment[name]
+            }
+            return blob
+        }
+        guard value["@type"] != "blob" else { return nil }
+        switch value {
+        case .object(var members):
+            guard let member = members[key] else { return nil }
+            guard let new = replaced(member, at: path.dropFirst(), by: attachment) else { return nil }
+            members[key] = new
+            return .object(members)
+        case .array(var items):
+            guard let index = Int(key), items.indices.contains(index) else { return nil }
+            guard let new = replaced(items[index], at: path.dropFirst(), by: attachment) else { return nil }
+            items[index] = new
+            return .array(items)
+        default: return nil
+        }
+    }
+
     private static func visit(_ root: JSONElement, path: String, _ body: (String, JSONElement) -> Void) {
         // Depth is bounded by the limits of parsing, but a stack of our own is safer than that of the thread.
         var stack: [(String, JSONElement)] = [(path, root)]
@@ -63,6 +109,12 @@ package enum BlobAttachments {
 }
 
 extension String {
+    /// A key that a JSON pointer contains.
+    fileprivate var unescaped: String {
+        utf8.contains(UInt8(ascii: "~"))
+            ? replacing("~1", with: "/").replacing("~0", with: "~") : self
+    }
+
     /// As JSON pointers write keys.
     fileprivate var replacingSlashes: String {
         guard utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }) else {
