@@ -15,6 +15,8 @@ extension Collection {
         package let original: RevisionID?
         /// The first revisions of the documents that it belongs to; empty for a document with one line.
         package let origins: [RevisionID]
+        /// Whether its content is kept.
+        package let hasBody: Bool
     }
 
     /// A change in a collection, in order of its sequence.
@@ -73,7 +75,8 @@ extension Collection {
                 parent: node.parent,
                 flags: flags,
                 original: tree.copies[node.id] == nil ? nil : tree.original(node.id),
-                origins: tree.isLine ? [] : tree.origins(of: node.id).sorted(by: >)
+                origins: tree.isLine ? [] : tree.origins(of: node.id).sorted(by: >),
+                hasBody: node.body != nil
             )
         }
     }

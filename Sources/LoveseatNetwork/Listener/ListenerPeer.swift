@@ -1,5 +1,5 @@
 public import LoveseatCore
-import LoveseatModel
+package import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
@@ -17,12 +17,25 @@ public struct ListenerPeer: Sendable {
     public let documentsReceived: UInt64
 }
 
+/// A document that a listener's peer has sent or was sent, or could not be.
+package struct ListenerDocument: Sendable {
+    /// ``ListenerPeer/number``.
+    package let peer: Int
+    package let id: String
+    /// Whether the peer was sent the document; false if the peer sent it.
+    package let isPush: Bool
+    package let isDeleted: Bool
+    /// Why the document could not be replicated; nil if it was.
+    package let error: LoveseatError?
+}
+
 /// The connected peers of a listener, and the feeds that observe them.
 final class PeerRegistry: Sendable {
     private struct State {
         var nextNumber = 0
         var blobFeeds = FeedSet<BlobTransfer>()
         var feeds = FeedSet<ListenerPeer>()
+        var documentFeeds = FeedSet<ListenerDocument>()
         /// The feeds of a listener that stops, which end when its last peer has ended.
         var ending: [FeedBuffer<ListenerPeer>] = []
         var peers = 0
@@ -45,6 +58,14 @@ final class PeerRegistry: Sendable {
 
     var blobTransfers: Feed<BlobTransfer> { feed(.ofTransfers(), in: \.blobFeeds) }
 
+    /// A consumer that falls behind misses documents.
+    var documents: Feed<ListenerDocument> {
+        feed(
+            FeedBuffer(limit: 256 << 10, cost: { 128 + $0.id.utf8.count }, merge: { _, _ in }),
+            in: \.documentFeeds
+        )
+    }
+
     private func feed<Element>(
         _ buffer: FeedBuffer<Element>,
         in feeds: any WritableKeyPath<State, FeedSet<Element>> & Sendable
@@ -59,6 +80,19 @@ final class PeerRegistry: Sendable {
         for feed in state.withLockedValue({ $0.blobFeeds.all }) { feed.push(transfer) }
     }
 
+    func replicated(_ event: DocumentEvent, over number: Int) {
+        let feeds = state.withLockedValue { $0.documentFeeds.all }
+        guard !feeds.isEmpty else { return }
+        let document = ListenerDocument(
+            peer: number,
+            id: event.documentID,
+            isPush: event.isPush,
+            isDeleted: event.isDeleted,
+            error: event.error
+        )
+        for feed in feeds { feed.push(document) }
+    }
+
     /// The peers that are connected, in the order in which they came.
     var connected: [ListenerPeer] {
         state.withLockedValue { $0.connected.values.sorted { $0.number < $1.number } }
@@ -67,16 +101,18 @@ final class PeerRegistry: Sendable {
     deinit {
         for feed in state.withLockedValue({ $0.ending + $0.feeds.all }) { feed.finish() }
         for feed in state.withLockedValue({ $0.blobFeeds.all }) { feed.finish() }
+        for feed in state.withLockedValue({ $0.documentFeeds.all }) { feed.finish() }
     }
 
     /// Ends the feeds that there are, after the last event of each peer.
     func finish() {
-        let (ended, blobFeeds) = state.withLockedValue { state in
+        let (ended, blobFeeds, documentFeeds) = state.withLockedValue { state in
             state.ending += state.feeds.removeAll()
-            return (state.ended(), state.blobFeeds.removeAll())
+            return (state.ended(), state.blobFeeds.removeAll(), state.documentFeeds.removeAll())
         }
         for feed in ended { feed.finish() }
         for feed in blobFeeds { feed.finish() }
+        for feed in documentFeeds { feed.finish() }
     }
 
     func add(_ identity: PeerIdentity) -> Entry {
@@ -109,7 +145,7 @@ final class PeerRegistry: Sendable {
             var received: UInt64 = 0
         }
 
-        private let number: Int
+        let number: Int
         private let identity: PeerIdentity
         private let push: @Sendable (ListenerPeer) -> Void
         private let line = NIOLockedValueBox(Line())

@@ -218,6 +218,9 @@ public final class URLEndpointListener: Sendable {
     /// There is one event for each piece of up to 256 kB. A consumer that falls behind misses events.
     public var blobTransfers: Feed<BlobTransfer> { registry.blobTransfers }
 
+    /// A feed of the documents that are replicated with each peer, or cannot be, from now on. It ends when the listener stops.
+    package var documents: Feed<ListenerDocument> { registry.documents }
+
     /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
     ///
     /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
@@ -266,10 +269,10 @@ public final class URLEndpointListener: Sendable {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
                 let entry = registry.add(connection.peer)
                 let error = await peers.serve(connection) { report in
-                    if case .blob(let event) = report {
-                        registry.transferred(BlobTransfer(event))
-                    } else {
-                        entry.update(report)
+                    switch report {
+                    case .blob(let event): registry.transferred(BlobTransfer(event))
+                    case .document(let event): registry.replicated(event, over: entry.number)
+                    default: entry.update(report)
                     }
                 }
                 entry.end(error)

@@ -1,0 +1,42 @@
+import LoveseatModel
+
+extension SyncState {
+    /// The reason, as `loveseat why` and the inspector name it.
+    package var name: String {
+        switch self {
+        case .notHere: "not-here"
+        case .upToDate: "up-to-date"
+        case .pending: "pending"
+        case .inConflict: "in-conflict"
+        case .notListed: "not-listed"
+        case .filtered: "filtered"
+        case .refused: "refused"
+        case .notPulled: "not-pulled"
+        case .notPushed: "not-pushed"
+        case .expired: "expired"
+        case .passedOver: "passed-over"
+        }
+    }
+
+    /// The reason, for people.
+    package var sentence: String {
+        switch self {
+        case .notHere:
+            "there is no such document here; `pull` fetches it if the peer has it"
+        case .upToDate: "the peer is known to have the current revision"
+        case .pending: "it has a change that was not pushed yet; `push` or `sync` sends it"
+        case .inConflict: "it has a conflict; `sync` resolves it and sends the result"
+        case .notListed: "it is not among the documents of --doc-ids"
+        case .filtered: "the filter keeps it here"
+        case .refused(let error) where error.code == .httpForbidden:
+            "the peer refused the current revision: \(error.message); it is sent again when it changes, or with --reset"
+        case .refused(let error):
+            "the last attempt to push it failed: \(error.message); `push` or `sync` tries again"
+        case .notPulled(let error):
+            "the peer's revision could not be stored: \(error.message); the next `pull` or `sync` asks for it again"
+        case .notPushed: "the replication only pulls"
+        case .expired: "it has expired and is about to be purged"
+        case .passedOver: "an earlier run passed over it; change it, or use --reset"
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import GRDB
+import LoveseatModel
+
+/// Totals and searches for tools. They read whole tables.
+extension StoreReadTransaction {
+    /// How much a collection contains.
+    package struct Totals: Hashable, Sendable {
+        /// The number of documents that are not deleted.
+        package let documents: Int
+        /// The number of tombstones.
+        package let tombstones: Int
+        /// The bytes of all current bodies.
+        package let bytes: Int
+        /// The number of documents with a conflict that waits for a resolver.
+        package let conflicts: Int
+    }
+
+    /// Counts a collection's documents and their bytes.
+    package func totals(_ collection: CollectionHandle) throws -> Totals {
+        let statement = try RawStatement(
+            """
+            SELECT count(*), sum(flags & 1), sum(length(CAST(body AS BLOB))), sum(flags & 16)
+            FROM "\(collection.table)"
+            """,
+            in: database
+        )
+        defer { statement.reset() }
+        guard try statement.step() else { return Totals(documents: 0, tombstones: 0, bytes: 0, conflicts: 0) }
+        let tombstones = Int(statement.int(1))
+        return Totals(
+            documents: Int(statement.int(0)) - tombstones,
+            tombstones: tombstones,
+            bytes: Int(statement.int(2)),
+            conflicts: Int(statement.int(3)) / 16
+        )
+    }
+
+    /// Reads documents whose current revision refers to blobs, until `visit` returns false.
+    package func blobHolders(in collection: CollectionHandle, visit: (DocumentRecord) throws -> Bool) throws {
+        let statement = try RawStatement(
+            "SELECT \(CollectionHandle.columns) FROM \"\(collection.table)\" WHERE flags & 9 = 8",
+            in: database
+        )
+        defer { statement.reset() }
+        while try statement.step() {
+            guard try visit(record(of: statement, in: collection)) else { return }
+        }
+    }
+
+    /// The addresses of the remote databases that this one has replicated with, with the last user name.
+    package func knownRemotes(limit: Int) throws -> [(address: String, user: String?)] {
+        try Row.fetchAll(
+            database.cachedStatement(sql: "SELECT address, user FROM remotes ORDER BY number DESC LIMIT ?"),
+            arguments: [limit]
+        )
+        .map { ($0["address"], $0["user"]) }
+    }
+}
