@@ -223,11 +223,34 @@ let package = Package(
             swiftSettings: strict
         ),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
+        // The inspector: a local web page, its JSON API, and what `loveseat top` shows.
+        .target(
+            name: "LoveseatInspector",
+            dependencies: [
+                "LoveseatModel", "LoveseatCore", "LoveseatIdentity", "LoveseatNetwork", "LoveseatDiscovery",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(
+                    name: "HTTPTypes",
+                    package: "swift-http-types",
+                    condition: .when(traits: ["CouchDB"])
+                ),
+                .product(
+                    name: "HummingbirdCore",
+                    package: "hummingbird",
+                    condition: .when(traits: ["CouchDB"])
+                ),
+            ],
+            resources: [.embedInCode("Resources")],
+            // Hummingbird's writers stay outside of actors.
+            swiftSettings: common
+        ),
         .executableTarget(
             name: "LoveseatCLI",
             dependencies: [
                 "CLineEditor", "CQREncode", "LoveseatQuery", "Loveseat", "LoveseatCouchDB",
-                "LoveseatDiscovery", arguments,
+                "LoveseatDiscovery", "LoveseatInspector", arguments,
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -351,6 +374,15 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LoveseatInspectorTests",
+            dependencies: [
+                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
+                "LoveseatNetwork", "LoveseatDiscovery", "LoveseatInspector", "LoveseatTesting",
+                "LoveseatCouchDBTesting",
             ],
             swiftSettings: strict
         ),

@@ -10,7 +10,7 @@ shopt -s globstar
 # Of Swift files: doc comments, and text in quotes.
 found=$(
     {
-        grep -nE '^ *///|"' Sources/Loveseat{,Model,Query,Storage,Core,Identity,Network,CouchDB,CLI}/**/*.swift \
+        grep -nE '^ *///|"' Sources/Loveseat{,Model,Query,Storage,Core,Identity,Network,CouchDB,CLI,Inspector}/**/*.swift \
             Examples/PhotoDrop/Sources/**/*.swift
         grep -n '' ./*.md docs/**/*.md .github/*.md Sources/Loveseat/Loveseat.docc/*.md Fuzzing/README.md Benchmarks/README.md Examples/PhotoDrop/README.md
     } | grep -E "\\b(is|are) no |\\bWho(ever)? |of the app's|\\bof (ours|theirs)\\b" \

@@ -1,0 +1,75 @@
+import LoveseatCore
+import LoveseatModel
+
+/// `/api/peers`, `/api/pending` and `/api/mesh`.
+extension InspectorRoutes {
+    func peers(_ request: WebRequest) async throws -> WebReply {
+        let number = try request.number("after", in: 0...Int.max, default: 0)
+        let database = database
+        let remotes = try await Reading.run { try database.knownRemotes(limit: 200) }
+        if var report = try await backend.peers(after: number) {
+            report["isServing"] = true
+            report["remotes"] = .array(remotes.map { .string($0.withoutCredentials) })
+            return .json(report)
+        }
+        let past = try await Reading.run { try database.recordedPeers() }
+        return .json([
+            "isServing": false, "peers": [], "past": past ?? [], "rates": [], "events": [], "lastEvent": 0,
+            "remotes": .array(remotes.map { .string($0.withoutCredentials) }),
+        ])
+    }
+
+    /// What is not at a remote database as it is here, and why: of one document, or of all.
+    func pending(_ request: WebRequest) async throws -> WebReply {
+        let shown = try request.required("remote")
+        let database = database
+        let remote = try await Reading.run {
+            try database.knownRemotes(limit: 10_000).first { $0.withoutCredentials == shown }
+        }
+        guard let remote else {
+            throw LoveseatError(
+                .notFound,
+                "this database has not replicated with \(DocumentRow.cut(shown)), or it was the other side that connected"
+            )
+        }
+        if let id = request.query["id"] {
+            let collection = try await collection(request)
+            let state = try await Reading.run {
+                try database.syncState(of: id, in: collection, at: remote)
+            }
+            return .json(["why": .string(state.name), "detail": .string(state.sentence)])
+        }
+        return .json(try await Reading.run { try Self.pending(at: remote, in: database) })
+    }
+
+    private static let maximumPending = 500
+
+    private static func pending(at remote: String, in database: Database) throws -> JSONValue {
+        var counts: [String: Int] = [:]
+        var documents: [JSONValue] = []
+        try database.forEachPending(at: remote) { pending in
+            counts[pending.state.name, default: 0] += 1
+            if documents.count < maximumPending {
+                documents.append([
+                    "collection": .string(pending.collection), "id": .string(pending.id),
+                    "why": .string(pending.state.name), "detail": .string(pending.state.sentence),
+                ])
+            }
+            return true
+        }
+        return [
+            "remote": .string(remote.withoutCredentials), "documents": .array(documents),
+            "counts": .object(JSONObject(counts.mapValues { JSONValue($0) })),
+        ]
+    }
+
+    func mesh() async throws -> WebReply {
+        let (found, problem) = finder.found()
+        let report = try? await backend.peers(after: .max)
+        let database = database
+        let id = try await Reading.run { try database.publicID }
+        return .json(
+            MeshPicture.json(name: database.name, ownID: id, found: found, report: report, problem: problem)
+        )
+    }
+}

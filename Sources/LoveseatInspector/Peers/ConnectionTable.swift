@@ -1,0 +1,144 @@
+package import LoveseatModel
+
+/// The connections of a process: what they do, how fast, and what has happened. Times are milliseconds since 1970.
+///
+/// Reads no clock: sightings and seconds arrive as method calls.
+package struct ConnectionTable: Sendable {
+    struct Line: Sendable {
+        var sighting: PeerSighting
+        let since: Int64
+        /// When the peer was last known to have everything.
+        var upToDate: Int64?
+        /// Documents that could not be replicated, since the connection began.
+        var failures = 0
+        var lastFailure: String?
+        /// As of the last second.
+        var counted = RateHistory.Sample()
+        var rate = RateHistory.Sample()
+    }
+
+    private(set) var lines: [String: Line] = [:]
+    private(set) var past = PastPeers()
+    private(set) var log = PeerEventLog()
+    private(set) var rates = RateHistory()
+    package static let maximumConnections = 2_000
+
+    package init() {}
+
+    package init(past: JSONValue?) { self.past = PastPeers(past) }
+
+    /// Whether ``past`` has changed since the last call.
+    package mutating func takePastChange() -> JSONValue? { past.takeChange() }
+
+    /// Adds what was seen of a connection.
+    package mutating func update(_ sighting: PeerSighting, at now: Int64) {
+        let old = lines[sighting.key]
+        if sighting.activity == .stopped {
+            lines[sighting.key] = nil
+            guard var line = old else { return }
+            line.sighting = sighting
+            let error = sighting.error.map { ": \($0)" } ?? ""
+            log.add(
+                .disconnected,
+                sighting.title,
+                "disconnected after \(sighting.sent) sent and \(sighting.received) received\(error)",
+                at: now
+            )
+            return past.note(line, at: now)
+        }
+        guard old != nil || lines.count < Self.maximumConnections else { return }
+        var line = old ?? Line(sighting: sighting, since: sighting.since ?? now)
+        if old == nil {
+            let side = sighting.direction == .incoming ? "has connected" : "is being connected to"
+            log.add(.connected, sighting.title, "\(side), over \(sighting.wire)", at: now)
+        }
+        let before = old?.sighting.activity
+        line.sighting = sighting
+        switch sighting.activity {
+        case .idle where sighting.completed >= sighting.total:
+            line.upToDate = now
+            if before != .idle || old.map({ $0.sighting.completed < $0.sighting.total }) ?? true {
+                log.add(
+                    .upToDate,
+                    sighting.title,
+                    "up to date: \(sighting.sent) sent, \(sighting.received) received",
+                    at: now
+                )
+                past.note(line, at: now)
+            }
+        case .offline where before != .offline:
+            log.add(.offline, sighting.title, sighting.error ?? "cannot be reached", at: now)
+        default: break
+        }
+        lines[sighting.key] = line
+    }
+
+    /// Adds a document that could not be replicated.
+    package mutating func failed(
+        _ document: String,
+        on key: String,
+        isPush: Bool,
+        isRefusal: Bool,
+        _ message: String,
+        at now: Int64
+    ) {
+        guard lines[key] != nil else { return }
+        lines[key]?.failures += 1
+        lines[key]?.lastFailure = message
+        log.add(
+            .failed,
+            lines[key]?.sighting.title ?? key,
+            message,
+            document: document,
+            why: isPush || isRefusal ? .refused : .notPulled,
+            at: now
+        )
+    }
+
+    /// Removes connections whose keys begin with a text and are not among those that are there.
+    package mutating func keep(_ keys: Set<String>, among prefix: String, at now: Int64) {
+        for (key, line) in lines where key.hasPrefix(prefix) && !keys.contains(key) {
+            var sighting = line.sighting
+            sighting.activity = .stopped
+            update(sighting, at: now)
+        }
+    }
+
+    /// Ends a second: counts what was transferred in it.
+    package mutating func endSecond(at now: Int64) {
+        var sum = RateHistory.Sample()
+        for key in lines.keys.sorted() {
+            guard var line = lines[key] else { continue }
+            count(&line, into: &sum)
+            if line.rate.sent + line.rate.received > 0 {
+                log.add(
+                    .transferred,
+                    line.sighting.title,
+                    "\(line.rate.sent) sent, \(line.rate.received) received",
+                    at: now
+                )
+            }
+            lines[key] = line
+        }
+        rates.add(sum)
+    }
+
+    private func count(_ line: inout Line, into sum: inout RateHistory.Sample) {
+        let (counted, sighting) = (line.counted, line.sighting)
+        // A connection that was made again begins at 0.
+        func growth(_ now: UInt64, _ before: UInt64) -> UInt64 { now >= before ? now - before : now }
+        line.rate = RateHistory.Sample(
+            sent: growth(sighting.sent, counted.sent),
+            received: growth(sighting.received, counted.received),
+            bytes: growth(sighting.completed, counted.bytes)
+        )
+        line.counted = RateHistory.Sample(
+            sent: sighting.sent,
+            received: sighting.received,
+            bytes: sighting.completed
+        )
+        sum.sent += line.rate.sent
+        sum.received += line.rate.received
+        sum.bytes += line.rate.bytes
+    }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import LoveseatCore
+import LoveseatCouchDBTesting
+import LoveseatInspector
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatPlatform
+import LoveseatTesting
+import Testing
+
+/// What pages hear, and what `serve` reports.
+struct LiveTests {
+    /// A connection that has asked for the live events.
+    private func stream(_ server: InspectorServer) throws -> Int32 {
+        let descriptor = try server.client.connect()
+        let request =
+            "GET /api/live HTTP/1.1\r\nHost: 127.0.0.1:\(server.client.port)\r\nAuthorization: Bearer \(server.token)\r\n\r\n"
+        let bytes = Array(request.utf8)
+        #expect(send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
+        return descriptor
+    }
+
+    /// Reads until a text comes, or the other side is silent.
+    private func read(_ descriptor: Int32, until text: String) async throws -> String {
+        try await offPool { Self.read(descriptor, until: text) }
+    }
+
+    private static func read(_ descriptor: Int32, until text: String) -> String {
+        var all = ""
+        var buffer = [UInt8](repeating: 0, count: 4 << 10)
+        while !all.contains(text) {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            guard count > 0 else { break }
+            all += String(decoding: buffer[..<count], as: UTF8.self)
+        }
+        return all
+    }
+
+    @Test func `a page hears of commits, also while another one reads nothing`() async throws {
+        let server = try await InspectorServer()
+        let sleepers = try (0..<4).map { _ in try stream(server) }
+        let reader = try stream(server)
+        #expect(try await read(reader, until: "event: peers").contains("text/event-stream"))
+        for number in 0..<3 {
+            try server.collection.save(Document(id: "d\(number)", ["n": 1]))
+            #expect(try await read(reader, until: "event: changed").contains("event: changed"))
+        }
+        for descriptor in sleepers + [reader] { close(descriptor) }
+        try await server.stop()
+    }
+
+    @Test func `too many pages are refused`() async throws {
+        let server = try await InspectorServer()
+        let streams = try (0..<16).map { _ in try stream(server) }
+        for descriptor in streams { _ = try await read(descriptor, until: "event: peers") }
+        #expect(try await server.get("/api/live").status == 503)
+        for descriptor in streams { close(descriptor) }
+        try await server.stop()
+    }
+
+    @Test func `a monitor reports the peers of a listener, and records them`() async throws {
+        let scratch = try Scratch()
+        let (here, there) = (try scratch.database("here"), try scratch.database("there"))
+        for number in 0..<20 { try here.defaultCollection().save(Document(id: "d\(number)", ["n": 1])) }
+        var configuration = URLEndpointListenerConfiguration(collections: [try here.defaultCollection()])
+        configuration.disableTLS = true
+        configuration.networkInterface = "127.0.0.1"
+        let listener = URLEndpointListener(configuration)
+        let monitor = try PeerMonitor(here)
+        monitor.observe(listener)
+        monitor.start()
+        try await listener.start()
+        var active = ReplicatorConfiguration(
+            collections: [CollectionConfiguration(collection: try there.defaultCollection())],
+            target: URLEndpoint(url: try #require(listener.urls?.first))
+        )
+        active.continuous = true
+        let replicator = Replicator(active)
+        let other = try PeerMonitor(there)
+        other.observe(replicator)
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { break }
+        let peer = try await awaited {
+            monitor.report(after: 0)["peers"]?[0]
+        } until: {
+            $0["sent"]?.int == 20
+        }
+        #expect(peer["direction"]?.string == "incoming" && peer["wire"]?.string == "BLIP")
+        #expect(peer["address"]?.string?.hasPrefix("127.0.0.1") == true)
+        let own = try await awaited {
+            other.report(after: 0)["peers"]?[0]
+        } until: {
+            $0["received"]?.int == 20
+        }
+        #expect(own["direction"]?.string == "outgoing")
+        replicator.stop()
+        await replicator.waitUntilStopped()
+        let log = try await awaited {
+            monitor.report(after: 0)["events"]?.array?.last
+        } until: {
+            $0["kind"]?.string == "disconnected"
+        }
+        #expect(log["text"]?.string?.contains("20 sent") == true)
+        monitor.stop()
+        other.stop()
+        #expect(try here.recordedPeers()?.array?.count == 1)
+        #expect(try here.recordedPeers()?[0]?["upToDate"]?.int != nil)
+        #expect(try there.recordedPeers()?[0]?["direction"]?.string == "outgoing")
+        // What is pending is known without the peer.
+        try there.defaultCollection().save(Document(id: "new", ["n": 2]))
+        let remote = try #require(try there.knownRemotes(limit: 1).first)
+        var pending: [String] = []
+        try there.forEachPending(at: remote) {
+            pending.append("\($0.id) \($0.state.name)")
+            return true
+        }
+        #expect(pending == ["new pending"])
+        try await here.close()
+        try await there.close()
+    }
+
+    /// Asks until the answer is as it should be, for ten seconds.
+    private func awaited(
+        _ value: () -> JSONValue?,
+        until isMeant: (JSONValue) -> Bool
+    ) async throws -> JSONValue {
+        let deadline = ContinuousClock.now + .seconds(10)
+        while ContinuousClock.now < deadline {
+            if let value = value(), isMeant(value) { return value }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        return try #require(value())
+    }
+}
