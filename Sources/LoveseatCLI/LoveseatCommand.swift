@@ -31,7 +31,9 @@ struct LoveseatCommand: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Databases",
-                subcommands: [Create.self, Info.self, Import.self, Export.self, Compact.self, Check.self]
+                subcommands: [
+                    Create.self, Info.self, Inspect.self, Import.self, Export.self, Compact.self, Check.self,
+                ]
             ),
             CommandGroup(
                 name: "Documents",
@@ -48,7 +50,8 @@ struct LoveseatCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Peers",
                 subcommands: [
-                    Serve.self, ServeStdio.self, Browse.self, Push.self, Pull.self, Sync.self, Pending.self,
+                    Serve.self, ServeStdio.self, Top.self, Browse.self, Push.self, Pull.self, Sync.self,
+                    Pending.self,
                     Conflicts.self, Why.self,
                     Identity.self, Pair.self,
                 ]

@@ -3,6 +3,7 @@ import Foundation
 import Loveseat
 import LoveseatCouchDB
 import LoveseatDiscovery
+import LoveseatInspector
 
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -62,6 +63,10 @@ struct Serve: AsyncParsableCommand {
     @Flag(help: "Do not print a line when a peer connects, becomes idle, or disconnects.")
     var quiet = false
 
+    @Flag(
+        help: "Show the database and its peers in a browser on this computer, and print the page's address."
+    )
+    var inspect = false
     @OptionGroup(title: "Discovery") var advertise: AdvertiseOptions
     @OptionGroup(title: "CouchDB") var couchDB: CouchDBOptions
     @OptionGroup var logging: LogOptions
@@ -131,9 +136,12 @@ struct Serve: AsyncParsableCommand {
         }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
+        let monitor = try PeerMonitor(database)
+        monitor.observe(listener)
+        monitor.start()
         try await listener.start()
         if couchDB.hasOwnPort { try await couchListener?.start() }
-        let control = try control(database, listener)
+        let control = try control(database, listener, monitor)
         defer { control.close() }
         if let certificate = listener.tlsIdentity?.certs.first {
             Output.remark("loveseat: pin \(certificate.fingerprint)")
@@ -141,8 +149,11 @@ struct Serve: AsyncParsableCommand {
         for url in (listener.urls ?? []) + (couchListener?.urls ?? []) {
             try Output.standard.line(url.absoluteString)
         }
+        let page = try await page(database, monitor)
         try Output.standard.flush()
         for await _ in interrupts { break }
+        await page?.close()
+        monitor.stop()
         try await database.close()
         printing.cancel()
         reloading.cancel()
@@ -151,8 +162,13 @@ struct Serve: AsyncParsableCommand {
 
 extension Serve {
     /// Handles requests of other `loveseat` processes, because only this one may write to the database.
-    private func control(_ database: Database, _ listener: URLEndpointListener) throws -> ControlServer {
-        try ControlServer(folder: argument.folder) { request, reply in
+    private func control(
+        _ database: Database,
+        _ listener: URLEndpointListener,
+        _ monitor: PeerMonitor
+    ) throws -> ControlServer {
+        let backend = ServingBackend(database: database, monitor: monitor)
+        return try ControlServer(folder: argument.folder) { request, reply in
             switch request {
             case .showPairing(let name, let seconds):
                 guard let pairing = listener.config.authenticator as? ListenerPairingAuthenticator else {
@@ -163,8 +179,22 @@ extension Serve {
                 }
                 try await PairShow.show(pairing, listener, name: name, seconds: seconds, reply)
             case .forgetPeer(let fingerprint): try PairForget.forget(fingerprint, in: database)
+            case .peers(let number): try reply(.output(monitor.report(after: number).description))
+            case .edit(let edit): try reply(.output(try await backend.perform(edit).text))
             }
         }
+    }
+
+    /// Opens the inspector's page, if it was asked for, and prints its address.
+    private func page(_ database: Database, _ monitor: PeerMonitor) async throws -> InspectorPage? {
+        guard inspect else { return nil }
+        let discovery = advertise.discovery
+        return try await InspectorPage(
+            argument,
+            ServingBackend(database: database, monitor: monitor),
+            discovery,
+            port: 0
+        )
     }
 
     /// Warns of risky settings.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Loveseat
+import LoveseatInspector
 
 struct Push: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Send changes to a peer.")
@@ -79,6 +80,8 @@ struct SyncOptions: ParsableArguments {
 
         let failures = replicator.documentReplications
         let counting = Task { await Self.report(failures) }
+        let reporting = continuous ? report(replicator, of: database) : nil
+        defer { reporting?.control.close() }
         var bar = ProgressBar()
         replicator.start(reset: reset, resetMarks: resetMarks)
         // A signal that arrived before the replicator started.
@@ -86,6 +89,7 @@ struct SyncOptions: ParsableArguments {
         for await status in replicator.statuses { bar.show(status) }
         bar.end()
         let status = await replicator.waitUntilStopped()
+        reporting?.monitor.stop()
         var counts = await counting.value
         if type != .pull { counts.refusedEarlier = max(0, try Self.refused(replicator) - counts.refused) }
         try await database.close()
@@ -94,6 +98,30 @@ struct SyncOptions: ParsableArguments {
         if let interruption { throw ExitCode(128 + interruption) }
         // A continuous replication tries again what failed, until it is ended.
         if counts.failed > 0, !continuous { throw ExitCode(1) }
+    }
+
+    /// Lets `loveseat top` and the inspector see a continuous replication, which goes on without that if it is not possible.
+    private func report(_ replicator: Replicator, of database: Database) -> (
+        monitor: PeerMonitor, control: ControlServer
+    )? {
+        do {
+            let monitor = try PeerMonitor(database)
+            let backend = ServingBackend(database: database, monitor: monitor)
+            let folder = argument.folder
+            let control = try ControlServer(folder: folder) { request, reply in
+                switch request {
+                case .peers(let number): try reply(.output(monitor.report(after: number).description))
+                case .edit(let edit): try reply(.output(try await backend.perform(edit).text))
+                case .showPairing, .forgetPeer: throw ControlClient.notServing(folder)
+                }
+            }
+            monitor.observe(replicator)
+            monitor.start()
+            return (monitor, control)
+        } catch {
+            Output.remark("loveseat: `loveseat top` cannot see this process: \(error)")
+            return nil
+        }
     }
 
     /// The signal that interrupted a single pass. A continuous replication ends by a signal.

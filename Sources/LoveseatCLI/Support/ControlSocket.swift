@@ -1,16 +1,26 @@
 import Foundation
 import Loveseat
+import LoveseatInspector
 
 /// A request of another process to the one that has a database open for writing.
 enum ControlRequest {
     case showPairing(name: String?, seconds: Double)
     case forgetPeer(fingerprint: String)
+    /// A report of the connections, with the events after a number.
+    case peers(after: Int)
+    case edit(InspectorEdit)
 
     init?(_ json: JSONValue) {
         if let seconds = json["showPairing"]?.double, (1...86_400).contains(seconds) {
             self = .showPairing(name: json["name"]?.string, seconds: seconds)
         } else if let fingerprint = json["forgetPeer"]?.string {
             self = .forgetPeer(fingerprint: fingerprint)
+        } else if let number = json["peers"]?.int {
+            self = .peers(after: number)
+        } else if let edit = json["edit"],
+            let edit = try? InspectorEdit(JSONElement(parsing: Array(edit.description.utf8)))
+        {
+            self = .edit(edit)
         } else {
             return nil
         }
@@ -21,6 +31,8 @@ enum ControlRequest {
         case .showPairing(let name, let seconds):
             ["showPairing": JSONValue(seconds), "name": name.map { .string($0) } ?? .null]
         case .forgetPeer(let fingerprint): ["forgetPeer": .string(fingerprint)]
+        case .peers(let number): ["peers": JSONValue(number)]
+        case .edit(let edit): ["edit": edit.json]
         }
     }
 }
@@ -37,8 +49,8 @@ final class ControlServer: Sendable {
 
     private let listener: Int32
     private let folder: String
-    /// The maximum length of a request, in bytes.
-    fileprivate static let maximumBytes = 64 << 10
+    /// The maximum length of a request or a reply, in bytes: a document fits. Only the folder's owner can connect.
+    fileprivate static let maximumBytes = 32 << 20
 
     init(folder: String, answer: @escaping Answer) throws {
         self.folder = folder
@@ -106,18 +118,8 @@ enum ControlClient {
     ///
     /// - Throws: `busy` if that process accepts no requests (only `serve` does); otherwise its error.
     static func ask(_ request: ControlRequest, folder: String) throws {
-        let connection: Int32
-        do {
-            connection = try ControlAddress(folder: folder).withSocket { descriptor, pointer, length in
-                guard connect(descriptor, pointer, length) == 0 else {
-                    throw ControlAddress.failure("connect to", folder)
-                }
-            }
-        } catch {
-            throw LoveseatError(
-                .busy,
-                "\(folder) is open in another process, which is not `loveseat serve`: stop it first"
-            )
+        guard let connection = connection(to: folder) else {
+            throw notServing(folder)
         }
         defer { Foundation.close(connection) }
         Signals.onInterrupt {
@@ -133,18 +135,61 @@ enum ControlClient {
                 try Output.standard.flush()
             } else if let text = json["remark"]?.string {
                 Output.remark(text)
-            } else if let message = json["error"]?.string {
-                let domain = json["domain"]?.string.flatMap { LoveseatError.Domain(rawValue: $0) }
-                throw LoveseatError(
-                    .init(json["code"]?.int ?? 10, domain: domain ?? .couchbaseLite),
-                    message
-                )
+            } else if let error = error(in: json) {
+                throw error
             } else {
                 return
             }
         }
         if let signal = Signals.interruption { throw Interrupted(signal: signal) }
-        throw LoveseatError(.busy, "the process that has \(folder) open ended before it replied")
+        throw ended(folder)
+    }
+
+    /// Sends a request, and returns the output of the reply. This blocks the thread for up to 30 seconds.
+    ///
+    /// - Returns: nil if no process accepts requests.
+    static func reply(to request: ControlRequest, folder: String) throws -> String? {
+        guard let connection = connection(to: folder) else { return nil }
+        defer { Foundation.close(connection) }
+        var patience = timeval(tv_sec: 30, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(connection, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+        }
+        try SocketLines.write(request.json, to: connection)
+        var lines = SocketLines(connection, maximumBytes: ControlServer.maximumBytes)
+        var output = ""
+        while let line = lines.next() {
+            let json = try JSONValue(parsing: line)
+            if let error = error(in: json) { throw error }
+            if json["done"] != nil { return output }
+            output += json["output"]?.string ?? ""
+        }
+        throw ended(folder)
+    }
+
+    private static func connection(to folder: String) -> Int32? {
+        try? ControlAddress(folder: folder).withSocket { descriptor, pointer, length in
+            guard connect(descriptor, pointer, length) == 0 else {
+                throw ControlAddress.failure("connect to", folder)
+            }
+        }
+    }
+
+    static func notServing(_ folder: String) -> LoveseatError {
+        LoveseatError(
+            .busy,
+            "\(folder) is open in another process, which is not `loveseat serve`: stop it first"
+        )
+    }
+
+    private static func error(in json: JSONValue) -> LoveseatError? {
+        guard let message = json["error"]?.string else { return nil }
+        let domain = json["domain"]?.string.flatMap { LoveseatError.Domain(rawValue: $0) }
+        return LoveseatError(.init(json["code"]?.int ?? 10, domain: domain ?? .couchbaseLite), message)
+    }
+
+    private static func ended(_ folder: String) -> LoveseatError {
+        LoveseatError(.busy, "the process that has \(folder) open ended before it replied")
     }
 }
 
@@ -212,6 +257,8 @@ private struct SocketLines {
     private let descriptor: Int32
     private let maximumBytes: Int
     private var buffer: [UInt8] = []
+    /// How many bytes were searched for a line's end.
+    private var searched = 0
 
     init(_ descriptor: Int32, maximumBytes: Int) {
         self.descriptor = descriptor
@@ -221,12 +268,16 @@ private struct SocketLines {
     /// The next line; nil at the end, or when it is too long.
     mutating func next() -> String? {
         while true {
-            if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
-                defer { buffer.removeFirst(end + 1) }
+            if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                defer {
+                    buffer.removeFirst(end + 1)
+                    searched = 0
+                }
                 return String(decoding: buffer[..<end], as: UTF8.self)
             }
+            searched = buffer.count
             guard buffer.count < maximumBytes else { return nil }
-            var piece = [UInt8](repeating: 0, count: 4 << 10)
+            var piece = [UInt8](repeating: 0, count: 16 << 10)
             let count = read(descriptor, &piece, piece.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return nil }
