@@ -23,21 +23,16 @@ package final class PeerMonitor: Sendable {
 
     /// Begins to observe. Call it before the listener starts.
     package func observe(_ listener: URLEndpointListener) {
-        let (changes, documents) = (listener.peerChanges, listener.documents)
+        let (changes, failures) = (listener.peerChanges, listener.failures)
         run { monitor in
             for await peer in changes {
                 monitor.table.withLock { $0.update(PeerSighting(peer), at: Self.now) }
             }
         }
         run { monitor in
-            for await document in documents {
-                guard let error = document.error else { continue }
-                monitor.note(
-                    document.id,
-                    on: PeerSighting.key(document.peer),
-                    isPush: document.isPush,
-                    error
-                )
+            for await failure in failures {
+                let key = PeerSighting.key(failure.peer)
+                monitor.note(failure.documentID, on: key, isPush: failure.isPush, failure.error)
             }
         }
     }

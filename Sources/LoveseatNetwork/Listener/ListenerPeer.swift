@@ -17,16 +17,14 @@ public struct ListenerPeer: Sendable {
     public let documentsReceived: UInt64
 }
 
-/// A document that a listener's peer has sent or was sent, or could not be.
-package struct ListenerDocument: Sendable {
+/// A document that a listener could not replicate with a peer.
+package struct ListenerFailure: Sendable {
     /// ``ListenerPeer/number``.
     package let peer: Int
-    package let id: String
-    /// Whether the peer was sent the document; false if the peer sent it.
+    package let documentID: String
+    /// Whether the peer should have been sent the document; false if the peer sent it.
     package let isPush: Bool
-    package let isDeleted: Bool
-    /// Why the document could not be replicated; nil if it was.
-    package let error: LoveseatError?
+    package let error: LoveseatError
 }
 
 /// The connected peers of a listener, and the feeds that observe them.
@@ -35,7 +33,7 @@ final class PeerRegistry: Sendable {
         var nextNumber = 0
         var blobFeeds = FeedSet<BlobTransfer>()
         var feeds = FeedSet<ListenerPeer>()
-        var documentFeeds = FeedSet<ListenerDocument>()
+        var failureFeeds = FeedSet<ListenerFailure>()
         /// The feeds of a listener that stops, which end when its last peer has ended.
         var ending: [FeedBuffer<ListenerPeer>] = []
         var peers = 0
@@ -58,11 +56,11 @@ final class PeerRegistry: Sendable {
 
     var blobTransfers: Feed<BlobTransfer> { feed(.ofTransfers(), in: \.blobFeeds) }
 
-    /// A consumer that falls behind misses documents.
-    var documents: Feed<ListenerDocument> {
+    /// A consumer that falls behind misses failures.
+    var failures: Feed<ListenerFailure> {
         feed(
-            FeedBuffer(limit: 256 << 10, cost: { 128 + $0.id.utf8.count }, merge: { _, _ in }),
-            in: \.documentFeeds
+            FeedBuffer(limit: 256 << 10, cost: { 128 + $0.documentID.utf8.count }, merge: { _, _ in }),
+            in: \.failureFeeds
         )
     }
 
@@ -81,16 +79,14 @@ final class PeerRegistry: Sendable {
     }
 
     func replicated(_ event: DocumentEvent, over number: Int) {
-        let feeds = state.withLockedValue { $0.documentFeeds.all }
-        guard !feeds.isEmpty else { return }
-        let document = ListenerDocument(
+        guard let error = event.error else { return }
+        let failure = ListenerFailure(
             peer: number,
-            id: event.documentID,
+            documentID: event.documentID,
             isPush: event.isPush,
-            isDeleted: event.isDeleted,
-            error: event.error
+            error: error
         )
-        for feed in feeds { feed.push(document) }
+        for feed in state.withLockedValue({ $0.failureFeeds.all }) { feed.push(failure) }
     }
 
     /// The peers that are connected, in the order in which they came.
@@ -101,18 +97,18 @@ final class PeerRegistry: Sendable {
     deinit {
         for feed in state.withLockedValue({ $0.ending + $0.feeds.all }) { feed.finish() }
         for feed in state.withLockedValue({ $0.blobFeeds.all }) { feed.finish() }
-        for feed in state.withLockedValue({ $0.documentFeeds.all }) { feed.finish() }
+        for feed in state.withLockedValue({ $0.failureFeeds.all }) { feed.finish() }
     }
 
     /// Ends the feeds that there are, after the last event of each peer.
     func finish() {
-        let (ended, blobFeeds, documentFeeds) = state.withLockedValue { state in
+        let (ended, blobFeeds, failureFeeds) = state.withLockedValue { state in
             state.ending += state.feeds.removeAll()
-            return (state.ended(), state.blobFeeds.removeAll(), state.documentFeeds.removeAll())
+            return (state.ended(), state.blobFeeds.removeAll(), state.failureFeeds.removeAll())
         }
         for feed in ended { feed.finish() }
         for feed in blobFeeds { feed.finish() }
-        for feed in documentFeeds { feed.finish() }
+        for feed in failureFeeds { feed.finish() }
     }
 
     func add(_ identity: PeerIdentity) -> Entry {

@@ -218,8 +218,8 @@ public final class URLEndpointListener: Sendable {
     /// There is one event for each piece of up to 256 kB. A consumer that falls behind misses events.
     public var blobTransfers: Feed<BlobTransfer> { registry.blobTransfers }
 
-    /// A feed of the documents that are replicated with each peer, or cannot be, from now on. It ends when the listener stops.
-    package var documents: Feed<ListenerDocument> { registry.documents }
+    /// A feed of the documents that cannot be replicated with a peer, from now on. It ends when the listener stops.
+    package var failures: Feed<ListenerFailure> { registry.failures }
 
     /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
     ///
