@@ -11,6 +11,6 @@ fi
 # What a hostile sender is made of.
 [ -x .build/release/loveseat ] || swift build -c release --product loveseat
 cd Examples/PhotoDrop
-swift build -c release --product photodrop
-if [ $# -eq 0 ]; then swift test; fi
+swift build --build-tests -c release
+if [ $# -eq 0 ]; then swift test --skip-build -c release; fi
 PYTHONDONTWRITEBYTECODE=1 exec python3 acceptance/run.py "$@"

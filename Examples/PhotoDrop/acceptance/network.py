@@ -9,14 +9,10 @@ import threading
 from urllib.parse import urlsplit
 
 
-class CuttingProxy:
-    """Passes bytes on, and cuts each connection after so many bytes from the client."""
+class Server:
+    """Serves each connection to a free port of this computer on a thread of its own, by `_serve`."""
 
-    def __init__(self, port, cut_after=None):
-        self.target = port
-        self.cut_after = cut_after
-        self.sent = 0
-        self.connections = 0
+    def __init__(self):
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -29,6 +25,29 @@ class CuttingProxy:
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+
+
+def reset(end):
+    """Ends a connection as a network does that is gone."""
+    try:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        end.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+class CuttingProxy(Server):
+    """Passes bytes on, and cuts each connection after so many bytes from the client."""
+
+    def __init__(self, port, cut_after=None):
+        self.target = port
+        self.cut_after = cut_after
+        self.sent = 0
+        self.connections = 0
+        super().__init__()
 
     def _serve(self, client):
         try:
@@ -50,41 +69,22 @@ class CuttingProxy:
                     break
                 sink.sendall(data)
                 passed += len(data)
-                if sink is not source and limit is not None:
+                if limit is not None:
                     with self._lock:
                         self.sent += len(data)
         except OSError:
             pass
         for end in (source, sink):
-            try:
-                # A reset, as by a network that is gone.
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+            reset(end)
             end.close()
 
-    def close(self):
-        self._listener.close()
 
-
-class SocksProxy:
+class SocksProxy(Server):
     """A SOCKS 5 proxy for a browser, whose connections can be cut."""
 
     def __init__(self):
-        self._lock = threading.Lock()
         self._sockets = set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        super().__init__()
 
     def _serve(self, client):
         try:
@@ -125,19 +125,15 @@ class SocksProxy:
         with self._lock:
             open_now, self._sockets = self._sockets, set()
         for end in open_now:
-            try:
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+            reset(end)
         return len(open_now) // 2
 
     def close(self):
-        self._listener.close()
+        super().close()
         self.cut()
 
 
-class Impostor:
+class Impostor(Server):
     """A TLS server with another certificate, which notes what it is sent."""
 
     def __init__(self, folder):
@@ -152,27 +148,19 @@ class Impostor:
         self.received = b""
         self.handshakes = 0
         self._context = context
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
 
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
+    def _serve(self, client):
+        with self._lock:
             self.handshakes += 1
-            try:
-                with self._context.wrap_socket(client, server_side=True) as secure:
-                    secure.settimeout(2)
-                    while data := secure.recv(65536):
+        try:
+            with self._context.wrap_socket(client, server_side=True) as secure:
+                secure.settimeout(2)
+                while data := secure.recv(65536):
+                    with self._lock:
                         self.received += data
-            except OSError:
-                pass
-
-    def close(self):
-        self._listener.close()
+        except OSError:
+            pass
 
 
 def refuses(port):

@@ -72,33 +72,6 @@ package struct SenderID: Hashable, Sendable {
 extension BlobDigest {
     /// The SHA-1 as 40 hexadecimal digits.
     package var hexadecimal: String {
-        TextCoding.hexadecimal(Base64Text.decode(text.dropFirst("sha1-".count)))
-    }
-}
-
-/// Decodes the Base64 of a blob's digest, which has been checked.
-private enum Base64Text {
-    static func decode(_ text: some StringProtocol) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var buffer = 0
-        var bits = 0
-        for character in text.utf8 {
-            let value: Int
-            switch character {
-            case 0x41...0x5A: value = Int(character) - 0x41
-            case 0x61...0x7A: value = Int(character) - 0x61 + 26
-            case 0x30...0x39: value = Int(character) - 0x30 + 52
-            case UInt8(ascii: "+"): value = 62
-            case UInt8(ascii: "/"): value = 63
-            default: return bytes
-            }
-            buffer = (buffer << 6 | value) & 0xFFFF
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(buffer >> bits & 0xFF))
-            }
-        }
-        return bytes
+        TextCoding.hexadecimal(TextCoding.bytes(base64: text.dropFirst("sha1-".count)) ?? [])
     }
 }

@@ -15,8 +15,9 @@ package final class EventHub: Sendable {
     private struct State {
         var journal: [Entry] = []
         var senders: [SenderID: SenderStatus] = [:]
-        var nextReader = 0
-        var readers: [Int: AsyncStream<Entry>.Continuation] = [:]
+        var readers = StreamReaders<Entry>()
+
+        var sortedSenders: [SenderStatus] { senders.values.sorted { $0.id.text < $1.id.text } }
     }
 
     private let state = Mutex(State())
@@ -29,22 +30,13 @@ package final class EventHub: Sendable {
             let entry = Entry(number: number, event: event)
             if number != nil { state.journal.append(entry) }
             if case .sender(let sender) = event { state.senders[sender.id] = sender }
-            var slow: [AsyncStream<Entry>.Continuation] = []
-            for (key, reader) in state.readers {
-                guard case .dropped = reader.yield(entry) else { continue }
-                slow.append(reader)
-                state.readers[key] = nil
-            }
-            return slow
+            return state.readers.yield(entry)
         }
-        // Ending a stream takes the lock again.
         for reader in slow { reader.finish() }
     }
 
     /// The senders as they are.
-    package var senders: [SenderStatus] {
-        state.withLock { $0.senders.values.sorted { $0.id.text < $1.id.text } }
-    }
+    package var senders: [SenderStatus] { state.withLock { $0.sortedSenders } }
 
     /// Adds a reader. Returns the senders as they are with the events after a number, and a stream of everything from now on.
     ///
@@ -56,19 +48,12 @@ package final class EventHub: Sendable {
             bufferingPolicy: maximumWaiting.map { .bufferingOldest($0) } ?? .unbounded
         )
         let missed = state.withLock { state -> [Entry] in
-            let key = state.nextReader
-            state.nextReader += 1
-            state.readers[key] = reader
-            reader.onTermination = { [weak self] _ in self?.remove(key) }
-            let senders = state.senders.values.sorted { $0.id.text < $1.id.text }
-            return senders.map { Entry(number: nil, event: .sender($0)) }
+            let key = state.readers.add(reader)
+            reader.onTermination = { [weak self] _ in self?.state.withLock { $0.readers.remove(key) } }
+            return state.sortedSenders.map { Entry(number: nil, event: .sender($0)) }
                 + state.journal.dropFirst(max(0, number))
         }
         return (missed, live)
-    }
-
-    private func remove(_ key: Int) {
-        state.withLock { _ = $0.readers.removeValue(forKey: key) }
     }
 
     /// The number of readers.
@@ -76,10 +61,6 @@ package final class EventHub: Sendable {
 
     /// Ends all streams.
     package func finish() {
-        let readers = state.withLock { state in
-            defer { state.readers = [:] }
-            return Array(state.readers.values)
-        }
-        for reader in readers { reader.finish() }
+        for reader in state.withLock({ $0.readers.removeAll() }) { reader.finish() }
     }
 }

@@ -62,9 +62,8 @@ package struct PhotoSender: Sendable {
             try shelf.collection.save(document)
             _ = await push([batch.id], progress)
         }
-        let elapsed = (ContinuousClock.now - start).components
         var summary = progress.summary
-        summary.seconds = Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+        summary.seconds = (ContinuousClock.now - start) / .seconds(1)
         report(.done(summary))
         return summary
     }
@@ -172,10 +171,7 @@ private final class SendProgress: Sendable {
 
     func giveUp() { state.withLock { $0.isStuck = true } }
 
-    var secondsSinceNews: Double {
-        let components = (ContinuousClock.now - state.withLock { $0.lastNews }).components
-        return Double(components.seconds) + Double(components.attoseconds) / 1e18
-    }
+    var secondsSinceNews: Double { (ContinuousClock.now - state.withLock { $0.lastNews }) / .seconds(1) }
 
     var summary: SendSummary {
         state.withLock { state in

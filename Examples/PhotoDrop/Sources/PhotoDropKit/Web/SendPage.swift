@@ -12,8 +12,7 @@ package final class SendPage: Sendable {
     private struct State {
         var isSending = false
         var photos: [String: PhotoProgress] = [:]
-        var nextReader = 0
-        var readers: [Int: AsyncStream<EventStream.Event>.Continuation] = [:]
+        var readers = StreamReaders<EventStream.Event>()
     }
 
     private static let maximumWaiting = 256
@@ -99,16 +98,7 @@ package final class SendPage: Sendable {
     }
 
     private func publish(_ event: EventStream.Event) {
-        let slow = state.withLock { state in
-            var slow: [AsyncStream<EventStream.Event>.Continuation] = []
-            for (key, reader) in state.readers {
-                guard case .dropped = reader.yield(event) else { continue }
-                slow.append(reader)
-                state.readers[key] = nil
-            }
-            return slow
-        }
-        for reader in slow { reader.finish() }
+        for reader in state.withLock({ $0.readers.yield(event) }) { reader.finish() }
     }
 
     private func events(_ request: WebRequest) -> WebReply {
@@ -116,12 +106,8 @@ package final class SendPage: Sendable {
             bufferingPolicy: .bufferingOldest(Self.maximumWaiting)
         )
         let current = state.withLock { state in
-            let key = state.nextReader
-            state.nextReader += 1
-            state.readers[key] = reader
-            reader.onTermination = { [weak self] _ in
-                self?.state.withLock { _ = $0.readers.removeValue(forKey: key) }
-            }
+            let key = state.readers.add(reader)
+            reader.onTermination = { [weak self] _ in self?.state.withLock { $0.readers.remove(key) } }
             return state.photos.values.map { EventStream.Event(name: "progress", json: $0.json) }
         }
         return EventStream.reply(request, first: [hello] + current, then: live)
