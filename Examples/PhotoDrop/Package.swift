@@ -13,7 +13,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [.executable(name: "photodrop", targets: ["photodrop"])],
     dependencies: [
-        .package(name: "loveseat", path: "../..", traits: []),
+        .package(name: "loveseat", path: "../.."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.6.0"),
@@ -39,6 +39,8 @@ let package = Package(
             dependencies: [
                 "PhotoDropCore",
                 .product(name: "Loveseat", package: "loveseat"),
+                .product(name: "LoveseatCouchDB", package: "loveseat"),
+                .product(name: "LoveseatDiscovery", package: "loveseat"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),

@@ -1,9 +1,8 @@
 import Foundation
 import Loveseat
 import PhotoDropCore
+import PhotoDropKit
 import Testing
-
-@testable import PhotoDropKit
 
 @Suite struct PhotoFolderTests {
     private func folder(_ scratch: SessionTests.Scratch) throws -> PhotoFolder {

@@ -53,7 +53,7 @@ package enum PhotoResponse {
     private static let pieceBytes = 256 << 10
 
     /// The first range of a header; empty if it cannot be satisfied, nil if it is not understood.
-    static func range(_ header: String, length: UInt64) -> Range<UInt64>? {
+    package static func range(_ header: String, length: UInt64) -> Range<UInt64>? {
         guard header.hasPrefix("bytes="), !header.contains(",") else { return nil }
         let bounds = header.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
         guard bounds.count == 2 else { return nil }
