@@ -22,7 +22,7 @@ struct PhotoDropCommand: AsyncParsableCommand {
             130 interrupted (SIGINT) or 143 terminated (SIGTERM) before it was done
             """,
         version: "0.1.0",
-        subcommands: [Receive.self, Send.self, Code.self]
+        subcommands: [Receive.self, Send.self, Code.self, Draw.self]
     )
 }
 
