@@ -1,4 +1,4 @@
-"""Sending and receiving, duplicates, metadata, capacity, terminals."""
+"""Sending and receiving, duplicates, metadata, terminals."""
 
 import fcntl
 import os
@@ -9,7 +9,6 @@ import signal
 import struct
 import subprocess
 import termios
-import threading
 import time
 
 from harness import PROGRAM, Scratch, check, need
@@ -108,63 +107,11 @@ def exiftool(path):
     return subprocess.run(["exiftool", "-ee", path], capture_output=True, text=True, check=True).stdout
 
 
-def capacity():
-    """200 photos of 5 MB, and 1,000 photos of 100 kB"""
-    with Scratch("15") as scratch:
-        notes = []
-        for count, size, folder in ((200, 5_000_000, "large"), (1_000, 100_000, "small")):
-            photo_files(scratch.path / folder, [size] * count)
-            receiver = scratch.receiver("--count", str(count), folder=f"{folder}-received")
-            cookie = open_page(receiver.page)
-            sender = scratch.sender(receiver.code, scratch.path / folder)
-            peak = Peak(receiver.process.pid, sender.process.pid)
-            check(sender.wait(120) == 0, sender.error_text())
-            done = sender.all("done")[0]
-            check(done["stored"] == count, f"{done}")
-            status, _, _ = fetch(receiver.page.split("?")[0], cookie=cookie)
-            check(status == 200, "the page does not answer")
-            check(receiver.wait(60) == 0, receiver.error_text())
-            check(len(receiver.files()) == count, f"{len(receiver.files())} files")
-            peaks = peak.end()
-            check(all(value < 150 for value in peaks), f"memory in MB: {peaks}")
-            notes.append(
-                f"{done['bytes'] / done['seconds'] / 1e6:.0f} MB/s, {count / done['seconds']:.0f} photos/s, "
-                f"{peaks[0]:.0f} and {peaks[1]:.0f} MB of memory"
-            )
-        return f"({'; '.join(notes)})"
-
-
 def open_page(page):
     """Exchanges the token for the cookie."""
     status, headers, _ = fetch(page)
     check(status == 303, f"the page answered {status}")
     return headers["Set-Cookie"].split(";")[0]
-
-
-class Peak:
-    """Watches how much memory processes have, in MB."""
-
-    def __init__(self, *pids):
-        self._pids = pids
-        self._peaks = [0.0] * len(pids)
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def _watch(self):
-        while not self._ends.wait(0.1):
-            for index, pid in enumerate(self._pids):
-                try:
-                    text = open(f"/proc/{pid}/status").read()
-                except OSError:
-                    continue
-                if match := re.search(r"VmRSS:\s+(\d+) kB", text):
-                    self._peaks[index] = max(self._peaks[index], int(match.group(1)) / 1000)
-
-    def end(self):
-        self._ends.set()
-        self._thread.join()
-        return self._peaks
 
 
 def hygiene():
@@ -296,6 +243,5 @@ def codes():
 
 
 TESTS = [
-    (1, twelve_photos), (2, terminal_codes), (2.1, codes), (8, duplicates), (12, stripping), (12.1, resizing), (15, capacity),
-    (16, hygiene), (17, terminals), (18, without_zbar),
+    (1, twelve_photos), (2, terminal_codes), (2.1, codes), (8, duplicates), (12, stripping), (12.1, resizing), (16, hygiene), (17, terminals), (18, without_zbar),
 ]

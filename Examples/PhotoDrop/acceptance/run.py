@@ -10,20 +10,22 @@ import time
 import traceback
 
 import basics
+import capacity
+
 import failures
 import hostile
+
 import pages
 from harness import Failure, Skipped
 
 TESTS = sorted(
-    [(number, test) for module in (basics, failures, hostile, pages) for number, test in module.TESTS],
+    [(number, test) for module in (basics, capacity, failures, hostile, pages) for number, test in module.TESTS],
     key=lambda entry: entry[0],
 )
 
-
 def main():
     wanted = {float(argument) for argument in sys.argv[1:]}
-    failed = []
+    failed, skipped, passed = [], [], 0
     for number, test in TESTS:
         if wanted and number not in wanted and int(number) not in wanted:
             continue
@@ -32,8 +34,10 @@ def main():
         try:
             note = test() or ""
             result = "ok"
+            passed += 1
         except Skipped as reason:
             result, note = "SKIPPED", str(reason)
+            skipped.append(number)
         except Failure as reason:
             result, note = "FAILED", str(reason)
             failed.append(number)
@@ -41,11 +45,13 @@ def main():
             result, note = "FAILED", traceback.format_exc()
             failed.append(number)
         print(f"{number:>4g} {result:8} {time.monotonic() - start:6.1f} s  {title}  {note}", flush=True)
+    print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
+    if skipped:
+        print("*** NOT TESTED: " + ", ".join(f"{number:g}" for number in skipped), file=sys.stderr)
     if failed:
         print("failed: " + ", ".join(f"{number:g}" for number in failed), file=sys.stderr)
         return 1
     return 0
-
 
 if __name__ == "__main__":
     sys.exit(main())
