@@ -13,7 +13,7 @@ from harness import Failure, check, need, wait_until
 class Browser:
     """Chromium without a window, over WebDriver."""
 
-    def __init__(self, width=1200, height=900, dark=False, proxy=None):
+    def __init__(self, width=1200, height=900, dark=False, proxy=None, accepts_certificates=False):
         need("chromium", "chromedriver")
         self._driver = subprocess.Popen(
             ["chromedriver", "--port=0", "--allowed-ips=127.0.0.1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -32,7 +32,9 @@ class Browser:
         ]
         if proxy:
             arguments += [f"--proxy-server=socks5://127.0.0.1:{proxy.port}", "--proxy-bypass-list=<-loopback>"]
-        capabilities = {"browserName": "chrome", "goog:chromeOptions": {"args": arguments}}
+        capabilities = {
+            "browserName": "chrome", "acceptInsecureCerts": accepts_certificates, "goog:chromeOptions": {"args": arguments},
+        }
         answer = self._request("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
         self._session = f"/session/{answer['sessionId']}"
         self.resize(width, height)
@@ -84,6 +86,12 @@ class Browser:
         return self._request(
             "POST", f"{self._session}/execute/async", {"script": script, "args": list(arguments)}
         )
+
+    def choose(self, selector, paths):
+        """Chooses files in a file chooser."""
+        found = self._request("POST", f"{self._session}/element", {"using": "css selector", "value": selector})
+        text = "\n".join(map(str, paths))
+        self._request("POST", f"{self._session}/element/{next(iter(found.values()))}/value", {"text": text})
 
     def screenshot(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)

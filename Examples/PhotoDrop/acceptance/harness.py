@@ -169,7 +169,7 @@ class Receiver(JSONProcess):
         )
         first = self.wait_for(lambda event: event["event"] == "code", what="the code")
         self.code = first["text"]
-        self.compact = first["compact"]
+        self.compact = first.get("compact")
         self.page = first.get("page")
         self.session = first.get("session")
 

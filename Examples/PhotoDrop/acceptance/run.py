@@ -11,17 +11,18 @@ import traceback
 
 import basics
 import capacity
-
+import couchdb
 import failures
 import hostile
-
+import options
 import pages
 from harness import Failure, Skipped
 
 TESTS = sorted(
-    [(number, test) for module in (basics, capacity, failures, hostile, pages) for number, test in module.TESTS],
+    [(number, test) for module in (basics, capacity, couchdb, failures, hostile, options, pages) for number, test in module.TESTS],
     key=lambda entry: entry[0],
 )
+
 
 def main():
     wanted = {float(argument) for argument in sys.argv[1:]}
@@ -52,6 +53,7 @@ def main():
         print("failed: " + ", ".join(f"{number:g}" for number in failed), file=sys.stderr)
         return 1
     return 0
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -16,6 +16,8 @@ struct Receive: AsyncParsableCommand {
             """
     )
 
+    private static let warningInterval = Duration.seconds(10)
+
     @Argument(
         help: "The folder to save to. It is created if it does not exist. The default is photos-DATE-TIME."
     )
@@ -30,6 +32,11 @@ struct Receive: AsyncParsableCommand {
     var webPort: UInt16 = 0
     @Flag(name: .customLong("no-web"), help: "Do not serve a page.")
     var hasNoPage = false
+    @Flag(
+        help:
+            "Serve the page to the network too, by HTTPS with the session's certificate: to browsers that have its address."
+    )
+    var webLan = false
     @Flag(help: "Open the page in a browser.")
     var open = false
     @Flag(help: "Keep the session's folder, so that the session can be resumed with --resume.")
@@ -46,6 +53,28 @@ struct Receive: AsyncParsableCommand {
     var maxPhoto: UInt64 = 200
     @Option(help: "The space to leave free on the disk of the session's folder, in MB.")
     var minFree: UInt64 = 500
+    @Option(
+        help:
+            "The key and certificate to use instead of new ones: cert.pem:key.pem, both.pem, or file.p12 (PHOTODROP_IDENTITY_PASSWORD has its password)."
+    )
+    var identity: String?
+    @Flag(
+        help:
+            "Let other devices find this one by its name (_photodrop._tcp). They still need the code to send."
+    )
+    var advertise = false
+    @Flag(help: "Serve CouchDB's protocol too, on the same port, for PouchDB and the original PhotoDrop.")
+    var couch = false
+    @Option(help: "The origin of a web page that may send by --couch, such as https://example.com.")
+    var origin: [String] = []
+    @Flag(help: "Do not encrypt connections: with --couch and --legacy-qr, for the original PhotoDrop.")
+    var noTls = false
+    @Flag(
+        help: "Show the code of the original PhotoDrop: a URL with a password. It needs --couch and --no-tls."
+    )
+    var legacyQr = false
+    @Flag(help: "Save the files as they were sent. This is the default.")
+    var originals = false
     @Flag(help: "Remove GPS positions and other metadata from JPEG and PNG files. Other types are not saved.")
     var strip = false
     @Flag(help: "Print events as lines of JSON.")
@@ -61,10 +90,22 @@ struct Receive: AsyncParsableCommand {
         guard resume == nil || folder == nil else {
             throw ValidationError("--resume uses the session's folder: leave out FOLDER.")
         }
-        guard !hasNoPage || !open else { throw ValidationError("Use one of --open and --no-web.") }
+        guard !hasNoPage || !open && !webLan else {
+            throw ValidationError("--open and --web-lan cannot be combined with --no-web.")
+        }
+        guard couch || origin.isEmpty && !noTls && !legacyQr else {
+            throw ValidationError("--origin, --no-tls and --legacy-qr need --couch.")
+        }
+        guard noTls == legacyQr else {
+            throw ValidationError("Use --no-tls and --legacy-qr together: other codes contain a certificate.")
+        }
+        guard !originals || !strip else { throw ValidationError("Use one of --originals and --strip.") }
+        guard resume == nil || identity == nil else {
+            throw ValidationError("--resume uses the session's key: leave out --identity.")
+        }
     }
 
-    private var options: ReceiverOptions {
+    private func options() throws -> ReceiverOptions {
         var options = ReceiverOptions(folder: folder ?? Self.defaultFolder)
         options.port = port
         options.interface = interface
@@ -73,6 +114,14 @@ struct Receive: AsyncParsableCommand {
         options.idleSeconds = idleSeconds
         options.maximumSenders = senders
         options.strips = strip
+        options.isAdvertised = advertise
+        options.servesCouchDB = couch
+        options.origins = origin
+        options.disablesTLS = noTls
+        if let identity {
+            let password = ProcessInfo.processInfo.environment["PHOTODROP_IDENTITY_PASSWORD"]
+            options.identity = try IdentityFile.read(identity, password: password)
+        }
         options.keeps = keep || resume != nil
         options.limits.photoBytes = maxPhoto << 20
         options.limits.freeBytes = minFree << 20
@@ -102,12 +151,14 @@ struct Receive: AsyncParsableCommand {
             for entry in missed { try print(entry.event) }
             for await entry in events { try print(entry.event) }
         }
+        let warning = noTls ? warn() : nil
+        defer { warning?.cancel() }
         let end = try await receiver.run()
         try? await printing.value
         // The page hears of the end before the server goes.
         await web?.server.stop()
         if end == .guessing { remark("photodrop: somebody was guessing at the code: the session has ended") }
-        if options.keeps { remark("photodrop: resume with --resume \(receiver.sessionFolder)") }
+        if receiver.options.keeps { remark("photodrop: resume with --resume \(receiver.sessionFolder)") }
         let saved = await receiver.saver.savedCount
         remark("photodrop: \(saved) \(saved == 1 ? "photo is" : "photos are") in \(receiver.folder)")
         let failures = await receiver.saver.failureCount
@@ -116,18 +167,27 @@ struct Receive: AsyncParsableCommand {
         }
     }
 
+    /// Says again and again that nothing is encrypted.
+    private func warn() -> Task<Void, Never> {
+        Task {
+            repeat {
+                remark("photodrop: WARNING: without encryption, everybody on the network can read the photos")
+            } while (try? await Task.sleep(for: Self.warningInterval)) != nil
+        }
+    }
+
     /// Starts a session. One that is resumed gets another port if its own is in use.
-    private func start() async throws -> (Receiver, DropCode) {
-        let receiver = try Receiver(options, resuming: resume)
-        do { return (receiver, try await receiver.start()) } catch {
+    private func start() async throws -> (Receiver, ShownCode) {
+        let receiver = try Receiver(options(), resuming: resume)
+        do { return (receiver, try await ShownCode.start(receiver)) } catch {
             await receiver.cancel()
             let isInUse = LoveseatError.Code(Int(EADDRINUSE), domain: .posix) ~= error
             guard isInUse, let resume, port == 0 else { throw error }
-            var options = self.options
+            var options = try options()
             options.usesEarlierPort = false
             let other = try Receiver(options, resuming: resume)
             do {
-                let code = try await other.start()
+                let code = try await ShownCode.start(other)
                 remark("photodrop: the port of this session is in use: its code has changed")
                 return (other, code)
             } catch {
@@ -137,36 +197,50 @@ struct Receive: AsyncParsableCommand {
         }
     }
 
-    private func startPage(_ receiver: Receiver, _ code: DropCode) async throws -> (
+    private func startPage(_ receiver: Receiver, _ code: ShownCode) async throws -> (
         server: WebServer, address: String
     )? {
         guard !hasNoPage else { return nil }
         let page = ReceivePage(
             receiver,
-            code: code,
+            code: code.text,
+            level: code.level,
             thumbnails: ThumbnailMaker(folder: receiver.sessionFolder)
         )
         let server = WebServer { try await page.respond($0) }
-        let address = try await server.start(port: Int(webPort))
+        let place: WebPlace
+        if webLan {
+            // The addresses; the name that an advertised session has belongs to one of them.
+            let hosts = code.hosts.filter { !$0.hasSuffix(".local") }
+            place = .network(hosts: hosts, identity: try receiver.identity())
+            let fingerprint = code.fingerprint.map { ", whose SHA-256 is \($0)" } ?? ""
+            remark("photodrop: browsers warn of the page's certificate\(fingerprint)")
+        } else {
+            place = .loopback
+        }
+        let address = try await server.start(port: Int(webPort), at: place)
         if open { Browser.open(address) }
         return (server, address)
     }
 
-    private func show(_ code: DropCode, _ receiver: Receiver, page: String?) throws {
-        let compact = code.compactText(secret: receiver.record.secret)
+    private func show(_ code: ShownCode, _ receiver: Receiver, page: String?) throws {
         if json {
             var line: JSONObject = ["event": "code", "text": .string(code.text)]
-            if let compact { line["compact"] = .string(compact) }
+            if let compact = code.compact { line["compact"] = .string(compact) }
             if let page { line["page"] = .string(page) }
             line["folder"] = .string(receiver.folder)
-            if options.keeps { line["session"] = .string(receiver.sessionFolder) }
+            if receiver.options.keeps { line["session"] = .string(receiver.sessionFolder) }
             try Output.line(line)
         } else {
             try Output.line(code.text)
         }
         guard !quiet else { return }
         if Terminal.isPresent {
-            let rendered = try TerminalCode(full: code.text, compact: compact, in: Terminal.capabilities)
+            let rendered = try TerminalCode(
+                full: code.text,
+                compact: code.compact,
+                in: Terminal.capabilities
+            )
             if let rendered {
                 Output.remark(raw: rendered.lines.joined(separator: "\n") + "\n")
             } else {

@@ -9,8 +9,8 @@ struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Send photos to the device that shows a code.",
         discussion: """
-            CODE is the text of the code, @FILE for a file with it, or - for standard input, which other users cannot \
-            see. With --qr, all arguments are photos.
+            CODE is the text of the code, @FILE or file:FILE for a file with it, or - for standard input, which other \
+            users cannot see. With --qr, all arguments are photos.
 
             Exits with 0 when the receiver has stored every photo.
             """
@@ -34,6 +34,11 @@ struct Send: AsyncParsableCommand {
     var wait = 600.0
     @Option(help: "The sender's ID, 16 hexadecimal digits. Use the one of an earlier run to continue it.")
     var sender: String?
+    @Flag(
+        help:
+            "Accept the code of a receiver without encryption: http://USER:PASSWORD@HOST:PORT/DATABASE. Everybody on the network can read the photos."
+    )
+    var allowInsecure = false
     @Flag(help: "Print events as lines of JSON.")
     var json = false
 
@@ -64,7 +69,7 @@ struct Send: AsyncParsableCommand {
         try result.get()
     }
 
-    private func run(_ code: DropCode, _ paths: [String], _ shelf: PhotoShelf) async throws {
+    private func run(_ code: ScannedCode, _ paths: [String], _ shelf: PhotoShelf) async throws {
         var changes = PhotoShelf.Changes()
         changes.strips = strip
         changes.maximumEdge = maxEdge
@@ -79,7 +84,8 @@ struct Send: AsyncParsableCommand {
             try await choose(code, photos, shelf, senderName)
             return
         }
-        let sender = try await PhotoSender(code, shelf: shelf, senderName: senderName, patience: wait)
+        let target = try await code.findTarget()
+        let sender = PhotoSender(target, shelf: shelf, senderName: senderName, patience: wait)
         let lines = ProgressLines(json: json)
         defer { lines.end() }
         let summary = try await sender.send(photos) { lines.show($0) }
@@ -104,25 +110,30 @@ struct Send: AsyncParsableCommand {
         )
     }
 
-    private func readCode() async throws -> DropCode {
-        if let qr { return try DropCode(text: try await QRReader.text(in: qr)) }
+    private func readCode() async throws -> ScannedCode {
+        let code = try ScannedCode(text: try await codeText())
+        guard case .legacy = code, !allowInsecure else { return code }
+        throw DropError(
+            .usage,
+            "with this code, everybody on the network can read the photos: add --allow-insecure to send them"
+        )
+    }
+
+    private func codeText() async throws -> String {
+        if let qr { return try await QRReader.text(in: qr) }
         let first = arguments.first ?? ""
-        if first == "-" {
-            return try DropCode(text: readLine() ?? "")
+        if first == "-" { return readLine() ?? "" }
+        guard let prefix = ["@", "file:"].first(where: { first.hasPrefix($0) }) else { return first }
+        let file = String(first.dropFirst(prefix.count))
+        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+            throw DropError(.notFound, "cannot read \(file)")
         }
-        if first.hasPrefix("@") {
-            let file = String(first.dropFirst())
-            guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-                throw DropError(.notFound, "cannot read \(file)")
-            }
-            return try DropCode(text: text)
-        }
-        return try DropCode(text: first)
+        return text
     }
 
     /// Serves a page on which photos are chosen, until it is finished.
     private func choose(
-        _ code: DropCode,
+        _ code: ScannedCode,
         _ photos: [PhotoDocument],
         _ shelf: PhotoShelf,
         _ senderName: String
@@ -135,10 +146,10 @@ struct Send: AsyncParsableCommand {
         let page = SendPage(
             shelf,
             photos: photos,
-            receiverName: code.name,
+            receiverName: code.receiverName,
             send: { chosen, report in
-                let sender = try await PhotoSender(
-                    code,
+                let sender = PhotoSender(
+                    try await code.findTarget(),
                     shelf: shelf,
                     senderName: senderName,
                     patience: patience
@@ -163,6 +174,31 @@ struct Send: AsyncParsableCommand {
     }
 }
 
+/// A code of either kind.
+private enum ScannedCode: Sendable {
+    case current(DropCode)
+    case legacy(LegacyCode)
+
+    init(text: String) throws(DropError) {
+        let isLegacy = LegacyCode.isPlausible(text.trimmingCharacters(in: .whitespacesAndNewlines))
+        self = isLegacy ? .legacy(try LegacyCode(text: text)) : .current(try DropCode(text: text))
+    }
+
+    var receiverName: String? {
+        switch self {
+        case .current(let code): code.name
+        case .legacy(let code): code.url.host(percentEncoded: false)
+        }
+    }
+
+    func findTarget() async throws(DropError) -> DropTarget {
+        switch self {
+        case .current(let code): try await DropTarget.find(code)
+        case .legacy(let code): DropTarget(code)
+        }
+    }
+}
+
 /// Reads QR codes in pictures with zbarimg.
 enum QRReader {
     private static let nothingFound: Int32 = 4
@@ -182,7 +218,7 @@ enum QRReader {
             throw DropError(.data, "\(picture) is not a picture that zbarimg can read")
         }
         let lines = String(decoding: result.output, as: UTF8.self).split(separator: "\n")
-        let code = lines.first { $0.lowercased().hasPrefix("photodrop:") }
+        let code = lines.first { $0.lowercased().hasPrefix("photodrop:") || LegacyCode.isPlausible($0) }
         guard let code else { throw DropError(.data, "this picture has no PhotoDrop code") }
         return String(code)
     }

@@ -18,6 +18,21 @@ import Testing
         )
     }
 
+    @Test func codeSaysWhetherCouchDBIsServed() throws {
+        let plain = try code()
+        #expect(try !DropCode(text: plain.text).hasCouchDB)
+        let both = DropCode(
+            urls: plain.urls,
+            pin: plain.pin,
+            secret: plain.secret,
+            session: plain.session,
+            name: nil,
+            hasCouchDB: true
+        )
+        #expect(both.text.hasSuffix("&c=1"))
+        #expect(try DropCode(text: both.text) == both)
+    }
+
     @Test func fullFormRoundTrips() throws {
         let code = try code()
         let text = code.text

@@ -54,7 +54,8 @@ import Testing
         let shelf = try PhotoShelf(sender: sender)
         do {
             let (photos, _) = await shelf.add(FileFinder.expand(paths))
-            let sender = try await PhotoSender(code, shelf: shelf, senderName: "Ana", patience: 30)
+            let target = try await DropTarget.find(code)
+            let sender = PhotoSender(target, shelf: shelf, senderName: "Ana", patience: 30)
             let summary = try await sender.send(photos, report: report)
             await shelf.remove()
             return summary

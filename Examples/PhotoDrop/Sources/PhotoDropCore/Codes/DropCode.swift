@@ -25,18 +25,35 @@ package struct DropCode: Hashable, Sendable {
     package let session: String?
     /// The receiver's name; nil if the code does not contain it.
     package let name: String?
+    /// Whether CouchDB's wire is served on the same port.
+    package let hasCouchDB: Bool
 
-    package init(urls: [URL], pin: DropPin, secret: String, session: String?, name: String?) {
+    package init(
+        urls: [URL],
+        pin: DropPin,
+        secret: String,
+        session: String?,
+        name: String?,
+        hasCouchDB: Bool = false
+    ) {
         self.urls = Array(urls.prefix(Self.maximumURLs))
         self.pin = pin
         self.secret = secret
         self.session = session
         self.name = name.map(Self.cleaned).flatMap { $0.isEmpty ? nil : $0 }
+        self.hasCouchDB = hasCouchDB
     }
 
     private static func cleaned(_ name: String) -> String {
         let scalars = name.unicodeScalars.filter { $0.properties.generalCategory != .control }
         return String(String(String.UnicodeScalarView(scalars)).prefix(maximumName))
+    }
+
+    /// The hosts of the URLs, as URLs have them.
+    package var hosts: [String] {
+        urls.compactMap { url in
+            url.host(percentEncoded: true).map { $0.contains(":") && !$0.hasPrefix("[") ? "[\($0)]" : $0 }
+        }
     }
 
     /// The user name that belongs to the secret.
@@ -59,6 +76,7 @@ package struct DropCode: Hashable, Sendable {
         items.append(URLQueryItem(name: "s", value: secret))
         if let session { items.append(URLQueryItem(name: "i", value: session)) }
         if let name { items.append(URLQueryItem(name: "n", value: name)) }
+        if hasCouchDB { items.append(URLQueryItem(name: "c", value: "1")) }
         parts.queryItems = items
         // So that the text can stand between single quotation marks in a shell.
         parts.percentEncodedQuery = parts.percentEncodedQuery?.replacing("'", with: "%27")
@@ -118,7 +136,14 @@ package struct DropCode: Hashable, Sendable {
         guard session.map(Self.isSession) ?? true else {
             throw DropError(.data, "this PhotoDrop code is damaged: the session is not 16 hexadecimal digits")
         }
-        self.init(urls: urls, pin: pin, secret: secret, session: session?.lowercased(), name: value("n"))
+        self.init(
+            urls: urls,
+            pin: pin,
+            secret: secret,
+            session: session?.lowercased(),
+            name: value("n"),
+            hasCouchDB: value("c") == "1"
+        )
     }
 
     private init(compact text: Substring) throws(DropError) {

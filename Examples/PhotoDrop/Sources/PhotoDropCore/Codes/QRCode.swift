@@ -7,8 +7,16 @@ package struct QRCode: Hashable, Sendable {
         case low
         /// About 15 %.
         case medium
+        /// About 30 %.
+        case high
 
-        fileprivate var level: QRecLevel { self == .low ? QR_ECLEVEL_L : QR_ECLEVEL_M }
+        fileprivate var level: QRecLevel {
+            switch self {
+            case .low: QR_ECLEVEL_L
+            case .medium: QR_ECLEVEL_M
+            case .high: QR_ECLEVEL_H
+            }
+        }
     }
 
     /// The number of modules on each side, without the quiet zone.

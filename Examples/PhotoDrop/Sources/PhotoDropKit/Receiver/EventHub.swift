@@ -1,3 +1,4 @@
+import Loveseat
 import PhotoDropCore
 import Synchronization
 
@@ -37,6 +38,25 @@ package final class EventHub: Sendable {
 
     /// The senders as they are.
     package var senders: [SenderStatus] { state.withLock { $0.sortedSenders } }
+
+    /// The photos of the session, in the order in which they were saved, and those that could not be saved, as JSON with a `state`.
+    package var photos: [JSONObject] {
+        var order: [String] = []
+        var photos: [String: JSONObject?] = [:]
+        func set(_ id: String, _ json: JSONObject, _ state: String) {
+            if photos.updateValue(json, forKey: id) == nil { order.append(id) }
+            photos[id]??["state"] = .string(state)
+        }
+        for entry in state.withLock({ $0.journal }) {
+            switch entry.event {
+            case .saved(let photo): set(photo.id, entry.event.json, "saved")
+            case .failed(let id, _, _): set(id, entry.event.json, "failed")
+            case .gone(let id): photos.updateValue(nil, forKey: id)
+            case .sender, .progress, .remark, .end: break
+            }
+        }
+        return order.compactMap { photos[$0] ?? nil }
+    }
 
     /// Adds a reader. Returns the senders as they are with the events after a number, and a stream of everything from now on.
     ///

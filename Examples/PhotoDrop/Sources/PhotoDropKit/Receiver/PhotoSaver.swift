@@ -18,6 +18,7 @@ package actor PhotoSaver {
     private let saved: Loveseat.Collection
     private let folder: PhotoFolder
     private let strips: Bool
+    private let maximumBytes: UInt64
     private let hub: EventHub
     private let board: SenderBoard
     private var cursor: UInt64 = 0
@@ -33,12 +34,14 @@ package actor PhotoSaver {
         database: Database,
         folder: PhotoFolder,
         strips: Bool,
+        maximumBytes: UInt64,
         hub: EventHub,
         board: SenderBoard
     ) throws(LoveseatError) {
         self.database = database
         self.folder = folder
         self.strips = strips
+        self.maximumBytes = maximumBytes
         self.hub = hub
         self.board = board
         received = try database.defaultCollection()
@@ -113,6 +116,10 @@ package actor PhotoSaver {
             files[photo.blob.digest] = file
             let isDuplicate = known?["duplicate"]?.bool ?? false
             return result(photo, info, file: file, isDuplicate: isDuplicate, isRestored: true)
+        }
+        // CouchDB's wire has no filter that sees the photos before they are transferred.
+        guard try database.blobLength(photo.blob) ?? 0 <= maximumBytes else {
+            throw DropError(.data, "it is larger than the \(maximumBytes >> 20) MB that are taken")
         }
         let copy = files[photo.blob.digest]
         let file: String

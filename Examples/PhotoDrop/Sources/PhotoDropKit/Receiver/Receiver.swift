@@ -1,5 +1,7 @@
 import Foundation
 import Loveseat
+import LoveseatCouchDB
+import LoveseatDiscovery
 import PhotoDropCore
 import Synchronization
 
@@ -28,6 +30,8 @@ package final class Receiver: Sendable {
         }
     }
 
+    /// The type of service that an advertised session has.
+    package static let serviceType = "_photodrop._tcp"
     private static let tick = Duration.milliseconds(100)
     private static let retryInterval = Duration.seconds(5)
     /// How long a complete session waits for senders to say goodbye.
@@ -40,6 +44,7 @@ package final class Receiver: Sendable {
     package let options: ReceiverOptions
     private let temporary: TemporaryFolder
     private let listener: URLEndpointListener
+    private let couchListener: CouchDBListener?
     private let peers: Feed<ListenerPeer>
     private let transfers: Feed<BlobTransfer>
     private let filter: DropFilter
@@ -63,7 +68,11 @@ package final class Receiver: Sendable {
             if options.port == 0, options.usesEarlierPort { options.port = record.port }
             folder = try PhotoFolder(path: options.folder, session: record.id)
         } else {
-            record = try SessionRecord(folder: options.folder, port: options.port)
+            record = try SessionRecord(
+                folder: options.folder,
+                port: options.port,
+                identity: options.identity
+            )
             folder = try PhotoFolder(path: options.folder, session: record.id)
             temporary = try TemporaryFolder(session: record.id)
         }
@@ -87,6 +96,7 @@ package final class Receiver: Sendable {
             database: database,
             folder: folder,
             strips: options.strips,
+            maximumBytes: options.limits.photoBytes,
             hub: hub,
             board: board
         )
@@ -94,8 +104,12 @@ package final class Receiver: Sendable {
         configuration.databaseName = DropCode.databaseName
         configuration.port = options.port
         configuration.networkInterface = options.interface
-        configuration.tlsIdentity = try record.identity()
+        configuration.disableTLS = options.disablesTLS
+        if !options.disablesTLS { configuration.tlsIdentity = try record.identity() }
         configuration.writeOnly = true
+        if options.isAdvertised {
+            configuration.advertise = ServiceAdvertisement(type: Self.serviceType, name: options.name)
+        }
         configuration.maximumConnections = options.maximumSenders
         configuration.incomingFilter = { filter.refusal($0, $1, $2) }
         configuration.authenticator = DropAuthenticator(
@@ -104,6 +118,10 @@ package final class Receiver: Sendable {
             maximumFailures: options.limits.wrongPasswords,
             onGuessing: { [end] in end.yield(.guessing) }
         )
+        couchListener =
+            options.servesCouchDB
+            ? CouchDBWire.listener(collection, of: database, options: options, filter: filter) : nil
+        configuration.sharesPortWith = couchListener
         listener = URLEndpointListener(configuration)
         peers = listener.peerChanges
         transfers = listener.blobTransfers
@@ -111,6 +129,11 @@ package final class Receiver: Sendable {
 
     /// The folder of the session, for resuming it.
     package var sessionFolder: String { temporary.path }
+
+    /// The session's key and certificate.
+    ///
+    /// - Throws: `data` if the session's record is damaged.
+    package func identity() throws(DropError) -> TLSIdentity { try record.identity() }
 
     /// The path of the folder that photos are saved in.
     package var folder: String { options.folder }
@@ -131,8 +154,22 @@ package final class Receiver: Sendable {
             pin: pin,
             secret: record.secret.full,
             session: record.id,
-            name: options.name
+            name: options.name,
+            hasCouchDB: options.servesCouchDB
         )
+    }
+
+    /// Starts to listen without encryption, and returns the code for the original PhotoDrop.
+    package func startWithoutTLS() async throws -> LegacyCode {
+        try await listener.start()
+        guard let url = Self.shown(listener.urls ?? []).first,
+            let code = LegacyCode(
+                url: url,
+                username: DropCode.username(session: record.id),
+                password: record.secret.full
+            )
+        else { throw DropError(.disk, "the listener has not started") }
+        return code
     }
 
     /// The URLs for a code: those of this computer alone only if there are no others.
@@ -231,7 +268,7 @@ package final class Receiver: Sendable {
         var completeSince: ContinuousClock.Instant?
         while (try? await Task.sleep(for: Self.tick)) != nil {
             let now = ContinuousClock.now
-            let connections = listener.status.connectionCount
+            let connections = Int(listener.status.connectionCount) + (couchListener?.connectionCount ?? 0)
             if connections > 0 { lastConnected = now }
             if let count = options.count, await saver.savedCount >= count {
                 let since = completeSince ?? now

@@ -1,3 +1,5 @@
+import Loveseat
+
 /// The settings of a receiver.
 package struct ReceiverOptions: Sendable {
     /// Where photos are saved.
@@ -10,10 +12,20 @@ package struct ReceiverOptions: Sendable {
     package var interface: String?
     /// The receiver's name in the code; nil to leave it out.
     package var name: String?
+    /// The key and certificate of a new session; nil to create them for it.
+    package var identity: TLSIdentity?
+    /// Whether the session is advertised on the network, by multicast DNS.
+    package var isAdvertised = false
     /// Ends the session after so many photos; nil for no limit.
     package var count: Int?
     /// Ends the session after so many seconds without a connection.
     package var idleSeconds = 900.0
+    /// Whether CouchDB's wire is served, too.
+    package var servesCouchDB = false
+    /// The origins of web pages that may send over CouchDB's wire.
+    package var origins: [String] = []
+    /// Whether connections are not encrypted. Only the original PhotoDrop needs that.
+    package var disablesTLS = false
     /// The maximum number of connected senders. 1 reserves the session for the first sender.
     package var maximumSenders = 8
     /// Whether metadata is removed from the files that are written.

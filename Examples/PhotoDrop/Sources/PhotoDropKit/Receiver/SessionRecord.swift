@@ -16,21 +16,26 @@ package struct SessionRecord: Codable, Sendable {
 
     package var secret: DropSecret { DropSecret(bytes: secretBytes) }
 
-    /// Creates a session with a new secret and a new key.
+    /// Creates a session with a new secret, and with a new key unless there is an identity for it.
     ///
     /// - Throws: `disk` if no key can be created.
-    package init(folder: String, port: UInt16) throws(DropError) {
+    package init(folder: String, port: UInt16, identity: TLSIdentity? = nil) throws(DropError) {
         id = TextCoding.hexadecimal(RandomBytes.make(Self.idBytes))
         secretBytes = RandomBytes.make(DropSecret.byteCount)
         self.folder = folder
         self.port = port
         do {
-            let identity = try TLSIdentity.createIdentity(
-                for: .serverAuth,
-                attributes: [certAttrCommonName: "PhotoDrop"],
-                label: nil
-            )
-            identityPEM = try identity.pem(passphrase: nil)
+            let used: TLSIdentity
+            if let identity {
+                used = identity
+            } else {
+                used = try TLSIdentity.createIdentity(
+                    for: .serverAuth,
+                    attributes: [certAttrCommonName: "PhotoDrop"],
+                    label: nil
+                )
+            }
+            identityPEM = try used.pem(passphrase: nil)
         } catch { throw DropError(.disk, error.message) }
     }
 

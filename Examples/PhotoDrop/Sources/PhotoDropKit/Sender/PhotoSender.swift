@@ -3,7 +3,7 @@ import Loveseat
 import PhotoDropCore
 import Synchronization
 
-/// Pushes photos of a shelf to the receiver that showed a code.
+/// Pushes photos of a shelf to a receiver.
 package struct PhotoSender: Sendable {
     private static let batchBytes = 8
     /// A batch lists its photos if its document stays small by that.
@@ -11,24 +11,17 @@ package struct PhotoSender: Sendable {
     private static let attempts: UInt = 10
     private static let maximumWait = 30.0
 
-    private let code: DropCode
-    private let receiver: ReceiverProbe.Found
+    private let target: DropTarget
     private let shelf: PhotoShelf
     private let senderName: String?
     /// How long nothing may move before sending is given up, in seconds.
     private let patience: Double
 
-    /// Finds the receiver.
-    ///
-    /// - Throws: `unreachable` or `refused`.
-    package init(_ code: DropCode, shelf: PhotoShelf, senderName: String?, patience: Double)
-        async throws(DropError)
-    {
-        self.code = code
+    package init(_ target: DropTarget, shelf: PhotoShelf, senderName: String?, patience: Double) {
+        self.target = target
         self.shelf = shelf
         self.senderName = senderName
         self.patience = patience
-        receiver = try await ReceiverProbe.find(code)
     }
 
     /// Sends some photos.
@@ -51,7 +44,7 @@ package struct PhotoSender: Sendable {
             count: photos.count,
             bytes: photos.reduce(0) { $0 + $1.size }
         )
-        report(.connecting("\(receiver.url.host(percentEncoded: false) ?? ""):\(receiver.url.port ?? 0)"))
+        report(.connecting(target.address))
         try shelf.collection.save(batch.document)
         try check(await push([batch.id], progress), progress)
         try check(await push(photos.map(\.id), progress), progress)
@@ -75,11 +68,11 @@ package struct PhotoSender: Sendable {
         collection.documentIDs = ids
         var configuration = ReplicatorConfiguration(
             collections: [collection],
-            target: URLEndpoint(url: receiver.url)
+            target: target.endpoint
         )
         configuration.replicatorType = .push
-        configuration.pinnedServerFingerprint = receiver.fingerprint
-        configuration.authenticator = BasicAuthenticator(username: code.username, password: code.secret)
+        configuration.pinnedServerFingerprint = target.fingerprint
+        configuration.authenticator = target.credentials
         configuration.maxAttempts = Self.attempts
         configuration.maxAttemptWaitTime = Self.maximumWait
         let replicator = Replicator(configuration)

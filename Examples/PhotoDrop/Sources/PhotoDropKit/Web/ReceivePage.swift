@@ -7,12 +7,20 @@ package struct ReceivePage: Sendable {
     private static let maximumReaders = 8
 
     private let receiver: Receiver
-    private let code: DropCode
+    private let code: String
+    private let level: QRCode.Level
     private let thumbnails: ThumbnailMaker?
 
-    package init(_ receiver: Receiver, code: DropCode, thumbnails: ThumbnailMaker?) {
+    /// `code`: the text of the session's code. `level`: of the QR code.
+    package init(
+        _ receiver: Receiver,
+        code: String,
+        level: QRCode.Level = .medium,
+        thumbnails: ThumbnailMaker?
+    ) {
         self.receiver = receiver
         self.code = code
+        self.level = level
         self.thumbnails = thumbnails
     }
 
@@ -25,10 +33,11 @@ package struct ReceivePage: Sendable {
         case "thumbnails.js":
             return .content("text/javascript; charset=utf-8", PackageResources.thumbnails_js)
         case "qr.svg":
-            let svg = try QRCode(code.text, level: .medium).svg()
+            let svg = try QRCode(code, level: level).svg()
             return .content("image/svg+xml", Array(svg.utf8))
-        case "code": return .content("text/plain; charset=utf-8", Array(code.text.utf8))
+        case "code": return .content("text/plain; charset=utf-8", Array(code.utf8))
         case "events": return try events(request)
+        case "photos.json": return photos
         case "photo": return try photo(request)
         case "thumb": return try await thumbnail(request)
         default: return .notFound
@@ -48,17 +57,30 @@ package struct ReceivePage: Sendable {
         }
     }
 
+    /// What the events begin with.
+    private var session: JSONObject {
+        var session: JSONObject = [
+            "session": .string(receiver.record.id), "folder": .string(receiver.folder),
+        ]
+        if let name = receiver.options.name { session["name"] = .string(name) }
+        return session
+    }
+
     private func events(_ request: WebRequest) throws -> WebReply {
         guard receiver.hub.readerCount < Self.maximumReaders else {
             return .text(.serviceUnavailable, "this page is open too often: close a tab")
         }
         let (missed, live) = receiver.hub.subscribe(after: EventStream.lastNumber(request))
-        var hello: JSONObject = [
-            "session": .string(receiver.record.id), "folder": .string(receiver.folder),
-        ]
-        if let name = receiver.options.name { hello["name"] = .string(name) }
-        let first = [EventStream.Event(name: "hello", json: hello)] + missed.map(Self.event)
+        let first = [EventStream.Event(name: "hello", json: session)] + missed.map(Self.event)
         return EventStream.reply(request, first: first, then: live.map(Self.event))
+    }
+
+    /// The session as it is, for programs that do not follow the events.
+    private var photos: WebReply {
+        var json = session
+        json["senders"] = .array(receiver.hub.senders.map { .object($0.json) })
+        json["photos"] = .array(receiver.hub.photos.map { .object($0) })
+        return .content("application/json", Array("\(JSONValue.object(json))".utf8))
     }
 
     private static func event(_ entry: EventHub.Entry) -> EventStream.Event {

@@ -5,10 +5,19 @@ import Logging
 import Loveseat
 import NIOCore
 import NIOPosix
+import NIOSSL
 import PhotoDropCore
 import Synchronization
 
-/// Serves a page to browsers on this computer that have the token.
+/// Where a page is served.
+package enum WebPlace: Sendable {
+    /// On 127.0.0.1, to browsers on this computer.
+    case loopback
+    /// By HTTPS at some addresses of this computer, which are as in URLs, the best first.
+    case network(hosts: [String], identity: TLSIdentity)
+}
+
+/// Serves a page to browsers that have the token.
 package final class WebServer: Sendable {
     package typealias Route = @Sendable (WebRequest) async throws -> WebReply
 
@@ -18,6 +27,7 @@ package final class WebServer: Sendable {
     /// How long ``stop()`` waits for replies that are being sent.
     private static let patience = Duration.seconds(2)
     private static let cookieName = "photodrop"
+    private static let maximumConnections = 64
 
     private let token = TextCoding.base64URL(RandomBytes.make(tokenBytes))
     private let route: Route
@@ -25,7 +35,10 @@ package final class WebServer: Sendable {
 
     private struct State {
         var port = 0
-        var listening: (any Channel)?
+        /// The hosts of the page's addresses.
+        var hosts: [String] = []
+        var tls: NIOSSLContext?
+        var listening: [any Channel] = []
         var connections: [ObjectIdentifier: any Channel] = [:]
         /// The requests that are being answered.
         var requests = 0
@@ -35,33 +48,66 @@ package final class WebServer: Sendable {
 
     package init(route: @escaping Route) { self.route = route }
 
-    /// Listens on 127.0.0.1, and returns the address of the page with its token.
+    /// Starts to listen, and returns the address of the page with its token.
     ///
-    /// - Throws: `usage` if the port is in use.
-    package func start(port: Int) async throws -> String {
-        let channel: any Channel
-        do {
-            channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { self.accept(channel) }
-                }
-                .bind(host: "127.0.0.1", port: port).get()
-        } catch {
-            throw DropError(.usage, "the page cannot be served on port \(port): \(error)")
+    /// - Throws: `usage` if the port is in use, `disk` if the identity cannot be used.
+    package func start(port: Int, at place: WebPlace = .loopback) async throws(DropError) -> String {
+        let hosts: [String]
+        switch place {
+        case .loopback: hosts = ["127.0.0.1"]
+        case .network(let addresses, let identity):
+            hosts = addresses
+            let tls = try Self.tls(identity)
+            state.withLock { $0.tls = tls }
         }
-        let bound = channel.localAddress?.port ?? port
-        state.withLock { ($0.port, $0.listening) = (bound, channel) }
-        return "http://127.0.0.1:\(bound)/?k=\(token)"
+        var bound = port
+        do {
+            for host in hosts {
+                // All of them have the port that the first one got.
+                let channel = try await bind(host, bound)
+                bound = channel.localAddress?.port ?? bound
+                state.withLock { $0.listening.append(channel) }
+            }
+        } catch {
+            for channel in state.withLock({ $0.listening }) { channel.close(promise: nil) }
+            throw DropError(.usage, "the page cannot be served on port \(bound): \(error)")
+        }
+        state.withLock { state in
+            state.port = bound
+            state.hosts = state.tls == nil ? hosts + ["localhost"] : hosts
+        }
+        return "\(origins.first ?? "")/?k=\(token)"
+    }
+
+    private func bind(_ host: String, _ port: Int) async throws -> any Channel {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try self.accept(channel) }
+            }
+            .bind(host: host.trimmingCharacters(in: ["[", "]"]), port: port).get()
+    }
+
+    private static func tls(_ identity: TLSIdentity) throws(DropError) -> NIOSSLContext {
+        do {
+            let pem = Array(try identity.pem(passphrase: nil).utf8)
+            var configuration = TLSConfiguration.makeServerConfiguration(
+                certificateChain: try NIOSSLCertificate.fromPEMBytes(pem).map { .certificate($0) },
+                privateKey: .privateKey(try NIOSSLPrivateKey(bytes: pem, format: .pem))
+            )
+            configuration.minimumTLSVersion = .tlsv12
+            configuration.applicationProtocols = ["http/1.1"]
+            return try NIOSSLContext(configuration: configuration)
+        } catch { throw DropError(.disk, "the page cannot be served by HTTPS: \(error)") }
     }
 
     /// Stops listening, waits a little for replies that are being sent, and closes the connections.
     package func stop() async {
         let listening = state.withLock { state in
-            defer { state.listening = nil }
+            defer { state.listening = [] }
             return state.listening
         }
-        try? await listening?.close().get()
+        for channel in listening { try? await channel.close().get() }
         await finishReplies()
         for channel in state.withLock({ Array($0.connections.values) }) { channel.close(promise: nil) }
     }
@@ -91,12 +137,18 @@ package final class WebServer: Sendable {
         idle?.finish()
     }
 
-    private func accept(_ channel: any Channel) {
+    private func accept(_ channel: any Channel) throws {
         let id = ObjectIdentifier(channel)
-        state.withLock { $0.connections[id] = channel }
+        let (isAccepted, tls) = state.withLock { state in
+            guard state.connections.count < Self.maximumConnections else { return (false, state.tls) }
+            state.connections[id] = channel
+            return (true, state.tls)
+        }
+        guard isAccepted else { return channel.close(promise: nil) }
         channel.closeFuture.whenComplete { [weak self] _ in
             self?.state.withLock { _ = $0.connections.removeValue(forKey: id) }
         }
+        if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
         let http = HTTP1Channel(
             responder: { [weak self] request, writer, _ in
                 self?.begin()
@@ -148,7 +200,8 @@ package final class WebServer: Sendable {
         guard ListenerPasswordAuthenticator.isEqual(token, key) else {
             return .text(.forbidden, "use the address that photodrop has printed")
         }
-        let cookie = "\(cookie)=\(token); HttpOnly; SameSite=Strict; Path=/"
+        let isSecure = state.withLock { $0.tls != nil }
+        let cookie = "\(cookie)=\(token); HttpOnly; SameSite=Strict; Path=/\(isSecure ? "; Secure" : "")"
         let headers = [("Location", path), ("Set-Cookie", cookie), ("Cache-Control", "no-store")]
         return WebReply(.seeOther, headers.map { (name: $0.0, value: $0.1) }, .bytes([]))
     }
@@ -166,16 +219,21 @@ package final class WebServer: Sendable {
         }
     }
 
+    /// The origins that the page has, the best first.
+    private var origins: [String] {
+        state.withLock { state in
+            state.hosts.map { "\(state.tls == nil ? "http" : "https")://\($0):\(state.port)" }
+        }
+    }
+
     /// Refuses names that somebody else made point to this computer.
     private func isOwnHost(_ authority: String?) -> Bool {
-        let port = state.withLock { $0.port }
-        return authority == "127.0.0.1:\(port)" || authority == "localhost:\(port)"
+        guard let authority else { return false }
+        return origins.contains { $0.hasSuffix("://\(authority)") }
     }
 
     private func isOwnOrigin(_ request: Request) -> Bool {
-        guard let origin = request.headers[.origin] else { return false }
-        let port = state.withLock { $0.port }
-        return origin == "http://127.0.0.1:\(port)" || origin == "http://localhost:\(port)"
+        request.headers[.origin].map(origins.contains) ?? false
     }
 }
 

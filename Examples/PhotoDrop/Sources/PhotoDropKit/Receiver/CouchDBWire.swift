@@ -1,0 +1,34 @@
+import Loveseat
+import LoveseatCouchDB
+import PhotoDropCore
+
+/// CouchDB's wire of a session, for PouchDB and the original PhotoDrop. It shares the port and the password of the other one.
+enum CouchDBWire {
+    /// How long a connection may be idle between two requests, in seconds: idle connections keep a session from ending.
+    private static let idleSeconds = 30.0
+    /// PouchDB sends photos as Base64 within a request, which is held in memory.
+    private static let maximumRequestBytes: UInt64 = 64 << 20
+
+    /// Creates the listener, which takes what the filter allows, and lets nobody read.
+    static func listener(
+        _ collection: Loveseat.Collection,
+        of database: Database,
+        options: ReceiverOptions,
+        filter: DropFilter
+    ) -> CouchDBListener {
+        var configuration = CouchDBListenerConfiguration(
+            databases: [DropCode.databaseName: collection],
+            of: database
+        )
+        configuration.writeOnly = true
+        configuration.origins = options.origins
+        configuration.idleTimeout = idleSeconds
+        configuration.maximumRequestSize = Int(min(maximumRequestBytes, options.limits.photoBytes / 5 * 7))
+        configuration.maximumDocumentSize = options.limits.documentBytes
+        configuration.accessPolicy = AccessPolicy { peer, _, document in
+            guard let document else { return .write }
+            return filter.refusal(peer, document, []) == nil ? .write : .none
+        }
+        return CouchDBListener(configuration)
+    }
+}
