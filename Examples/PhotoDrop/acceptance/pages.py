@@ -10,7 +10,7 @@ from harness import Scratch, check, need, wait_until
 from network import SocksProxy, fetch
 from pictures import corners, draw_jpeg, landscape, photo_file, photo_files, read_qr, stored_for
 
-SCREENSHOT = Path(__file__).parent.parent / "docs/images/photodrop.png"
+SCREENSHOT = Path(__file__).parents[3] / "docs/images/photodrop.png"
 NAMES = [
     "harbour", "first-light", "ridge", "valley", "evening", "north-road", "lake", "long-hill", "dunes", "pass",
     "orchard", "last-day",
