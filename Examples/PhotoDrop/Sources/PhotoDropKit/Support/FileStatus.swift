@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import Foundation
 
 /// What the file system says about a file.
 struct FileStatus: Hashable {
@@ -14,24 +8,22 @@ struct FileStatus: Hashable {
 
     let kind: Kind
     let size: Int
-    /// When it was written, in seconds and nanoseconds.
-    let modified: [Int]
+    /// When it was written.
+    let modified: Date?
 
     /// Nil if the file does not exist or cannot be looked at.
     init?(path: String, followsLinks: Bool) {
-        var status = stat()
-        guard (followsLinks ? stat(path, &status) : lstat(path, &status)) == 0 else { return nil }
+        let target =
+            followsLinks
+            ? URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false) : path
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: target) else { return nil }
         kind =
-            switch status.st_mode & S_IFMT {
-            case S_IFREG: .file
-            case S_IFDIR: .folder
+            switch attributes[.type] as? FileAttributeType {
+            case .typeRegular: .file
+            case .typeDirectory: .folder
             default: .other
             }
-        size = Int(status.st_size)
-        #if canImport(Darwin)
-        modified = [status.st_mtimespec.tv_sec, status.st_mtimespec.tv_nsec]
-        #else
-        modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
-        #endif
+        size = (attributes[.size] as? NSNumber)?.intValue ?? 0
+        modified = attributes[.modificationDate] as? Date
     }
 }
