@@ -69,6 +69,31 @@ struct FindTests {
         #expect(explained.json["selector"] == selector)
     }
 
+    @Test func `_explain tells which part of an index can have results`() async throws {
+        let served = try await serve()
+        _ = try await served.call("POST", "/main/_index", ["index": ["fields": ["a", "b"]]])
+        let cases: [(selector: JSONValue, start: JSONValue, end: JSONValue)] = [
+            (["a": 1, "b": ["$gt": 2]], [1, 2], [1, "<MAX>"]), (["a": 1, "b": 2], [1, 2], [1, 2, "<MAX>"]),
+            (["a": ["$gte": 1, "$lt": 5], "b": ["$exists": true]], [1], [5, "<MAX>"]),
+            (["a": ["$gt": 1], "b": 3], [1, 3], ["<MAX>"]),
+            (["$and": [["a": ["$gt": 1]], ["a": ["$gt": 4]]], "b": ["$lte": "x"]], [4], ["<MAX>"]),
+            (["a": ["$exists": true], "b": 1], [], ["<MAX>"]),
+        ]
+        for (selector, start, end) in cases {
+            for isDescending in [false, true] {
+                var query: JSONValue = ["selector": selector]
+                if isDescending { query["sort"] = [["a": "desc"], ["b": "desc"]] }
+                let answer = try await served.call("POST", "/main/_explain", query)
+                let arguments = answer.json["mrargs"]
+                #expect(arguments?["start_key"] == (isDescending ? end : start), "\(selector)")
+                #expect(arguments?["end_key"] == (isDescending ? start : end), "\(selector)")
+                #expect(arguments?["direction"]?.string == (isDescending ? "rev" : "fwd"))
+            }
+        }
+        let scan = try await served.call("POST", "/main/_explain", ["selector": ["c": 1]])
+        #expect(scan.json["mrargs"]?["start_key"] == nil)
+    }
+
     @Test(arguments: [false, true]) func `pages follow each other without gaps`(_ hasIndex: Bool) async throws
     {
         let served = try await serve()

@@ -64,6 +64,24 @@ struct FindPlan: Sendable {
         return fields.drop(while: isConstant).starts(with: request.sort.drop(while: isConstant))
     }
 
+    /// The part of the index in which all results are, as keys of a view would limit it; nil for the index of the IDs.
+    func keyRange(of request: FindRequest) -> (start: [JSONValue], end: [JSONValue])? {
+        guard index.designID != nil else { return nil }
+        let comparisons = index.fields.map { request.selector.comparisons[$0] ?? [] }
+        /// Of several bounds, the closest one. A field without a bound ends the key.
+        func key(_ far: Selector.Comparison, _ near: Selector.Comparison) -> [JSONValue] {
+            var key: [JSONValue] = []
+            for comparisons in comparisons {
+                let bounds = comparisons.filter { !$0.0.contains(far) && !$0.0.isEmpty }.map(\.1)
+                guard let bound = bounds.max(by: { Collation.compare($0, $1) == near }) else { break }
+                key.append(bound)
+            }
+            return key
+        }
+        // Behind all that begins like this.
+        return (key(.before, .before), key(.after, .after) + ["<MAX>"])
+    }
+
     private static func best(_ indexes: [MangoIndex], for request: FindRequest) -> MangoIndex? {
         let comparisons = request.selector.comparisons
         func rank(_ index: MangoIndex) -> (Int, Int, Int, String) {

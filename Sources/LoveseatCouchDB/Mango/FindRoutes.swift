@@ -72,6 +72,16 @@ extension CouchDBServer {
                 ],
             ]
         }
+        var arguments: JSONValue = [
+            "include_docs": true, "view_type": "map", "reduce": false, "partition": nil,
+            "direction": request.isDescending ? "rev" : "fwd", "stable": false, "update": true,
+            "conflicts": "undefined",
+        ]
+        if let range = plan.keyRange(of: request) {
+            let isDescending = request.isDescending
+            arguments["start_key"] = .array(isDescending ? range.end : range.start)
+            arguments["end_key"] = .array(isDescending ? range.start : range.end)
+        }
         return .json(
             200,
             [
@@ -86,11 +96,7 @@ extension CouchDBServer {
                         ),
                     ]
                 ],
-                "mrargs": [
-                    "include_docs": true, "view_type": "map", "reduce": false, "partition": nil,
-                    "direction": request.isDescending ? "rev" : "fwd", "stable": false, "update": true,
-                    "conflicts": "undefined",
-                ], "covering": false,
+                "mrargs": arguments, "covering": false,
             ]
         )
     }

@@ -1,0 +1,142 @@
+import Foundation
+import LoveseatCore
+import LoveseatCouchDB
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+import Testing
+
+/// What a real CouchDB 3.5 answered to pushes of its own replicator, for the same revisions in other portions.
+private struct RecordedTarget: Sendable {
+    /// The revisions that it lacked, as it named them.
+    private var missing: [String: JSONElement] = [:]
+    /// Why it refused documents of a batch.
+    private var refusals: [String: JSONElement] = [:]
+    /// The answer to a batch with a document that is too large.
+    private var tooLarge: (id: String, body: String)?
+    private var information = "{}"
+    /// The documents as CouchDB's replicator sent them.
+    private(set) var sent: [DocumentLeaf: JSONValue] = [:]
+
+    /// The documents that were not taken.
+    var refused: Set<String> { Set(refusals.keys).union(tooLarge.map { [$0.id] } ?? []) }
+
+    init(_ lines: [JSONElement]) throws {
+        for line in lines where line["actor"]?.string == "couchdb-replicator" && line["injected"] == nil {
+            guard let path = line["path"]?.string, let method = line["method"]?.string else { continue }
+            let answer = line["response"]?["body"]?.string ?? ""
+            let request = line["request"]?["body"]?.string ?? ""
+            switch (method, path.split(separator: "/").dropFirst().joined(separator: "/")) {
+            case ("GET", ""): information = answer
+            case ("POST", "_revs_diff"):
+                for (id, row) in try JSONElement(parsing: Array(answer.utf8)).members where missing[id] == nil
+                {
+                    missing[id] = row
+                }
+            case ("POST", "_bulk_docs"):
+                if line["status"]?.int == 413 {
+                    let id = try JSONElement(parsing: Array(answer.utf8))["reason"]?.string
+                    tooLarge = id.map { ($0, answer) }
+                }
+                for row in try JSONElement(parsing: Array(answer.utf8)).items {
+                    if let id = row["id"]?.string { refusals[id] = row }
+                }
+                try note(JSONElement(parsing: Array(request.utf8))["docs"]?.items.map(\.self) ?? [])
+            case ("PUT", let target) where !target.hasPrefix("_local/") && !request.isEmpty:
+                try note([JSONElement(parsing: Array(request.utf8))])
+            default: break
+            }
+        }
+    }
+
+    private mutating func note(_ documents: [JSONElement]) throws {
+        for document in documents { sent[try Self.leaf(document)] = document.value }
+    }
+
+    static func leaf(_ document: JSONElement) throws -> DocumentLeaf {
+        DocumentLeaf(
+            documentID: try #require(document["_id"]?.string),
+            revision: try #require(RevisionID(document["_rev"]?.string ?? ""))
+        )
+    }
+
+    func answer(_ request: RawServer.Request) -> RawServer.Reply? {
+        let path = request.target.split(separator: "/").dropFirst().joined(separator: "/")
+        let body = try? JSONElement(parsing: request.body)
+        switch (request.method, path) {
+        case ("GET", _) where path.hasPrefix("_local/"):
+            return RawServer.json(404, #"{"error":"not_found","reason":"missing"}"#)
+        case ("GET", _): return RawServer.json(200, information.replacing(/"<seq:[0-9]+>"/, with: "\"1-x\""))
+        case ("POST", "_revs_diff"):
+            var rows: JSONObject = [:]
+            for (id, revisions) in body?.members.map({ ($0.key, $0.value) }) ?? [] {
+                let lacked = missing[id]?["missing"]?.items.compactMap(\.string) ?? []
+                if revisions.items.contains(where: { lacked.contains($0.string ?? "") }) {
+                    rows[id] = missing[id]?.value
+                }
+            }
+            return RawServer.json(200, JSONText(canonical: .object(rows)).description)
+        case ("POST", "_bulk_docs"):
+            let ids = body?["docs"]?.items.compactMap { $0["_id"]?.string } ?? []
+            if let tooLarge, ids.contains(tooLarge.id) { return RawServer.json(413, tooLarge.body) }
+            let rows = ids.compactMap { refusals[$0].map { String(decoding: $0.bytes, as: UTF8.self) } }
+            return RawServer.json(201, "[\(rows.joined(separator: ","))]\n")
+        case ("POST", "_ensure_full_commit"):
+            return RawServer.json(201, #"{"ok":true,"instance_start_time":"1795293865"}"#)
+        case ("PUT", _): return RawServer.json(201, #"{"ok":true,"id":"x","rev":"0-1"}"#)
+        default: return nil
+        }
+    }
+}
+
+/// The replicator pushes to what answers as a real CouchDB 3.5 did, and sends what CouchDB's own replicator sent.
+struct RecordedTargetTests {
+    private static let scenarios = [
+        "cr-push-1000", "cr-push-basic", "cr-push-deletions", "cr-push-forbidden", "cr-push-odd-ids",
+        "cr-push-session-401", "cr-push-too-large",
+    ]
+
+    @Test(arguments: scenarios)
+    func `a push sends what CouchDB's replicator sent, and reports what was refused`(_ name: String)
+        async throws
+    {
+        let folder = TrafficTests.folder
+        let lines = try String(contentsOf: folder.appending(path: "\(name).jsonl"), encoding: .utf8)
+            .split(separator: "\n").map { try JSONElement(parsing: Array($0.utf8)) }
+        let target = try RecordedTarget(lines)
+        let end = try JSONElement(
+            parsing: Array(Data(contentsOf: folder.appending(path: "\(name).end.json")))
+        )
+        let active = try ActiveSide()
+        let collection = try active.collection
+        try collection.openStore().write { transaction in
+            for document in end["start"]?["peer"]?["docs"]?.items.map(\.self) ?? [] {
+                for leaf in document["leaves"]?.items.map(\.self) ?? [] where leaf["attachments"] == nil {
+                    _ = try transaction.insertBranch(
+                        try RevisionText.history(try #require(leaf["revisions"])),
+                        of: try #require(document["id"]?.string),
+                        in: collection.handle,
+                        body: JSONText(canonical: try #require(leaf["body"]).value),
+                        isDeleted: leaf["deleted"]?.bool ?? false
+                    )
+                }
+            }
+        }
+        let server = try RawServer { target.answer($0) }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/target"))
+        let pass = try await active.replicate(url, .push)
+        #expect(pass.status.error == nil)
+        #expect(Set(pass.failed.keys) == target.refused)
+        var compared = 0
+        for request in server.requests where request.target.hasSuffix("/_bulk_docs") {
+            let body = try JSONElement(parsing: request.body)
+            #expect(body["new_edits"]?.bool == false)
+            for document in body["docs"]?.items.map(\.self) ?? [] {
+                let recorded = target.sent[try RecordedTarget.leaf(document)]
+                #expect(recorded == document.value, "\(document["_id"]?.string ?? "")")
+                compared += 1
+            }
+        }
+        #expect(compared > 0)
+    }
+}
