@@ -42,7 +42,7 @@ def wait_until(condition, seconds, what):
         if value:
             return value
         time.sleep(0.05)
-    raise Failure(f"{what}: not within {seconds} s")
+    raise Failure(f"{what() if callable(what) else what}: not within {seconds} s")
 
 
 class Scratch:

@@ -4,46 +4,6 @@ import PhotoDropCore
 import PhotoDropKit
 import Testing
 
-@Suite struct PhotoFolderTests {
-    private func folder(_ scratch: SessionTests.Scratch) throws -> PhotoFolder {
-        try PhotoFolder(path: "\(scratch.path)/photos", session: "1")
-    }
-
-    private func save(_ text: String, as name: String, in folder: PhotoFolder) throws -> String {
-        let part = try folder.begin("digest")
-        try part.write(text.utf8)
-        return try folder.finish(part, name: name, taken: "2026-11-21T10:00:00")
-    }
-
-    @Test func nothingIsOverwritten() throws {
-        let scratch = try SessionTests.Scratch()
-        let folder = try folder(scratch)
-        #expect(try save("one", as: "a.jpg", in: folder) == "a.jpg")
-        #expect(try save("two", as: "a.jpg", in: folder) == "a (2).jpg")
-        #expect(try String(contentsOfFile: "\(folder.path)/a.jpg", encoding: .utf8) == "one")
-    }
-
-    @Test func linksAreNotFollowed() throws {
-        let scratch = try SessionTests.Scratch()
-        let folder = try folder(scratch)
-        let target = "\(scratch.path)/target"
-        #expect(symlink(target, "\(folder.path)/a.jpg") == 0)
-        #expect(symlink(target, "\(folder.path)/.part-1-digest") == 0)
-        #expect(try save("one", as: "a.jpg", in: folder) == "a (2).jpg")
-        #expect(!FileManager.default.fileExists(atPath: target))
-    }
-
-    @Test func filesHaveTheTimeOfThePhoto() throws {
-        let scratch = try SessionTests.Scratch()
-        let folder = try folder(scratch)
-        let name = try save("one", as: "a.jpg", in: folder)
-        let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/\(name)")
-        let date = try #require(attributes[.modificationDate] as? Date)
-        #expect(Calendar.current.component(.year, from: date) == 2026)
-        #expect(Calendar.current.component(.hour, from: date) == 10)
-    }
-}
-
 @Suite struct FilterTests {
     private let peer = PeerIdentity(username: "drop", name: "connection-1")
 

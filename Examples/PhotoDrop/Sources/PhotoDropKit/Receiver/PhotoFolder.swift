@@ -12,6 +12,7 @@ import Glibc
 /// The folder in which received photos are saved. It is opened once; nothing in it is followed or overwritten.
 package final class PhotoFolder: Sendable {
     private static let maximumNumber = 100_000
+    private static let pieceBytes = 1 << 20
 
     package let path: String
     private let descriptor: Int32
@@ -73,7 +74,8 @@ package final class PhotoFolder: Sendable {
         unlinkat(descriptor, part.name, 0)
     }
 
-    /// Flushes a file to the disk, and gives it a name that is free, with a number if necessary.
+    /// Flushes a file to the disk, and gives it a name that is free, with a number if necessary. If a file with one of these names has the
+    /// same content, that one stays, and this one is removed: a receiver that was killed may have written it.
     ///
     /// - Returns: The file's name.
     /// - Throws: `disk`. The file is removed then.
@@ -94,9 +96,45 @@ package final class PhotoFolder: Sendable {
                 fsync(descriptor)
                 return candidate
             }
+            if isCopy(part, candidate) {
+                discard(part)
+                return candidate
+            }
         }
         discard(part)
         throw DropError(.disk, "\(path) has too many files named \(name)")
+    }
+
+    /// Whether a file has the same content as a part.
+    private func isCopy(_ part: Part, _ name: String) -> Bool {
+        let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let (one, other) = (openat(descriptor, part.name, flags), openat(descriptor, name, flags))
+        defer { for file in [one, other] where file >= 0 { close(file) } }
+        guard one >= 0, other >= 0 else { return false }
+        let size = lseek(one, 0, SEEK_END)
+        guard size >= 0, lseek(other, 0, SEEK_END) == size else { return false }
+        for start in stride(from: 0, to: size, by: Self.pieceBytes) {
+            let count = min(Self.pieceBytes, Int(size - start))
+            guard let piece = Self.read(one, count, from: start),
+                piece == Self.read(other, count, from: start)
+            else { return false }
+        }
+        return true
+    }
+
+    /// Bytes of a file; nil if there are not as many.
+    private static func read(_ file: Int32, _ count: Int, from start: off_t) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var done = 0
+        while done < count {
+            let more = bytes.withUnsafeMutableBytes { buffer in
+                pread(file, buffer.baseAddress.map { $0 + done }, count - done, start + off_t(done))
+            }
+            if more < 0, errno == EINTR { continue }
+            guard more > 0 else { return nil }
+            done += more
+        }
+        return bytes
     }
 
     /// Gives a file its name, unless another one has it.
