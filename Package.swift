@@ -20,6 +20,12 @@ let arguments = Target.Dependency.product(
     condition: .when(traits: ["CommandLine"])
 )
 
+/// Only with CouchDB's wire: an app that is built without it need not fetch the library.
+let hummingbird: [Target.Dependency] = [
+    .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["CouchDB"])),
+    .product(name: "HummingbirdCore", package: "hummingbird", condition: .when(traits: ["CouchDB"])),
+]
+
 let package = Package(
     name: "loveseat",
     platforms: [.macOS(.v15), .iOS(.v18)],
@@ -159,21 +165,11 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(
-                    name: "HTTPTypes",
-                    package: "swift-http-types",
-                    condition: .when(traits: ["CouchDB"])
-                ),
-                .product(
-                    name: "HummingbirdCore",
-                    package: "hummingbird",
-                    condition: .when(traits: ["CouchDB"])
-                ),
-                .product(
                     name: "AsyncHTTPClient",
                     package: "async-http-client",
                     condition: .when(traits: ["CouchDB"])
                 ),
-            ],
+            ] + hummingbird,
             // Hummingbird's writers stay outside of actors.
             swiftSettings: common
         ),
@@ -231,17 +227,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(
-                    name: "HTTPTypes",
-                    package: "swift-http-types",
-                    condition: .when(traits: ["CouchDB"])
-                ),
-                .product(
-                    name: "HummingbirdCore",
-                    package: "hummingbird",
-                    condition: .when(traits: ["CouchDB"])
-                ),
-            ],
+            ] + hummingbird,
             resources: [.embedInCode("Resources")],
             // Hummingbird's writers stay outside of actors.
             swiftSettings: common
