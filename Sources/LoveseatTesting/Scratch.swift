@@ -20,6 +20,24 @@ package final class Scratch: Sendable {
 }
 
 extension LoveseatCore.Collection {
+    /// Saves a document with a revision of this database, and one that a pull brought: a conflict that waits for a resolver.
+    package func saveConflict(_ id: String) throws {
+        try save(Document(id: id, ["text": "here"]))
+        let store = try openStore()
+        let remote = try store.write { try $0.remoteNumber("ws://peer/db") }
+        var pulled = IncomingRecord(
+            documentID: id,
+            history: [RevisionID(generation: 1, digest: [0])],
+            isDeleted: false,
+            body: try JSONText(#"{"text":"there"}"#),
+            sender: .loveseat,
+            remote: remote
+        )
+        pulled.asksResolver = true
+        let incoming = pulled
+        _ = try store.write { try $0.insert(incoming, in: handle) }
+    }
+
     /// Every document's ID, with its revision and text; tombstones included.
     package func contents() throws -> [String: String] {
         let store = try openStore()

@@ -69,7 +69,7 @@ struct InspectorTests {
         #expect(end(served.process) == 0)
     }
 
-    /// Looks until something is so, for twenty seconds.
+    /// Looks until something is so, for twenty seconds. What another process knows of its peers can only be asked for.
     private func wait(_ isSo: () throws -> Bool) throws {
         let deadline = ContinuousClock.now + .seconds(20)
         while ContinuousClock.now < deadline {

@@ -28,7 +28,7 @@ struct ConflictTests {
     @Test(arguments: ["here", "there"])
     func `either version of a pulled conflict can be kept`(_ wanted: String) async throws {
         let server = try await InspectorServer()
-        try server.makeConflict("a")
+        try server.collection.saveConflict("a")
         let leaves = try await conflicts(server, "a")
         #expect(leaves.count == 2)
         var texts: [String: String] = [:]
@@ -48,7 +48,7 @@ struct ConflictTests {
 
     @Test func `an edit of one version ends the conflict`() async throws {
         let server = try await InspectorServer()
-        try server.makeConflict("a")
+        try server.collection.saveConflict("a")
         let leaves = try await conflicts(server, "a")
         let leaf = try #require(leaves.last)
         #expect(try await keep(server, "a", leaf, body: ["text": "merged"]) == 200)
@@ -83,7 +83,7 @@ struct ConflictTests {
 
     @Test func `what cannot be kept is refused with a reason`() async throws {
         let server = try await InspectorServer()
-        try server.makeConflict("a")
+        try server.collection.saveConflict("a")
         #expect(try await keep(server, "a", "1-ffff") == 409)
         #expect(try await keep(server, "a", "nonsense") == 400)
         #expect(try await keep(server, "missing", "1-ffff") == 404)

@@ -111,7 +111,7 @@ struct DocumentTests {
         try server.collection.save(Document(id: "a", ["n": 1]))
         try server.collection.save(Document(id: "b", ["n": 22]))
         try server.collection.delete(id: "b")
-        try server.makeConflict("c")
+        try server.collection.saveConflict("c")
         let totals = try await server.json("/api/totals")["collections"]?[0]
         #expect(totals?["name"]?.string == "_default._default")
         #expect(totals?["documents"]?.int == 2 && totals?["tombstones"]?.int == 1)

@@ -78,24 +78,6 @@ final class InspectorServer: Sendable {
             body: Array(json.description.utf8)
         )
     }
-
-    /// A document with a revision of this database, and one that a pull brought.
-    func makeConflict(_ id: String) throws {
-        let collection = try collection
-        try collection.save(Document(id: id, ["text": "here"]))
-        let remote = try database.store.write { try $0.remoteNumber("ws://peer/db") }
-        var pulled = IncomingRecord(
-            documentID: id,
-            history: [try #require(RevisionID("1-00"))],
-            isDeleted: false,
-            body: try JSONText(#"{"text":"there"}"#),
-            sender: .loveseat,
-            remote: remote
-        )
-        pulled.asksResolver = true
-        let incoming = pulled
-        _ = try database.store.write { try $0.insert(incoming, in: collection.handle) }
-    }
 }
 
 /// Changes the database that a test has open.

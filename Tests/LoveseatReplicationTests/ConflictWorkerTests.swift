@@ -26,19 +26,7 @@ final class ConflictWorkerTests: @unchecked Sendable {
 
     /// A document with a revision of this database and one that a pull brought.
     private func conflict(_ id: String) throws {
-        try collection.save(Document(id: id, ["text": "here"]))
-        let remote = try database.store.write { try $0.remoteNumber("peer") }
-        var pulled = IncomingRecord(
-            documentID: id,
-            history: [try #require(RevisionID("1-00"))],
-            isDeleted: false,
-            body: try JSONText(#"{"text":"there"}"#),
-            sender: .loveseat,
-            remote: remote
-        )
-        pulled.asksResolver = true
-        let incoming = pulled
-        _ = try database.store.write { try $0.insert(incoming, in: collection.handle) }
+        try collection.saveConflict(id)
         #expect(try collection.conflictedDocumentIDs().contains(id))
     }
 
