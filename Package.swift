@@ -400,6 +400,13 @@ let package = Package(
             path: "Benchmarks/QueryRatios",
             swiftSettings: strict
         ),
+        // Gets, saves and inserts for `turns.py`.
+        .executableTarget(
+            name: "ApiSpeed",
+            dependencies: ["Loveseat"],
+            path: "Benchmarks/ApiSpeed",
+            swiftSettings: strict
+        ),
         // A process that the crash test kills.
         .executableTarget(
             name: "StoreWriter",

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How fast several builds of the command line are, in turns: documents, a blob and memory.
+"""How fast several builds of the command line are, in turns: documents, a blob and memory; gets and saves where `ApiSpeed`,
+built with it, lies beside each.
 
     python3 Benchmarks/turns.py OLD NEW ...
 
@@ -33,6 +34,13 @@ class Turn:
         fresh(self.binary, "full")
         seconds, peak = self.timed([self.binary, "import", "full", "documents.jsonl", "--id-field", "id"])
         self.found["bulk insert, documents/s"] = self.count / seconds
+        program = os.path.join(os.path.dirname(self.binary), "ApiSpeed")
+        if os.path.exists(program):
+            shutil.copytree("full.loveseat", "api.loveseat")
+            for line in run(program, os.getcwd(), "api", str(self.count)).splitlines():
+                work, figure = line.rsplit(": ", 1)
+                self.found[work] = float(figure)
+            shutil.rmtree("api.loveseat")
         for direction in ("push", "pull"):
             fresh(self.binary, "empty")
             pair = ("full", "empty") if direction == "push" else ("empty", "full")
@@ -91,8 +99,9 @@ def main():
                     shutil.rmtree(f"{name}.loveseat", ignore_errors=True)
         os.chdir("/")
     for name, figures in found.items():
-        medians = [statistics.median(figures[index]) for index in range(len(binaries))]
-        print(f"{name:36}", "  ".join(f"{median:10.1f} ({median / medians[0]:.2f})" for median in medians))
+        base = statistics.median(figures[0])
+        medians = [statistics.median(figures[index]) if index in figures else None for index in range(len(binaries))]
+        print(f"{name:36}", "  ".join(f"{m:10.1f} ({m / base:.2f})" if m else f"{'-':17}" for m in medians))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ static struct {
     void *(*client_new)(const void *, int, client_callback *, void *, int *);
     void (*client_free)(void *);
     const char *(*client_get_host_name_fqdn)(void *);
+    int (*client_errno)(void *);
     void *(*service_browser_new)(void *, int, int, const char *, const char *, int, browser_callback *, void *);
     int (*service_browser_free)(void *);
     void *(*record_browser_new)(void *, int, int, const char *, uint16_t, uint16_t, int, record_callback *, void *);
@@ -99,6 +100,7 @@ static void load(void) {
     FIND(client_new);
     FIND(client_free);
     FIND(client_get_host_name_fqdn);
+    FIND(client_errno);
     FIND(service_browser_new);
     FIND(service_browser_free);
     FIND(record_browser_new);
@@ -291,6 +293,13 @@ static void published(void *group, int state, void *context) {
     struct target *target = context;
     (void)group;
     target->callback.published(target->context, state);
+}
+
+int lv_avahi_last_error(struct lv_avahi *self) {
+    avahi.threaded_poll_lock(self->poll);
+    int code = avahi.client_errno(self->client);
+    avahi.threaded_poll_unlock(self->poll);
+    return code;
 }
 
 void *lv_avahi_group(struct lv_avahi *self, lv_avahi_published callback, void *context) {

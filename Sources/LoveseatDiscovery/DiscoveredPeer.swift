@@ -59,7 +59,7 @@ public struct DiscoveredPeer: Hashable, Sendable, Identifiable {
         fingerprintHint.map { $0.utf8.count == 32 && peer.fingerprint.hasPrefix($0) } ?? false
     }
 
-    private static func printable(_ text: String) -> String {
+    static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
                 text.unicodeScalars.filter { scalar in

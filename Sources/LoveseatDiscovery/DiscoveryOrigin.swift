@@ -1,8 +1,10 @@
 private import Dispatch
+import Logging
 import LoveseatCore
 import LoveseatDiscoveryCore
 import LoveseatModel
 import LoveseatNetwork
+private import Synchronization
 
 /// With what, and on which interfaces, something is searched or published.
 struct DiscoveryOrigin: Hashable, Sendable {
@@ -10,6 +12,7 @@ struct DiscoveryOrigin: Hashable, Sendable {
     /// Nil for all.
     var interfaces: Set<String>?
 
+    private static let hasTold = Atomic(false)
     private static let queue = DispatchQueue(label: "loveseat.discovery", attributes: .concurrent)
 
     /// The implementation to use, which is asked for off the caller's thread because the system's daemon may be slow.
@@ -32,11 +35,23 @@ struct DiscoveryOrigin: Hashable, Sendable {
             return DNSServiceProvider.shared
         }
         #elseif os(Linux)
-        if method == .system { return AvahiProvider.any() }
+        if method == .system { return AvahiProvider.any(makeOwn) }
         // Avahi cannot be told some of the interfaces.
-        if method == .automatic, interfaces == nil, let avahi = AvahiProvider.answering() { return avahi }
+        if method == .automatic, interfaces == nil {
+            if let avahi = AvahiProvider.answering(makeOwn) { return avahi }
+            if !Self.hasTold.exchange(true, ordering: .relaxed) {
+                LogDomain.network.log(
+                    .info,
+                    "the Avahi daemon does not answer: peers are found and advertised without it"
+                )
+            }
+        }
         #endif
-        return MulticastProvider.shared(interfaces: interfaces) { NetworkMonitor.shared.changes() }
+        return makeOwn()
+    }
+
+    private func makeOwn() -> MulticastProvider {
+        MulticastProvider.shared(interfaces: interfaces) { NetworkMonitor.shared.changes() }
     }
 
     /// Why nothing can be found or published at the moment; nil if something can.

@@ -160,7 +160,10 @@ final class BrowseSession: Sendable {
 
     private func event(_ change: PeerTable.Change, _ state: inout State) -> PeerEvent? {
         switch change {
-        case .found(let found): return peer(found, &state).map { .found($0) }
+        case .found(let found):
+            // An interface may have another name by now.
+            state.interfaces = [:]
+            return peer(found, &state).map { .found($0) }
         case .changed(let found): return peer(found, &state).map { .changed($0) }
         case .gone(let found): return peer(found, &state).map { .gone($0) }
         case .overflow:

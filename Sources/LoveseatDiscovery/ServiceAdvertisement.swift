@@ -45,8 +45,11 @@ public struct ServiceAdvertisement: AdvertisementMaker, Sendable {
         self.name = name
     }
 
-    package func begin(for listener: AdvertisedListener) throws(LoveseatError) -> any RunningAdvertisement {
-        let advertiser = PeerAdvertiser(self)
+    package func begin(
+        for listener: AdvertisedListener,
+        report: @escaping @Sendable (AdvertisementState) -> Void
+    ) throws(LoveseatError) -> any RunningAdvertisement {
+        let advertiser = PeerAdvertiser(self, report)
         try advertiser.start(listener)
         return advertiser
     }
@@ -129,18 +132,16 @@ public struct ServiceAdvertisement: AdvertisementMaker, Sendable {
 final class PeerAdvertiser: RunningAdvertisement {
     private struct State {
         var publication: Publication?
-        var name: String?
-        var host: String?
         var isWithdrawn = false
     }
 
     private let advertisement: ServiceAdvertisement
+    private let report: @Sendable (AdvertisementState) -> Void
     private let state = Mutex(State())
 
-    init(_ advertisement: ServiceAdvertisement) { self.advertisement = advertisement }
-
-    var publishedName: String? { state.withLock { $0.name } }
-    var hostName: String? { state.withLock { $0.host } }
+    init(_ advertisement: ServiceAdvertisement, _ report: @escaping @Sendable (AdvertisementState) -> Void) {
+        (self.advertisement, self.report) = (advertisement, report)
+    }
 
     func start(_ listener: AdvertisedListener) throws(LoveseatError) {
         let service = try advertisement.service(of: listener)
@@ -165,10 +166,10 @@ final class PeerAdvertiser: RunningAdvertisement {
     private func handle(_ report: PublishReport) {
         switch report {
         case .published(let instance, let host):
-            state.withLock { ($0.name, $0.host) = (instance, host) }
+            self.report(.advertised(name: instance, host: host))
             LogDomain.listener.log(.info, "advertised as \"\(instance)\" (\(advertisement.type))")
         case .failed(let error):
-            state.withLock { ($0.name, $0.host) = (nil, nil) }
+            self.report(.failed(error))
             LogDomain.listener.log(.warning, "\(error.message)")
         }
     }
@@ -176,7 +177,6 @@ final class PeerAdvertiser: RunningAdvertisement {
     func withdraw() async {
         let publication = state.withLock { state in
             state.isWithdrawn = true
-            (state.name, state.host) = (nil, nil)
             defer { state.publication = nil }
             return state.publication
         }

@@ -15,7 +15,7 @@ import LoveseatReplication
 /// ```
 ///
 /// The configuration has to pin the peer's certificate, or to name the authorities that issue it, because anybody on the network can
-/// use the name; see ``allowsUnpinned``. A peer that is not there is waited for, as one that cannot be reached.
+/// use the name; see ``trustOnFirstUse`` and ``allowsUnpinned``. A peer that is not there is waited for, as one that cannot be reached.
 public struct ServiceEndpoint: BLIPEndpoint {
     private enum Target: Hashable {
         case name(String)
@@ -29,10 +29,13 @@ public struct ServiceEndpoint: BLIPEndpoint {
 
     /// The name of the peer's database. Nil, the default, means the one that the peer advertises.
     public var databaseName: String?
+    /// Asks whether to trust a peer for which nothing is pinned, and remembers its certificate. Nil, the default, means that such a peer is
+    /// not connected to.
+    public var trustOnFirstUse: TrustOnFirstUse?
     /// Whether to connect with ``ReplicatorConfiguration/acceptOnlySelfSignedServerCertificate``, which accepts the certificate of anybody
     /// who takes the peer's name. The default is false.
     public var allowsUnpinned = false
-    /// Whether to connect without TLS to a peer that does not offer it, unless a certificate is pinned. The default is false. Others on
+    /// Whether to connect without TLS to a peer that does not offer it, unless a certificate is pinned or ``trustOnFirstUse`` is set. The default is false. Others on
     /// the network can read everything then, and pretend to be the peer.
     public var allowsInsecure = false
     /// Whether to connect to ports below 1,024. The default is false, so that nobody leads connections to other services.
@@ -148,8 +151,9 @@ public struct ServiceEndpoint: BLIPEndpoint {
             )
         }
         let isPinned = options.pinnedServerCertificate != nil || options.pinnedServerFingerprint != nil
-        let isTrusted = isPinned || options.rootCertificates != nil
-        guard isTrusted || allowsInsecure || (allowsUnpinned && options.acceptsOnlySelfSigned) else {
+        let isTrusted =
+            isPinned || options.rootCertificates != nil || (allowsUnpinned && options.acceptsOnlySelfSigned)
+        guard isTrusted || allowsInsecure || trustOnFirstUse != nil else {
             throw LoveseatError(
                 .tlsCertUnknownRoot,
                 "anybody can advertise \"\(title)\": pair with the peer, or pin its certificate"
@@ -161,6 +165,54 @@ public struct ServiceEndpoint: BLIPEndpoint {
             timeout: timeout,
             name: title
         )
+        do {
+            var options = options
+            if !isTrusted, let trustOnFirstUse, let service = services.first {
+                options.acceptsOnlySelfSigned = false
+                options.pinnedServerFingerprint = try await pin(trustOnFirstUse, service, addresses, options)
+            }
+            return try await race(try candidates(addresses, options)) { [options] in
+                try await WebSocketClient(options: options).connect(to: $0)
+            } discard: {
+                await $0.channel.close(code: 1001, reason: "")
+            }
+        } catch {
+            // It may be gone without a goodbye.
+            let provider = await origin.provider
+            for service in services { provider.reconfirm(service) }
+            throw error
+        }
+    }
+
+    /// The certificate to accept of a peer for which none is pinned.
+    private func pin(
+        _ rule: TrustOnFirstUse,
+        _ service: ServiceName,
+        _ addresses: [PeerAddress],
+        _ options: ConnectionOptions
+    ) async throws -> String {
+        var probing = ConnectionOptions()
+        probing.acceptsAnyCertificate = true
+        let isByID = if case .id = target { true } else { false }
+        return try await rule.pin(
+            service,
+            peerID: addresses.first?.text["id"]?.lowercased(),
+            prefersID: isByID
+        ) { [probing] in
+            let bytes = try await race(try candidates(addresses, options)) { address in
+                try await ServerProbe.certificate(host: address.host, port: address.port, probing)
+            } discard: { _ in
+            }
+            return try TLSCertificate(der: bytes)
+        }
+    }
+
+    /// The addresses to connect to.
+    ///
+    /// - Throws: why none can be connected to.
+    private func candidates(_ addresses: [PeerAddress], _ options: ConnectionOptions) throws
+        -> [WebSocketAddress]
+    {
         var problem: LoveseatError?
         let candidates = addresses.compactMap { address in
             do throws(LoveseatError) { return try candidate(address, options) } catch {
@@ -169,12 +221,7 @@ public struct ServiceEndpoint: BLIPEndpoint {
             }
         }
         if candidates.isEmpty, let problem { throw problem }
-        do { return try await race(candidates, options) } catch {
-            // It may be gone without a goodbye.
-            let provider = await origin.provider
-            for service in services { provider.reconfirm(service) }
-            throw error
-        }
+        return candidates
     }
 
     /// The services of the peer.
@@ -235,7 +282,7 @@ public struct ServiceEndpoint: BLIPEndpoint {
             )
         }
         let isInsecure =
-            allowsInsecure && pin == nil && options.rootCertificates == nil
+            allowsInsecure && trustOnFirstUse == nil && pin == nil && options.rootCertificates == nil
             && address.text["tls"] != "1"
         let path = databaseName ?? address.text["path"].map { String($0.drop { $0 == "/" }) } ?? ""
         guard let encoded = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed),
@@ -257,11 +304,13 @@ public struct ServiceEndpoint: BLIPEndpoint {
     /// Between the starts of two attempts (RFC 8305).
     private static let stagger = Duration.milliseconds(250)
 
-    /// Tries one address after the other; the first that connects wins.
-    private func race(_ candidates: [WebSocketAddress], _ options: ConnectionOptions) async throws
-        -> PeerConnection
-    {
-        try await withThrowingTaskGroup(of: Result<PeerConnection, any Error>?.self) { group in
+    /// Tries one address after the other; the first that succeeds wins. `discard` ends what succeeds after it.
+    private func race<Outcome: Sendable>(
+        _ candidates: [WebSocketAddress],
+        attempt: @escaping @Sendable (WebSocketAddress) async throws -> Outcome,
+        discard: (Outcome) async -> Void
+    ) async throws -> Outcome {
+        try await withThrowingTaskGroup(of: Result<Outcome, any Error>?.self) { group in
             var waiting = candidates[...]
             var running = 0
             var failure: (any Error)?
@@ -270,7 +319,7 @@ public struct ServiceEndpoint: BLIPEndpoint {
                 running += 1
                 group.addTask {
                     do {
-                        return .success(try await WebSocketClient(options: options).connect(to: next))
+                        return .success(try await attempt(next))
                     } catch {
                         return .failure(error)
                     }
@@ -281,17 +330,17 @@ public struct ServiceEndpoint: BLIPEndpoint {
                 }
             }
             startNext()
-            var winner: PeerConnection?
+            var winner: Outcome?
             while let result = try await group.next() {
                 switch result {
                 case nil: if winner == nil { startNext() }
-                case .success(let connection):
+                case .success(let outcome):
                     running -= 1
                     if winner == nil {
-                        winner = connection
+                        winner = outcome
                         group.cancelAll()
                     } else {
-                        await connection.channel.close(code: 1001, reason: "")
+                        await discard(outcome)
                     }
                 case .failure(let error):
                     running -= 1

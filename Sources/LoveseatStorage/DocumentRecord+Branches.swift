@@ -11,7 +11,8 @@ package struct DocumentBranch: Sendable {
     package let history: [RevisionID]
 }
 
-/// A document's leaves as peers of CouchDB's wire see them (docs/decisions/0009): the current revision first.
+/// A document's leaves as peers of CouchDB's wire see them (docs/decisions/0009): the current revision first, or of deletions only the
+/// one that CouchDB's rule chooses.
 ///
 /// What lost against it by the rule between Loveseats, and what somebody gave up, is shown with a tombstone on top, so that CouchDB's
 /// rule chooses the same revision.
@@ -81,6 +82,8 @@ package struct DocumentBranches: Sendable {
                     history: tree.line(record.revision)
                 )
             ] + others
+        // The rule between Loveseats chooses one of several deletions; CouchDB's peers expect the highest.
+        if leaves.count > 1, leaves.allSatisfy(\.isDeleted) { leaves.sort { $1.id.ranksBehind($0.id) } }
     }
 
     /// The winner.

@@ -44,7 +44,7 @@ struct DiscoveryTests {
         // Nobody is trusted because of a name.
         let unpinned = try network.start(bob, sync)
         unpinned.process.waitUntilExit()
-        #expect(unpinned.process.terminationStatus == 64)
+        #expect(unpinned.process.terminationStatus == 77)
         let wrong = try network.start(bob, sync + ["--pin", String(repeating: "ab", count: 32)])
         wrong.process.waitUntilExit()
         wrong.waitForEnd()
@@ -240,6 +240,157 @@ struct DiscoveryTests {
         try browser.wait(for: "the removal", seconds: 3) { lines, _ in
             lines.contains { $0.contains("\"gone\"") }
         }
+    }
+
+    @Test func `a peer that is not pinned is asked about once, and cannot change its certificate`() throws {
+        let network = try NetworkNamespaces(2)
+        let (ana, bob) = (network.hosts[0], network.hosts[1])
+        let first = try network.serve(ana, "--advertise-as", "trips")
+        try network.folder.run("create", "copy")
+        let sync = ["sync", "copy", "--find", "trips", "--discovery", "multicast"]
+        let terminal = try Terminal(
+            network.folder,
+            command: network.command(bob, try CommandLineFolder.program.path, sync),
+            environment: network.environment(bob)
+        )
+        try terminal.wait(for: first.pin)
+        try terminal.wait(for: "[y/N]")
+        try terminal.type("no\n")
+        #expect(try terminal.end() == 77)
+        #expect(try network.folder.run("get", "copy", "host1").status == 66)
+        let second = try Terminal(
+            network.folder,
+            command: network.command(bob, try CommandLineFolder.program.path, sync),
+            environment: network.environment(bob)
+        )
+        try second.wait(for: "[y/N]")
+        try second.type("y\n")
+        #expect(try second.end() == 0)
+        #expect(try network.folder.run("get", "copy", "host1").status == 0)
+        #expect(
+            try network.folder.run("pair", "list", "copy").output
+                == "\(first.pin)\ttrips._loveseat._tcp\tseen\n"
+        )
+        // No terminal, and no question.
+        try network.folder.run("put", "copy", "fromBob", "{}")
+        let known = try network.start(bob, sync)
+        known.process.waitUntilExit()
+        known.waitForEnd()
+        #expect(known.process.terminationStatus == 0, "\(known.errors)")
+        first.end()
+        // Somebody else takes the name.
+        try FileManager.default.removeItem(atPath: "\(network.folder.path)/identities1")
+        let other = try network.serve(ana, "--advertise-as", "trips")
+        #expect(other.pin != first.pin)
+        let changed = try network.start(bob, sync)
+        changed.process.waitUntilExit()
+        changed.waitForEnd()
+        #expect(changed.process.terminationStatus == 77, "\(changed.errors)")
+        try network.folder.run("pair", "forget", "copy", first.pin)
+        #expect(try network.folder.run("pair", "list", "copy").output == "")
+        other.end()
+    }
+
+    @Test func `an address that is dead does not keep a peer from being reached at another`() throws {
+        let network = try NetworkNamespaces(2)
+        let (ana, bob) = (network.hosts[0], network.hosts[1])
+        let server = try network.serve(ana, "--advertise-as", "trips")
+        // Bob sends everything for the first address to nobody.
+        try NetworkNamespaces.check([
+            "-n", bob.namespace, "neigh", "add", "10.77.0.1", "lladdr", "02:00:00:00:00:99", "dev",
+            bob.interface,
+            "nud", "permanent",
+        ])
+        try network.folder.run("create", "copy")
+        let start = Date()
+        let sync = try network.run(
+            bob,
+            "sync",
+            "copy",
+            "--find",
+            "trips",
+            "--discovery",
+            "multicast",
+            "--pin",
+            server.pin
+        )
+        #expect(sync.process.terminationStatus == 0, "\(sync.errors)")
+        // An attempt would take 15 s to fail; the next address is tried after a quarter of a second.
+        #expect(Date().timeIntervalSince(start) < 8)
+        server.end()
+    }
+
+    @Test func `a peer that is found by its ID goes on at another address where it was`() throws {
+        let network = try NetworkNamespaces(2)
+        let (ana, bob) = (network.hosts[0], network.hosts[1])
+        let browser = try network.start(bob, browse)
+        let first = try network.serve(ana, "--advertise-as", "trips")
+        try browser.wait(for: "the peer", found("trips"))
+        let id = browser.lines.first?.split(separator: "\t").dropFirst(2).first.map(String.init) ?? ""
+        try network.folder.run("create", "copy")
+        let sync = ["sync", "copy", "--find", id, "--discovery", "multicast", "--pin", first.pin]
+        let before = try network.start(bob, sync)
+        before.process.waitUntilExit()
+        #expect(before.process.terminationStatus == 0)
+        // A comparison of all documents would bring it back.
+        #expect(try network.folder.run("purge", "copy", "host1").status == 0)
+        first.end()
+        try NetworkNamespaces.check([
+            "-n", ana.namespace, "addr", "del", "10.77.0.1/24", "dev", ana.interface,
+        ])
+        try NetworkNamespaces.check([
+            "-n", ana.namespace, "addr", "add", "10.77.0.50/24", "dev", ana.interface,
+        ])
+        try network.folder.run("put", "db1", "later", "{}")
+        let second = try network.serve(ana, "--advertise-as", "other name", "--port", "5077")
+        let after = try network.start(bob, sync)
+        after.process.waitUntilExit()
+        after.waitForEnd()
+        #expect(after.process.terminationStatus == 0, "\(after.errors)")
+        #expect(try network.folder.run("get", "copy", "later").status == 0)
+        #expect(try network.folder.run("get", "copy", "host1").status == 66)
+        second.end()
+    }
+
+    @Test func `an interface that gets another name is searched under that`() throws {
+        let network = try NetworkNamespaces(2)
+        let bob = network.hosts[1]
+        let server = try network.serve(network.hosts[0], "--advertise-as", "trips")
+        let browser = try network.start(bob, browse)
+        try browser.wait(for: "the peer", found("trips"))
+        try bob.setLink(up: false)
+        try browser.wait(for: "the loss", seconds: 5, found("trips", "gone"))
+        try NetworkNamespaces.check(["-n", bob.namespace, "link", "set", bob.interface, "name", "renamed0"])
+        try NetworkNamespaces.check(["-n", bob.namespace, "link", "set", "renamed0", "up"])
+        try browser.wait(for: "the peer again", seconds: 5) { lines, _ in
+            lines.contains { $0.hasPrefix("found\ttrips\t") && $0.contains("renamed0") }
+        }
+        server.end()
+    }
+
+    @Test
+    func `a host without a network says that nothing can be found, and without a daemon that it is not used`()
+        throws
+    {
+        let network = try NetworkNamespaces(1)
+        let host = network.hosts[0]
+        try host.setLink(up: false)
+        let none = try network.run(host, "browse", "--once", "--discovery", "multicast")
+        #expect(none.process.terminationStatus == 69)
+        #expect(
+            none.errors.contains { $0.contains("multicast is not possible on any interface") },
+            "\(none.errors)"
+        )
+        let system = try network.run(host, "browse", "--once", "--discovery", "system")
+        #expect(system.process.terminationStatus == 69)
+        #expect(system.errors.contains { $0.contains("Avahi daemon does not answer") }, "\(system.errors)")
+        try host.setLink(up: true)
+        let automatic = try network.run(host, "browse", "--once", "--verbose")
+        #expect(automatic.process.terminationStatus == 66)
+        #expect(
+            automatic.errors.count { $0.contains("the Avahi daemon does not answer") } == 1,
+            "\(automatic.errors)"
+        )
     }
 
     @Test func `digits are enough to pair with a machine that advertises`() throws {

@@ -91,16 +91,28 @@ final class NetworkNamespaces: Sendable {
         }
     }
 
-    private func environment(_ host: Host) -> [String: String] {
-        ["LOVESEAT_IDENTITIES": "\(folder.path)/identities\(host.number)"]
+    /// The host's own identities, and its own bus, on which there is no Avahi daemon unless ``AvahiDaemon`` starts one.
+    func environment(_ host: Host) -> [String: String] {
+        [
+            "LOVESEAT_IDENTITIES": "\(folder.path)/identities\(host.number)",
+            "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(busSocket(host))",
+        ]
+    }
+
+    /// Not in the folder, whose path may be too long for a socket.
+    func busSocket(_ host: Host) -> String { "/tmp/\(host.namespace).bus" }
+
+    /// How a program is started on a host.
+    func command(_ host: Host, _ program: String, _ arguments: [String]) -> [String] {
+        [Self.ip, "netns", "exec", host.namespace, program] + arguments
     }
 
     /// Starts a program on a host.
     func start(_ host: Host, program: String? = nil, _ arguments: [String]) throws -> RunningProgram {
         let process = Process()
-        process.executableURL = URL(filePath: Self.ip)
-        let path = try program ?? CommandLineFolder.program.path
-        process.arguments = ["netns", "exec", host.namespace, path] + arguments
+        let command = command(host, try program ?? CommandLineFolder.program.path, arguments)
+        process.executableURL = URL(filePath: command[0])
+        process.arguments = Array(command.dropFirst())
         process.currentDirectoryURL = URL(filePath: folder.path)
         process.environment = ProcessInfo.processInfo.environment.merging(environment(host)) { $1 }
         return try RunningProgram(process)
@@ -120,7 +132,8 @@ final class NetworkNamespaces: Sendable {
         if !FileManager.default.fileExists(atPath: "\(folder.path)/\(database).loveseat") {
             try folder.run("put", database, "host\(host.number)", "{\"n\":\(host.number)}")
         }
-        let server = try start(host, ["serve", database, "--open", "--discovery", "multicast"] + arguments)
+        let method = arguments.contains("--discovery") ? [] : ["--discovery", "multicast"]
+        let server = try start(host, ["serve", database, "--open"] + method + arguments)
         try server.wait(for: "URLs") { lines, errors in
             !lines.isEmpty && (arguments.contains("--no-tls") || errors.contains { $0.contains(" pin ") })
         }
@@ -213,5 +226,5 @@ final class RunningProgram: Sendable {
         errors.first { $0.hasPrefix("loveseat: pin ") }?.split(separator: " ").last.map(String.init) ?? ""
     }
 
-    deinit { if process.isRunning { process.terminate() } }
+    deinit { if process.isRunning { _ = Foundation.kill(process.processIdentifier, SIGKILL) } }
 }

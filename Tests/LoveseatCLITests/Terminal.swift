@@ -14,7 +14,13 @@ final class Terminal {
         var description: String { "\"\(text)\" did not appear: \(screen)" }
     }
 
-    init(_ folder: CommandLineFolder, _ arguments: [String], environment: [String: String]) throws {
+    /// `command`: what to run instead of the program with the arguments.
+    init(
+        _ folder: CommandLineFolder,
+        _ arguments: [String] = [],
+        command: [String]? = nil,
+        environment: [String: String]
+    ) throws {
         var ends: (Int32, Int32) = (-1, -1)
         guard openpty(&ends.0, &ends.1, nil, nil, nil) == 0 else { throw POSIXError(.ENOTTY) }
         master = ends.0
@@ -23,7 +29,8 @@ final class Terminal {
         process = Process()
         // In a session of its own: libedit passes signals on to the whole group of processes. `setsid` forks, so it has to wait.
         process.executableURL = URL(filePath: "/usr/bin/setsid")
-        process.arguments = ["--ctty", "--wait", try CommandLineFolder.program.path] + arguments
+        let command = try command ?? [CommandLineFolder.program.path] + arguments
+        process.arguments = ["--ctty", "--wait"] + command
         process.currentDirectoryURL = URL(filePath: folder.path)
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = handle

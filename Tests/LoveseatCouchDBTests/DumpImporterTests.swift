@@ -42,6 +42,22 @@ struct DumpImporterTests {
         #expect(try await served.call("GET", "/main").json["doc_count"] == 2)
     }
 
+    @Test func `a byte order mark before a dump is left out`() async throws {
+        let served = try await ServedDatabase()
+        for size in [1, 2, 3, 100] {
+            let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+            let bytes = mark + Array(#"{"rows":[{"doc":{"_id":"n\#(size)","n":1}}]}"#.utf8)
+            var importer = try DumpImporter(collection: try served.database.defaultCollection(), name: "dump")
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                try importer.receive(Array(bytes[start..<min(start + size, bytes.count)]))
+            }
+            try importer.finish()
+            #expect(importer.count == 1)
+        }
+        #expect(try await served.call("GET", "/main/_all_docs").ids.count == 4)
+        await served.listener.stop()
+    }
+
     @Test func `what couchdb-dump printed is imported, conflicts and deletions included`() async throws {
         let served = try await ServedDatabase()
         let dump = """

@@ -18,8 +18,18 @@ private struct RecordedTarget: Sendable {
     /// The documents as CouchDB's replicator sent them.
     private(set) var sent: [DocumentLeaf: JSONValue] = [:]
 
+    /// What it answered to documents that were sent by themselves, by their paths in the database.
+    private var single: [String: (status: Int, body: String)] = [:]
+    /// The messages with the documents that have attachments.
+    private(set) var messages: [DocumentLeaf: MultipartMessage] = [:]
+
     /// The documents that were not taken.
-    var refused: Set<String> { Set(refusals.keys).union(tooLarge.map { [$0.id] } ?? []) }
+    var refused: Set<String> {
+        let alone = messages.keys.map(\.documentID).filter { id in
+            single.contains { $0.key.hasPrefix(id) && $0.value.status == 403 }
+        }
+        return Set(refusals.keys).union(tooLarge.map { [$0.id] } ?? []).union(alone)
+    }
 
     init(_ lines: [JSONElement]) throws {
         for line in lines where line["actor"]?.string == "couchdb-replicator" && line["injected"] == nil {
@@ -42,8 +52,13 @@ private struct RecordedTarget: Sendable {
                     if let id = row["id"]?.string { refusals[id] = row }
                 }
                 try note(JSONElement(parsing: Array(request.utf8))["docs"]?.items.map(\.self) ?? [])
-            case ("PUT", let target) where !target.hasPrefix("_local/") && !request.isEmpty:
-                try note([JSONElement(parsing: Array(request.utf8))])
+            case ("PUT", let target) where !target.hasPrefix("_local/"):
+                single[target] = (line["status"]?.int ?? 0, answer)
+                if let message = try MultipartMessage(recorded: line) {
+                    messages[try Self.leaf(JSONElement(JSONText(canonical: message.document)))] = message
+                } else if !request.isEmpty {
+                    try note([JSONElement(parsing: Array(request.utf8))])
+                }
             default: break
             }
         }
@@ -83,9 +98,57 @@ private struct RecordedTarget: Sendable {
             return RawServer.json(201, "[\(rows.joined(separator: ","))]\n")
         case ("POST", "_ensure_full_commit"):
             return RawServer.json(201, #"{"ok":true,"instance_start_time":"1795293865"}"#)
+        case ("PUT", _) where single[path] != nil:
+            return single[path].map { RawServer.json($0.status, $0.body) }
         case ("PUT", _): return RawServer.json(201, #"{"ok":true,"id":"x","rev":"0-1"}"#)
         default: return nil
         }
+    }
+}
+
+/// A document and the contents of its attachments, one part each.
+private struct MultipartMessage: Sendable {
+    let document: JSONValue
+    let contents: [[UInt8]]
+
+    /// Nil for a request with another kind of body.
+    init?(recorded line: JSONElement) throws {
+        guard let pieces = line["request"]?["body_parts"] ?? line["body_parts"] else { return nil }
+        var bytes: [UInt8] = []
+        for piece in pieces.items {
+            bytes += piece["text"]?.string.map { Array($0.utf8) } ?? []
+            bytes += Data(base64Encoded: piece["b64"]?.string ?? "") ?? Data()
+        }
+        try self.init(bytes)
+    }
+
+    init?(_ bytes: [UInt8]) throws {
+        let (data, end) = (Data(bytes), Data("\r\n".utf8))
+        guard bytes.starts(with: Array("--".utf8)), let line = data.range(of: end) else { return nil }
+        let boundary = end + data[..<line.lowerBound]
+        var parts: [Data] = []
+        var rest = data[line.upperBound...]
+        while let next = rest.range(of: boundary) {
+            let part = rest[..<next.lowerBound]
+            let head = try #require(part.range(of: end + end))
+            parts.append(part[head.upperBound...])
+            rest = rest[next.upperBound...].dropFirst(2)
+        }
+        document = try JSONElement(parsing: Array(try #require(parts.first))).value
+        contents = parts.dropFirst().map { Array($0) }
+    }
+
+    /// The document with the names of attachments in order, without digests, of which each side has its own.
+    var compared: JSONValue {
+        var document = document
+        var table = document["_attachments"]?.object ?? [:]
+        for (name, value) in table {
+            var value = value
+            value["digest"] = nil
+            table[name] = value
+        }
+        document["_attachments"] = .object(table)
+        return document
     }
 }
 
@@ -111,12 +174,20 @@ struct RecordedTargetTests {
         let collection = try active.collection
         try collection.openStore().write { transaction in
             for document in end["start"]?["peer"]?["docs"]?.items.map(\.self) ?? [] {
-                for leaf in document["leaves"]?.items.map(\.self) ?? [] where leaf["attachments"] == nil {
+                for leaf in document["leaves"]?.items.map(\.self) ?? [] {
+                    let history = try RevisionText.history(try #require(leaf["revisions"]))
+                    let id = try #require(document["id"]?.string)
+                    let key = DocumentLeaf(documentID: id, revision: try #require(history.first))
+                    var body = try #require(leaf["body"]).value
+                    if leaf["attachments"] != nil {
+                        let message = try #require(target.messages[key])
+                        body["_attachments"] = try Self.store(message, in: active.database)
+                    }
                     _ = try transaction.insertBranch(
-                        try RevisionText.history(try #require(leaf["revisions"])),
-                        of: try #require(document["id"]?.string),
+                        history,
+                        of: id,
                         in: collection.handle,
-                        body: JSONText(canonical: try #require(leaf["body"]).value),
+                        body: JSONText(canonical: body),
                         isDeleted: leaf["deleted"]?.bool ?? false
                     )
                 }
@@ -138,5 +209,32 @@ struct RecordedTargetTests {
             }
         }
         #expect(compared > 0)
+        let sent = try server.requests.filter { $0.method == "PUT" }.compactMap {
+            try MultipartMessage($0.body)
+        }
+        #expect(sent.count == target.messages.count)
+        for message in sent {
+            let leaf = try RecordedTarget.leaf(JSONElement(JSONText(canonical: message.document)))
+            let recorded = try #require(target.messages[leaf])
+            #expect(message.compared == recorded.compared)
+            #expect(message.contents == recorded.contents)
+        }
+    }
+
+    /// Stores the attachments of a message. Returns the table for its document.
+    private static func store(_ message: MultipartMessage, in database: Database) throws -> JSONValue {
+        var table: JSONObject = [:]
+        let recorded = message.document["_attachments"]?.object ?? [:]
+        // Each has one attachment, so the order of the table does not matter.
+        #expect(recorded.count == 1)
+        for ((name, value), content) in zip(recorded, message.contents) {
+            let blob = try database.saveBlob(content, contentType: "")
+            var stored = value
+            stored["follows"] = nil
+            stored["stub"] = true
+            stored["digest"] = .string(try #require(blob.json["digest"]?.string))
+            table[name] = stored
+        }
+        return .object(table)
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import LoveseatCore
 import LoveseatCouchDB
 import LoveseatCouchDBTesting
+import LoveseatIdentity
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatTesting
@@ -69,6 +70,28 @@ struct ReplicateElsewhereTests {
         let both = try await served.replicate(["source": url, "target": url])
         #expect(both.status == 501)
         await served.listener.stop()
+        await remote.listener.stop()
+    }
+
+    @Test func `the app says which certificates it trusts elsewhere`() async throws {
+        let scratch = try Scratch()
+        let folder = URL(filePath: scratch.path).appending(path: "identities")
+        let remote = try await PassiveSide {
+            $0.disableTLS = false
+            $0.identityStore = FileIdentityStore(folder: folder)
+        }
+        let fingerprint = try #require(remote.listener.tlsIdentity?.certs.first?.fingerprint)
+        let port = try #require(remote.listener.port)
+        let source = JSONValue.string("https://127.0.0.1:\(port)/remote")
+        for (pin, status) in [(nil, 500), (String(repeating: "ab", count: 32), 500), (fingerprint, 200)] {
+            let served = try await ServedDatabase {
+                $0.allowsReplicationWith = { $0.host() == "127.0.0.1" }
+                $0.prepareReplication = { _, settings in settings.pinnedServerFingerprint = pin }
+            }
+            let answer = try await served.replicate(["source": source, "target": "main"])
+            #expect(answer.status == status, "\(pin ?? "no pin"): \(answer.text)")
+            await served.listener.stop()
+        }
         await remote.listener.stop()
     }
 

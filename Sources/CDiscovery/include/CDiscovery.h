@@ -78,6 +78,9 @@ void *lv_avahi_resolve(
     struct lv_avahi *, const char *name, const char *type, int family, lv_avahi_resolved callback, void *context);
 void lv_avahi_end_resolve(struct lv_avahi *, void *resolver);
 
+/// Why the last call that returned a null pointer failed.
+int lv_avahi_last_error(struct lv_avahi *);
+
 /// `state`: 2 published, 3 another service has the name, 4 failed.
 typedef void (*lv_avahi_published)(void *context, int state);
 

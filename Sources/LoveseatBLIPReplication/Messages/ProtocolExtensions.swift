@@ -11,13 +11,15 @@ struct ProtocolExtensions: Hashable {
     static let none = ProtocolExtensions(
         knowsTrees: false,
         resumesBlobs: false,
-        announcesLateDeletions: false
+        announcesLateDeletions: false,
+        takesTreeBlobs: false
     )
 
     private static let trees = "trees"
     private static let blobOffsets = "blob-offsets"
     private static let lateDeletions = "late-deletions"
-    static let all = "\(trees),\(blobOffsets),\(lateDeletions)"
+    private static let treeBlobs = "tree-blobs"
+    static let all = "\(trees),\(blobOffsets),\(lateDeletions),\(treeBlobs)"
 
     /// It tells what it knows of a document's history, and wants to be told.
     let knowsTrees: Bool
@@ -25,11 +27,19 @@ struct ProtocolExtensions: Hashable {
     let resumesBlobs: Bool
     /// To a peer that wants no tombstones it announces those that are made after it subscribed.
     let announcesLateDeletions: Bool
+    /// It asks for the blobs of the leaves that a tree brings.
+    let takesTreeBlobs: Bool
 
-    private init(knowsTrees: Bool, resumesBlobs: Bool, announcesLateDeletions: Bool) {
+    private init(
+        knowsTrees: Bool,
+        resumesBlobs: Bool,
+        announcesLateDeletions: Bool,
+        takesTreeBlobs: Bool
+    ) {
         self.knowsTrees = knowsTrees
         self.resumesBlobs = resumesBlobs
         self.announcesLateDeletions = announcesLateDeletions
+        self.takesTreeBlobs = takesTreeBlobs
     }
 
     /// Reads what a peer says; nil if it says nothing.
@@ -38,7 +48,8 @@ struct ProtocolExtensions: Hashable {
         self.init(
             knowsTrees: names.contains { $0 == Self.trees },
             resumesBlobs: names.contains { $0 == Self.blobOffsets },
-            announcesLateDeletions: names.contains { $0 == Self.lateDeletions }
+            announcesLateDeletions: names.contains { $0 == Self.lateDeletions },
+            takesTreeBlobs: names.contains { $0 == Self.treeBlobs }
         )
     }
 }
@@ -57,6 +68,7 @@ extension ReplicationSession {
             collections[index].pull.resumesBlobs = extensions.resumesBlobs
             collections[index].pull.peer = kind
             collections[index].push?.peer = kind
+            collections[index].push?.sendsTreeBlobs = extensions.takesTreeBlobs
         }
     }
 

@@ -89,13 +89,14 @@ package struct RevisionMessage: Sendable {
 
     // MARK: Sent
 
-    /// `addsAttachments`: for a peer that does not look for blobs in bodies.
+    /// `addsAttachments`: for a peer that does not look for blobs in bodies. `sendsTreeBlobs`: to one that asks for those of a tree.
     init(
         _ content: SendableRevision,
         of change: LocalChange,
         collection: Int?,
         isProposal: Bool,
-        addsAttachments: Bool
+        addsAttachments: Bool,
+        sendsTreeBlobs: Bool
     ) {
         var properties = Message(.revision, collection: collection).properties
         properties.reserveCapacity(10)
@@ -122,7 +123,11 @@ package struct RevisionMessage: Sendable {
             body = delta
         }
         if let knowledge = content.knowledge {
-            let tree = TreeMessage.body(knowledge, current: content.revision)
+            let tree = TreeMessage.body(
+                knowledge,
+                current: content.revision,
+                withBlobs: sendsTreeBlobs && knowledge.keepsBranches
+            )
             properties[TreeMessage.property] = String(tree.count)
             body += tree
         }

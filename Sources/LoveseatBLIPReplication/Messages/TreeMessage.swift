@@ -11,11 +11,14 @@ package enum TreeMessage {
     /// Of `rev`: how many bytes at the end of the body are the tree. Of its answer: that the body is a tree.
     static let property = "loveseat_tree"
 
-    /// `current`: the revision whose body travels by itself, or not at all.
-    package static func body(_ knowledge: TreeKnowledge, current: RevisionID, withCurrent: Bool = false)
-        -> [UInt8]
-    {
-        let bodies = bodies(of: knowledge, except: withCurrent ? nil : current)
+    /// `current`: the revision whose body travels by itself, or not at all. `withBlobs`: whether bodies that refer to blobs do.
+    package static func body(
+        _ knowledge: TreeKnowledge,
+        current: RevisionID,
+        withCurrent: Bool = false,
+        withBlobs: Bool = false
+    ) -> [UInt8] {
+        let bodies = bodies(of: knowledge, except: withCurrent ? nil : current, withBlobs)
         var writer = Writer()
         writer.bytes.reserveCapacity(
             100 * knowledge.nodes.count + bodies.reduce(200) { $0 + $1.1.bytes.count + 60 }
@@ -85,14 +88,14 @@ package enum TreeMessage {
         body(knowledge.keepingBody(of: current), current: current, withCurrent: true)
     }
 
-    private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID?) -> [(
-        RevisionID, JSONText
-    )] {
+    private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID?, _ withBlobs: Bool)
+        -> [(RevisionID, JSONText)]
+    {
         var room = ReplicationTuning.treeBodies
         let nodes = knowledge.nodes
         return nodes.indices.sorted { nodes[$0].id > nodes[$1].id }.compactMap { index in
             let node = nodes[index]
-            guard node.id != current, let body = node.body, !node.flags.contains(.hasBlobs),
+            guard node.id != current, let body = node.body, withBlobs || !node.flags.contains(.hasBlobs),
                 body.bytes.count <= room
             else { return nil }
             room -= body.bytes.count

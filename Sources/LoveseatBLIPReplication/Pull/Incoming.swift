@@ -30,6 +30,8 @@ struct Incoming: Sendable {
     /// Blobs that are kept from being collected for it.
     var held: [BlobDigest]
     var missing: [BlobReference]
+    /// The blobs of other leaves, whose content comes with the tree. The content of a leaf is left out if a blob of it cannot be had.
+    let told: [BlobReference]
     /// The body as the peer's table of attachments has it, if the body names content that the table does not list.
     let asListed: ReceivedBody?
     var stage = Stage.waiting(startsOver: false)

@@ -132,13 +132,16 @@ extension PullSession {
             )
         }
         nextKey += 1
+        var arrival = arrival
+        let told = takeToldBlobs(&arrival.knowledge)
         let entry = Incoming(
             request: arrival.request,
             isUrgent: arrival.isUrgent,
             expected: arrival.expected,
             revision: arrival.revision(content.body, from: peer),
-            held: content.blobs.map(\.digest),
-            missing: content.blobs,
+            held: (content.blobs + told).map(\.digest),
+            missing: content.blobs + told,
+            told: told,
             asListed: content.contradictsTable ? try ReceivedBody(bytes, generation: nil) : nil
         )
         bufferedBytes += entry.bytes
@@ -156,6 +159,17 @@ extension PullSession {
         }
         incoming[key]?.held = []
         end(key, refusal, &effects)
+    }
+
+    /// The blobs of the leaves whose content a tree brings. Where the app or a policy judges what comes, such content is left out: it would
+    /// have to be judged before its blobs are asked for.
+    private func takeToldBlobs(_ knowledge: inout TreeKnowledge?) -> [BlobReference] {
+        guard !options.isFiltered, !options.restrictsAccess else {
+            knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) }
+            return []
+        }
+        return (knowledge?.nodes ?? []).filter { $0.flags.contains(.hasBlobs) }.compactMap(\.body)
+            .flatMap { BlobReference.all(in: $0) }
     }
 
     /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
@@ -188,8 +202,9 @@ extension PullSession {
             isUrgent: entry.isUrgent,
             expected: entry.expected,
             revision: entry.revision.with(listed.body),
-            held: listed.blobs.map(\.digest),
-            missing: listed.blobs,
+            held: (listed.blobs + entry.told).map(\.digest),
+            missing: listed.blobs + entry.told,
+            told: entry.told,
             asListed: nil
         )
         bufferedBytes += other.bytes - entry.bytes

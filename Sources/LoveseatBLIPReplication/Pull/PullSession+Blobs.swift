@@ -116,6 +116,21 @@ extension PullSession {
         giveUpBlob(of: key, error, &effects)
     }
 
+    /// Leaves out the content of other leaves that needs the first missing blob; returns false if the revision itself needs it.
+    private mutating func leaveOutTold(_ key: Int) -> Bool {
+        guard let entry = incoming[key], let blob = entry.missing.first,
+            entry.told.contains(where: { $0.digest == blob.digest }),
+            !BlobReference.all(in: entry.revision.body).contains(where: { $0.digest == blob.digest })
+        else { return false }
+        incoming[key]?.missing.removeAll { $0.digest == blob.digest }
+        incoming[key]?.stage = .waiting(startsOver: false)
+        incoming[key]?.revision.knowledge?.leaveOutBodies { node in
+            guard node.flags.contains(.hasBlobs), let body = node.body else { return false }
+            return BlobReference.all(in: body).contains { $0.digest == blob.digest }
+        }
+        return true
+    }
+
     private mutating func giveUpBlob(
         of key: Int,
         _ error: LoveseatError,
@@ -125,6 +140,7 @@ extension PullSession {
             incoming[key]?.stage = .waiting(startsOver: true)
             return fetchNext(key, &effects)
         }
+        if error.code.domain == .couchbaseLite, leaveOutTold(key) { return fetchNext(key, &effects) }
         let isDenied = [.notFound, .httpNotFound, .httpForbidden].contains(error.code)
         if isDenied, takeAsListed(key, &effects) { return }
         // One blob must not keep the checkpoint back, but a disk that is full or broken must.

@@ -87,7 +87,8 @@ extension PushSession {
             of: document.change,
             collection: wireIndex,
             isProposal: isProposing,
-            addsAttachments: receiver?.findsBlobs != true
+            addsAttachments: receiver?.findsBlobs != true,
+            sendsTreeBlobs: sendsTreeBlobs
         )
         let message = revision.message.compressed(from: tuning.compressionThreshold)
         let parcel = Parcel(

@@ -62,6 +62,8 @@ struct PushSession {
     var disagreements: [String: Disagreement] = [:]
 
     var peer: RevisionTree.PeerKind
+    /// The peer asks for the blobs of the leaves that a tree brings.
+    var sendsTreeBlobs = false
     /// What the peer said of itself; nil before it has answered a list.
     var receiver: Receiver?
     /// The local sequences that are done with.

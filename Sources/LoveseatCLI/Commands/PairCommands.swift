@@ -218,7 +218,7 @@ struct PairList: AsyncParsableCommand {
         abstract:
             "List the peers that a database was paired with: fingerprint, name, origin of the name, and URLs.",
         discussion:
-            "The origin of a name is \"given\" (pair show --name) or \"own\": the peer's host name, which grants no rights."
+            "The origin of a name is \"given\" (pair show --name) or \"own\": the peer's host name, which grants no rights. It is \"seen\" for a service whose certificate was trusted when it was first seen (sync --find); such a peer may not connect to this database."
     )
     @OptionGroup var argument: DatabaseArgument
     func run() async throws {
@@ -228,6 +228,9 @@ struct PairList: AsyncParsableCommand {
                 [peer.fingerprint, peer.name, peer.isNameGiven ? "given" : "own"] + peer.urls
             )
         }
+        for peer in try database.knownPeers() {
+            try Output.standard.fields(peer.fingerprint, peer.service, "seen")
+        }
         try await database.close()
         try Output.standard.flush()
     }
@@ -236,7 +239,7 @@ struct PairList: AsyncParsableCommand {
 struct PairForget: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Remove a paired peer, which is then no longer trusted."
+        abstract: "Remove a peer of `pair list`, which is then no longer trusted."
     )
     @OptionGroup var argument: DatabaseArgument
     @Argument(help: "The fingerprint of its certificate.") var fingerprint: String
@@ -250,9 +253,12 @@ struct PairForget: AsyncParsableCommand {
     }
 
     static func forget(_ fingerprint: String, in database: Database) throws {
-        guard try database.pairedPeers().contains(where: { $0.fingerprint == fingerprint }) else {
-            throw LoveseatError(.notFound, "there is no paired peer \(fingerprint)")
+        let isPaired = try database.pairedPeers().contains { $0.fingerprint == fingerprint }
+        let isKnown = try database.knownPeers().contains { $0.fingerprint == fingerprint }
+        guard isPaired || isKnown else {
+            throw LoveseatError(.notFound, "there is no peer \(fingerprint) in `loveseat pair list`")
         }
-        try database.removePairedPeer(fingerprint: fingerprint)
+        if isPaired { try database.removePairedPeer(fingerprint: fingerprint) }
+        if isKnown { try database.removeKnownPeer(fingerprint: fingerprint) }
     }
 }

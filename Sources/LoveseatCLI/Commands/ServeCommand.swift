@@ -136,6 +136,10 @@ struct Serve: AsyncParsableCommand {
         }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
+        let advertisements = [listener.advertisements, couchListener?.advertisements].compactMap { $0 }
+        let telling = advertisements.map { states in
+            Task { await AdvertisementLines.print(states, quiet: quiet) }
+        }
         let monitor = try PeerMonitor(database)
         monitor.observe(listener)
         monitor.start()
@@ -155,7 +159,7 @@ struct Serve: AsyncParsableCommand {
         await page?.close()
         monitor.stop()
         try await database.close()
-        printing.cancel()
+        for task in [printing] + telling { task.cancel() }
         reloading.cancel()
     }
 }

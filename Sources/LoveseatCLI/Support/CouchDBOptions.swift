@@ -43,6 +43,16 @@ struct CouchDBOptions: ParsableArguments {
             "HOST or HOST:PORT with which clients of CouchDB's wire may let this database replicate (_replicate). Repeatable."
     )
     var replicationHosts: [String] = []
+    @Option(
+        name: .customLong("replicate-pin"),
+        help: "The SHA-256 fingerprint of the certificate that those hosts must show."
+    )
+    var replicationPin: String?
+    @Option(
+        name: .customLong("replicate-ca"),
+        help: "A PEM file with the authorities to trust for those hosts instead of the system's."
+    )
+    var replicationCA: String?
 
     private static let versions: [String: ListenerTLSVersion] = [
         "1.0": .tlsv10, "1.1": .tlsv11, "1.2": .tlsv12, "1.3": .tlsv13,
@@ -56,6 +66,12 @@ struct CouchDBOptions: ParsableArguments {
             throw ValidationError(
                 "--couchdb-port, --couchdb-create, --couchdb-min-tls, --couchdb-digest, --origin and --replicate-with need --couchdb."
             )
+        }
+        guard !replicationHosts.isEmpty || (replicationPin == nil && replicationCA == nil) else {
+            throw ValidationError("--replicate-pin and --replicate-ca need --replicate-with.")
+        }
+        guard replicationPin == nil || replicationCA == nil else {
+            throw ValidationError("Use one of --replicate-pin and --replicate-ca.")
         }
         if let text = replicationHosts.first(where: { Self.host($0) == nil }) {
             throw ValidationError("--replicate-with \(text): use HOST or HOST:PORT.")
@@ -120,6 +136,11 @@ struct CouchDBOptions: ParsableArguments {
                 return host.host()?.lowercased() == url.host()?.lowercased()
                     && (host.port ?? port) == port
             }
+        }
+        let authorities = try replicationCA.map(Identities.certificates)
+        configuration.prepareReplication = { [replicationPin] _, settings in
+            settings.pinnedServerFingerprint = replicationPin
+            settings.rootCertificates = authorities
         }
         return CouchDBListener(configuration)
     }

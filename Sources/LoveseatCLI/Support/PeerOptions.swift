@@ -17,7 +17,7 @@ struct PeerOptions: ParsableArguments {
     var paired = false
     @Option(
         help: ArgumentHelp(
-            "Find the peer on this network by its name or ID (`loveseat browse`), instead of a URL.",
+            "Find the peer on this network by its name or ID (`loveseat browse`), instead of a URL. Without --paired, --pin or --ca, asks whether to trust the certificate that it shows, and remembers it.",
             valueName: "name|id"
         )
     )
@@ -67,11 +67,6 @@ struct PeerOptions: ParsableArguments {
         guard ways == 1 || (paired && ways == 0), !paired || localDb == nil else {
             throw ValidationError("Name the peer: either a URL, --find, --local-db, or --paired.")
         }
-        if find != nil, !paired, trust.pin == nil, trust.ca == nil, !trust.selfSigned {
-            throw ValidationError(
-                "Anybody can advertise that name: use --paired or --pin, or --self-signed to connect to whoever has it."
-            )
-        }
         guard [session, sessionFile, credentials.user, trust.identity].count(where: { $0 != nil }) <= 1 else {
             throw ValidationError("Use one of --session, --session-file, --user and --identity.")
         }
@@ -82,8 +77,8 @@ struct PeerOptions: ParsableArguments {
         }
     }
 
-    private func endpoint(connects: Bool) throws -> any Endpoint {
-        if let find { return service(find) }
+    private func endpoint(_ database: Database, connects: Bool) throws -> any Endpoint {
+        if let find { return service(find, database) }
         if let localDb {
             var other = DatabaseArgument()
             other.database = localDb
@@ -132,7 +127,7 @@ struct PeerOptions: ParsableArguments {
     }
 
     /// A name of 32 hexadecimal digits is an ID.
-    private func service(_ title: String) -> ServiceEndpoint {
+    private func service(_ title: String, _ database: Database) -> ServiceEndpoint {
         let isID = title.utf8.count == 32 && title.allSatisfy(\.isHexDigit)
         var endpoint =
             isID
@@ -149,6 +144,9 @@ struct PeerOptions: ParsableArguments {
                 interfaces: discovery.interfaceNames
             )
         endpoint.allowsUnpinned = trust.selfSigned
+        endpoint.trustOnFirstUse = TrustOnFirstUse(database: database) { peer in
+            await Question.trusts(peer)
+        }
         return endpoint
     }
 
@@ -248,7 +246,8 @@ struct PeerOptions: ParsableArguments {
         var configuration = ReplicatorConfiguration(
             collections: entries,
             target: try url == nil && find == nil
-                ? peer?.endpoint ?? endpoint(connects: connects) : endpoint(connects: connects)
+                ? peer?.endpoint ?? endpoint(database, connects: connects)
+                : endpoint(database, connects: connects)
         )
         configuration.replicatorType = type
         configuration.authenticator = authenticator

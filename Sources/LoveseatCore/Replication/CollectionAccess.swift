@@ -65,6 +65,8 @@ package struct CollectionAccess: Sendable {
         package let body: JSONText
         /// Whether it takes attachments from its ancestors.
         package var hasStubs = false
+        /// What is known of attachments that are not in the body, as `_attachments` has it.
+        package var attachments = JSONObject()
         /// The content that came with it.
         package var received: Set<BlobDigest> = []
 

@@ -1,5 +1,5 @@
 public import LoveseatModel
-import LoveseatReplication
+package import LoveseatReplication
 
 /// Decides whether a revision of a document is replicated.
 ///
@@ -74,7 +74,7 @@ public struct CollectionConfiguration: Sendable {
 
 extension Document {
     /// The document as an app's filter or policy sees it.
-    init(_ candidate: FilterCandidate) {
+    package init(_ candidate: FilterCandidate) {
         self.init(
             id: candidate.documentID,
             revisionID: candidate.revision,

@@ -115,7 +115,15 @@ extension CouchDBServer {
             )
         }
         let revision = try namedRevision(exchange, nil)
-        try entry.requireRight(to: try proposal(id, revision, entry))
+        var announced: JSONValue = [
+            "content_type": .string(exchange.headers[.contentType] ?? "application/octet-stream")
+        ]
+        if let length = exchange.headers[.contentLength].flatMap({ Int($0) }) {
+            announced["length"] = JSONValue(length)
+        }
+        var proposed = try proposal(id, revision, entry)
+        proposed.attachments[name] = announced
+        try entry.requireRight(to: proposed)
         let pins = BlobPins(entry.store.blobs)
         defer { withExtendedLifetime(pins) {} }
         let (digest, length, plain) = try await receive(exchange, entry, pins)
@@ -131,7 +139,9 @@ extension CouchDBServer {
             stored.encodedLength = length
         }
         let attachment = stored
-        let made = try await change(id, revision, entry, revives: true) { table, generation in
+        var change = try proposal(id, revision, entry)
+        change.attachments[name] = stored.stored
+        let made = try await self.change(change, revision, entry, revives: true) { table, generation in
             var attachment = attachment
             attachment.position = generation
             table[name] = attachment.stored
@@ -184,7 +194,10 @@ extension CouchDBServer {
         guard StoredAttachment.all(in: body).contains(where: { $0.name == name }) else {
             throw CouchDBError.noAttachment
         }
-        let made = try await change(id, revision, entry, revives: false) { table, _ in table[name] = nil }
+        let proposed = try proposal(id, revision, entry)
+        let made = try await change(proposed, revision, entry, revives: false) { table, _ in
+            table[name] = nil
+        }
         return .json(200, ["ok": true, "id": .string(id), "rev": .string(made.text)])
     }
 
@@ -205,24 +218,25 @@ extension CouchDBServer {
 
     /// Changes a leaf's attachments.
     private func change(
-        _ id: String,
+        _ proposed: CollectionAccess.Change,
         _ revision: RevisionID?,
         _ entry: Databases.Entry,
         revives: Bool,
         _ change: @escaping @Sendable (inout JSONObject, Int) -> Void
     ) async throws -> RevisionID {
-        try await entry.write(try proposal(id, revision, entry)) { transaction in
+        let id = proposed.id
+        return try await entry.write(proposed) { transaction in
             let record = try transaction.record(id, in: entry.handle)
             let branches = try record.map { try DocumentBranches(of: $0) }
             if let revision, branches?.contains(revision) != true {
                 throw CouchDBError(409, "not_found", "missing_rev")
             }
             let leaf = revision.flatMap { revision in branches?.leaves.first { $0.id == revision } }
-            let base = leaf ?? (branches?.winner.isDeleted == true ? branches?.winner : nil)
+            let base = leaf?.isDeleted == false ? leaf?.id : record?.revision
             guard revision == nil || leaf != nil else { throw CouchDBError.conflict }
             var body = JSONElement(leaf?.isDeleted == false ? leaf?.body ?? .emptyObject : .emptyObject).value
             var table = body["_attachments"]?.object ?? [:]
-            change(&table, Int(base?.id.generation ?? 0) + 1)
+            change(&table, Int(base?.generation ?? 0) + 1)
             body["_attachments"] = table.isEmpty ? nil : .object(table)
             return try transaction.insertEdit(
                 over: leaf?.isDeleted == true ? nil : revision,

@@ -1,3 +1,4 @@
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -19,7 +20,7 @@ extension CouchDBServer {
         return try await withBody(exchange) { bytes in
             let pins = BlobPins(entry.store.blobs)
             defer { withExtendedLifetime(pins) {} }
-            let batch = try self.batch(bytes, pins)
+            let batch = try self.batch(bytes, entry, pins)
             let rows = try await self.write(batch, entry)
             if !batch.isNewEdit, !batch.documents.isEmpty {
                 let amount = ReplicatingClients.Amount(
@@ -33,7 +34,7 @@ extension CouchDBServer {
         }
     }
 
-    private func batch(_ bytes: [UInt8], _ pins: BlobPins) throws -> Batch {
+    private func batch(_ bytes: [UInt8], _ entry: Databases.Entry, _ pins: BlobPins) throws -> Batch {
         let body = try Self.parse(bytes)
         guard body.kind == .object else {
             throw CouchDBError.badRequest("Request body must be a JSON object")
@@ -68,18 +69,36 @@ extension CouchDBServer {
                     "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
                 )
             }
-            batch.documents.append(try DocumentSaving.prepare(document, id: id, pins: pins))
+            batch.documents.append(try prepare(document, id, entry, pins))
         }
         return batch
+    }
+
+    /// Stores the content of a document, unless the document is refused.
+    private func prepare(
+        _ document: IncomingDocument,
+        _ id: String,
+        _ entry: Databases.Entry,
+        _ pins: BlobPins
+    ) throws -> PreparedDocument {
+        if !document.attachments.isEmpty {
+            let announced = CollectionAccess.Change(announcing: document, id: id)
+            if let refusal = try entry.refusal(beforeContentOf: announced) {
+                var prepared = PreparedDocument(document, id: id)
+                prepared.refusal = refusal
+                return prepared
+            }
+        }
+        return try DocumentSaving.prepare(document, id: id, pins: pins)
     }
 
     private func write(_ batch: Batch, _ entry: Databases.Entry) async throws -> [JSONValue] {
         guard !batch.documents.isEmpty else { return [] }
         return try await entry.write(batch.documents.map(\.change)) { transaction, verdicts in
             var rows: [JSONValue] = []
-            for (document, isAllowed) in zip(batch.documents, verdicts) {
-                guard isAllowed else {
-                    rows.append(Self.forbidden(document, batch.isNewEdit))
+            for (document, verdict) in zip(batch.documents, verdicts) {
+                if let refusal = document.refusal ?? verdict {
+                    rows.append(Self.row(for: refusal, of: document, batch.isNewEdit))
                     continue
                 }
                 if let row = try Self.write(document, batch.isNewEdit, entry, transaction) {
@@ -90,10 +109,15 @@ extension CouchDBServer {
         }
     }
 
-    private static func forbidden(_ document: PreparedDocument, _ isNewEdit: Bool) -> JSONValue {
+    /// The row of a refused document. A refused revision that is replicated is never sent again: a conflict would be.
+    private static func row(
+        for refusal: CouchDBError,
+        of document: PreparedDocument,
+        _ isNewEdit: Bool
+    ) -> JSONValue {
         var row: JSONValue = [
-            "id": .string(document.id), "error": "forbidden",
-            "reason": .string("you may not write \"\(document.id)\""),
+            "id": .string(document.id), "error": .string(isNewEdit ? refusal.error : "forbidden"),
+            "reason": .string(refusal.reason),
         ]
         if !isNewEdit, let revision = document.history.first { row["rev"] = .string(revision.text) }
         return row
@@ -121,14 +145,7 @@ extension CouchDBServer {
             guard error is StoreWriteTransaction.EditRefusal || error is RevisionTree.InsertRefusal else {
                 throw error
             }
-            // A refused revision that is replicated is never sent again: a conflict would be.
-            let answer = Self.error(error)
-            var row: JSONValue = [
-                "id": .string(document.id), "error": .string(isNewEdit ? answer.error : "forbidden"),
-                "reason": .string(answer.reason),
-            ]
-            if !isNewEdit, let revision = document.history.first { row["rev"] = .string(revision.text) }
-            return row
+            return Self.row(for: Self.error(error), of: document, isNewEdit)
         }
     }
 

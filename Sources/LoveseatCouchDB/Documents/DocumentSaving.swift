@@ -19,6 +19,8 @@ struct PreparedDocument: Sendable {
     var attachments: [Attachment] = []
     /// The content that came with the document.
     var received: Set<BlobDigest> = []
+    /// Why it is refused, if that is known before its content is stored.
+    var refusal: CouchDBError?
     /// An attachment without content that stands for a blob of the body which is not here.
     var missingBlob: String?
 
@@ -183,7 +185,7 @@ enum DocumentSaving {
             if document.isDeleted { throw StoreWriteTransaction.EditRefusal.conflict }
             parent = nil
         }
-        let base = parent ?? branches?.winner.id
+        let base = parent ?? record?.revision
         let body = try body(
             of: document,
             generation: Int(base?.generation ?? 0) + 1,

@@ -54,6 +54,9 @@ extension CouchDBServer {
     {
         try IncomingDocument.check(id)
         try check(document, id)
+        if !document.attachments.isEmpty {
+            try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
+        }
         let pins = BlobPins(entry.store.blobs)
         let prepared = try DocumentSaving.prepare(document, id: id, pins: pins)
         defer { withExtendedLifetime(pins) {} }

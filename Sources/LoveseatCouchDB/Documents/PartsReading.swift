@@ -202,7 +202,7 @@ extension CouchDBServer {
             blobs: entry.store.blobs,
             pins: pins,
             limit: settings.maximumDocumentSize
-        ) { try entry.requireRight(to: PreparedDocument($0, id: id).change) }
+        ) { try entry.requireRight(to: CollectionAccess.Change(announcing: $0, id: id)) }
         for try await part in exchange.body { try receiver.receive(Array(part.readableBytesView)) }
         let prepared = try receiver.finish(id: id)
         return try await finish(prepared, entry, exchange)

@@ -23,6 +23,8 @@ package struct DumpImporter {
     }
 
     private var reader: Reader?
+    /// What may still come of a byte order mark.
+    private var mark: ArraySlice<UInt8> = [0xEF, 0xBB, 0xBF]
     private var waiting: [(number: Int, revision: FetchedRevision)] = []
     private var waitingBytes = 0
     private var number = 0
@@ -43,6 +45,7 @@ package struct DumpImporter {
     ///
     /// - Throws: `LoveseatError` for what is not a dump, and for a document that cannot be saved. Documents of earlier transactions stay.
     package mutating func receive(_ bytes: [UInt8]) throws {
+        let bytes = reader == nil ? withoutMark(bytes) : bytes
         let reader = reader ?? begin(bytes)
         self.reader = nil
         switch reader {
@@ -61,6 +64,17 @@ package struct DumpImporter {
             self.reader = .parts(dump)
         case nil: break
         }
+    }
+
+    /// Bytes without a byte order mark, which some editors and shells put before the dump.
+    private mutating func withoutMark(_ bytes: [UInt8]) -> [UInt8] {
+        var index = 0
+        while index < bytes.count, bytes[index] == mark.first {
+            mark.removeFirst()
+            index += 1
+        }
+        if index < bytes.count { mark = [] }
+        return Array(bytes[index...])
     }
 
     /// What reads a dump that begins with these bytes; nil if they are blanks.

@@ -1,11 +1,11 @@
 public import Foundation
 import HummingbirdCore
 import Logging
-package import LoveseatCore
+public import LoveseatCore
 import LoveseatCouchDBReplication
 public import LoveseatIdentity
 public import LoveseatModel
-package import LoveseatNetwork
+public import LoveseatNetwork
 import LoveseatStorage
 import NIOConcurrencyHelpers
 import NIOCore
@@ -20,6 +20,7 @@ public final class CouchDBListener: Sendable {
     /// The configuration with which the listener was created.
     public let config: CouchDBListenerConfiguration
     private let running = NIOLockedValueBox<Running?>(nil)
+    private let advertising = ListenerAdvertising()
     /// Held while the listener starts or stops, so that calls take effect in order.
     private let lifecycle = AsyncLock()
 
@@ -31,7 +32,6 @@ public final class CouchDBListener: Sendable {
         var port: UInt16
         var urls: [URL]
         let identity: TLSIdentity?
-        let advertisement: (any RunningAdvertisement)?
     }
 
     /// Creates a listener. It listens when it is started.
@@ -47,13 +47,16 @@ public final class CouchDBListener: Sendable {
     public var urls: [URL]? {
         running.withLockedValue { running in
             guard let running else { return nil }
-            return running.urls
-                + ListenerAddresses.url(in: running.urls, host: running.advertisement?.hostName)
+            return running.urls + ListenerAddresses.url(in: running.urls, host: advertising.host)
         }
     }
 
     /// The name under which the listener is advertised; nil while it is not, and until it is known that no other service has the name.
-    public var advertisedName: String? { running.withLockedValue { $0?.advertisement?.publishedName } }
+    public var advertisedName: String? { advertising.name }
+
+    /// A feed of whether and under which name the listener is advertised. It begins with the current state, and ends when the listener
+    /// stops. A slow consumer misses intermediate states, but not the last one.
+    public var advertisements: Feed<AdvertisementState> { advertising.states }
 
     /// The identity that the listener shows to clients; nil while it is not running, and without TLS.
     public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
@@ -140,12 +143,14 @@ public final class CouchDBListener: Sendable {
     {
         var settings = CouchDBServer.Settings()
         settings.policy = config.accessPolicy
+        settings.incomingFilter = config.incomingFilter
         settings.isReadOnly = config.readOnly
         settings.isWriteOnly = config.writeOnly
         settings.origins = config.origins
         settings.maximumRequestSize = config.maximumRequestSize
         settings.maximumDocumentSize = config.maximumDocumentSize
         settings.allowsReplicationWith = config.allowsReplicationWith
+        settings.prepareReplication = config.prepareReplication
         settings.isSecure = isSecure
         settings.allowsBasic = isSecure || config.allowsBasicWithoutTLS
         let store = try config.database.store
@@ -198,7 +203,7 @@ public final class CouchDBListener: Sendable {
     ) throws {
         let port = UInt16(channel.localAddress?.port ?? 0)
         let urls = try Self.urls(config.networkInterface, port, isSecure: identity != nil)
-        let advertisement = try beginAdvertisement(config.advertise) {
+        try advertising.begin(config.advertise) {
             AdvertisedListener(
                 // Of several databases, the alphabetically first one.
                 databaseName: config.databases?.keys.min() ?? config.database.name,
@@ -218,8 +223,7 @@ public final class CouchDBListener: Sendable {
                 connections: connections,
                 port: port,
                 urls: urls,
-                identity: identity,
-                advertisement: advertisement
+                identity: identity
             )
         }
     }
@@ -249,7 +253,7 @@ public final class CouchDBListener: Sendable {
             return running
         }
         guard let stopped else { return }
-        await stopped.advertisement?.withdraw()
+        await advertising.end()
         try? await stopped.channel?.close().get()
         await stopped.server.jobs.stop()
         await stopped.connections.closeAll()
@@ -286,8 +290,7 @@ extension CouchDBListener: PortGuest {
                     connections: connections,
                     port: 0,
                     urls: [],
-                    identity: port.identity,
-                    advertisement: nil
+                    identity: port.identity
                 )
             }
             return { [weak self, install = installer(server, connections)] channel, shown in

@@ -37,6 +37,14 @@ public struct CouchDBListenerConfiguration: Sendable {
     /// Decides what each client may read and write. Nil, the default, gives every client that may connect full access. With a policy,
     /// clients cannot create, delete, purge or configure databases.
     public var accessPolicy: AccessPolicy?
+    /// Decides whether a revision that a client sends is stored. Nil, the default, means that all are. With a filter, clients start no
+    /// replications (`_replicate`) into this listener's databases.
+    ///
+    /// The attachments of the document are under `_attachments`, by their names. For a document with attachments the filter is called twice:
+    /// before their content is received, with what the client says of it, and again with the true lengths. An attachment of which the
+    /// client tells no `length` can only be limited by refusing it: see <doc:Listening>. An error with a code of `10_000 + status` is
+    /// sent as that HTTP status, any other as 403 `forbidden`.
+    public var incomingFilter: IncomingFilter?
     /// Whether clients may only read, and save their checkpoints. The default is false.
     public var readOnly = false
     /// Whether clients may only write, and save their checkpoints. The default is false. It cannot be combined with ``readOnly``.
@@ -47,6 +55,11 @@ public struct CouchDBListenerConfiguration: Sendable {
     /// The closure is called with the URL that a client names, without its user name and password, and with each URL that a server redirects
     /// to. Allow only hosts that clients should reach through this host: a client that may name any URL reaches everything in this host's network.
     public var allowsReplicationWith: (@Sendable (URL) -> Bool)?
+    /// Changes the settings of a replication with a database elsewhere, before it begins: which certificates are trusted, for example, or
+    /// the proxy. Nil, the default, means that the system's authorities are trusted.
+    ///
+    /// The closure is called with the URL that a client names, without its user name and password, if ``allowsReplicationWith`` allows it.
+    public var prepareReplication: (@Sendable (URL, inout ReplicatorConfiguration) -> Void)?
     /// The origins of web pages that may use the listener, such as `https://example.com`; `*` for all. The default is none.
     public var origins: [String] = []
     /// The longest request that is held in memory, in bytes. The default is 64 MiB. Attachments that are sent by

@@ -32,6 +32,11 @@ extension CouchDBServer {
         guard let source = request.source, let target = request.target else { throw CouchDBError.missing }
         try await requirePermission(source, names.source, exchange)
         try await requirePermission(target, names.target, exchange)
+        if names.target != nil, settings.incomingFilter != nil {
+            throw CouchDBError.forbidden(
+                "this listener filters what clients write: replicate into another database"
+            )
+        }
         if names.source != nil, settings.isWriteOnly {
             throw CouchDBError.forbidden("this listener is write-only")
         }
@@ -198,6 +203,7 @@ extension CouchDBServer {
         configuration.headers = remote.headers
         configuration.adoptsOtherUsersChanges = true
         configuration.isListed = false
+        settings.prepareReplication?(url, &configuration)
         if !request.isContinuous { configuration.maxAttempts = 1 }
         return configuration
     }

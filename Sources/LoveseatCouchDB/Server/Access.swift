@@ -1,6 +1,7 @@
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import LoveseatReplication
 import LoveseatStorage
 
 /// Access policies: what a client may not read does not exist for it. The app's policy is asked outside transactions.
@@ -10,6 +11,10 @@ extension CouchDBServer {
     /// - Throws: `not_found` for a collection that does not exist for the client.
     func entry(_ name: String, for exchange: Exchange) throws -> Databases.Entry {
         var entry = try databases.entry(name)
+        if let filter = settings.incomingFilter {
+            let peer = exchange.peer
+            entry.filter = { filter(peer, Document($0), $0.isDeleted ? .deleted : []) }
+        }
         guard let policy = settings.policy else { return entry }
         let access = CollectionAccess(
             PeerAccess(peer: exchange.peer, policy: policy),
@@ -67,24 +72,27 @@ extension Databases.Entry {
     /// Writes documents, if the client may.
     ///
     /// - Parameters:
-    ///   - changes: What the policy is asked about.
-    ///   - body: Gets whether each change is allowed.
+    ///   - changes: What the filter and the policy are asked about.
+    ///   - body: Gets why each change is refused, or nil.
     /// - Returns: What `body` returns.
     /// - Throws: what `body` throws; `service_unavailable` if others keep changing the documents.
     func write<Value: Sendable>(
         _ changes: [CollectionAccess.Change],
-        _ body: @Sendable (StoreWriteTransaction, [Bool]) throws -> Value
+        _ body: @Sendable (StoreWriteTransaction, [CouchDBError?]) throws -> Value
     ) async throws -> Value {
+        let refusals = changes.map { refusal(of: $0) }
         guard let access else {
-            return try await store.writeFromTask(within: nil) {
-                try body($0, changes.map { _ in true })
-            }
+            return try await store.writeFromTask(within: nil) { try body($0, refusals) }
         }
         for _ in 0..<Self.maximumAttempts {
             let records = try store.readRows { view in
                 try changes.map { try view.record($0.id, in: handle) }
             }
-            let verdicts = try zip(changes, records).map { try access.mayWrite($0, over: $1) }
+            let verdicts = try changes.indices.map { index -> CouchDBError? in
+                if let refusal = refusals[index] { return refusal }
+                let mayWrite = try access.mayWrite(changes[index], over: records[index])
+                return mayWrite ? nil : .notAllowed(changes[index].id)
+            }
             let sequences = records.map { $0?.sequence }
             let written = try await store.writeFromTask(within: nil) { transaction -> Value? in
                 // What was judged must be what is changed.
@@ -94,7 +102,7 @@ extension Databases.Entry {
                     }
                 }
                 let value = try body(transaction, verdicts)
-                let ids = zip(changes, verdicts).compactMap { $1 ? $0.id : nil }
+                let ids = zip(changes, verdicts).compactMap { $1 == nil ? $0.id : nil }
                 if !ids.isEmpty { try transaction.grant(ids, in: handle, to: access.peerName) }
                 return value
             }
@@ -103,15 +111,38 @@ extension Databases.Entry {
         throw CouchDBError(503, "service_unavailable", "the documents keep changing: try again")
     }
 
+    /// Why a client may not make a change, as far as can be said before its attachments are received; nil if it may.
+    func refusal(beforeContentOf change: CollectionAccess.Change) throws -> CouchDBError? {
+        if let refusal = refusal(of: change) { return refusal }
+        guard let access else { return nil }
+        let record = try store.readRows { try $0.record(change.id, in: handle) }
+        return try access.mayWriteContent(change, over: record) ? nil : .notAllowed(change.id)
+    }
+
     /// Refuses a change that the client may not make, before its attachments are received.
     ///
-    /// - Throws: `forbidden` if the client may not.
+    /// - Throws: why the client may not.
     func requireRight(to change: CollectionAccess.Change) throws {
-        guard let access else { return }
-        let record = try store.readRows { try $0.record(change.id, in: handle) }
-        guard try access.mayWriteContent(change, over: record) else {
-            throw CouchDBError.forbidden("you may not write \"\(change.id)\"")
+        if let refusal = try refusal(beforeContentOf: change) { throw refusal }
+    }
+
+    /// Why the app does not take a change; nil if it does.
+    private func refusal(of change: CollectionAccess.Change) -> CouchDBError? {
+        guard let filter else { return nil }
+        var body = change.body
+        if !change.attachments.isEmpty, case .object(var object) = JSONElement(body).value {
+            var table = object["_attachments"]?.object ?? [:]
+            for (name, attachment) in change.attachments { table[name] = attachment }
+            object["_attachments"] = .object(table)
+            body = JSONText(canonical: .object(object))
         }
+        let candidate = FilterCandidate(
+            documentID: change.id,
+            revision: change.history.first ?? RevisionID(generation: 1, digest: []),
+            isDeleted: change.isDeleted,
+            body: body
+        )
+        return filter(candidate).map(CouchDBError.init(refusal:))
     }
 
     /// Writes one document.
@@ -122,20 +153,66 @@ extension Databases.Entry {
         _ body: @Sendable (StoreWriteTransaction) throws -> Value
     ) async throws -> Value {
         try await write([change]) { transaction, verdicts in
-            guard verdicts.first == true else {
-                throw CouchDBError.forbidden("you may not write \"\(change.id)\"")
-            }
+            if let refusal = verdicts[0] { throw refusal }
             return try body(transaction)
         }
     }
 }
 
+extension CouchDBError {
+    static func notAllowed(_ id: String) -> Self { .forbidden("you may not write \"\(id)\"") }
+
+    /// What an app's filter says. Replicating peers go on after it, as they do after `forbidden`.
+    init(refusal: LoveseatError) {
+        let status = refusal.code.value - 10_000
+        let words = [401: "unauthorized", 404: "not_found", 409: "conflict", 413: "document_too_large"]
+        guard refusal.code.domain == .couchbaseLite, (400...499).contains(status) else {
+            self = .forbidden(refusal.message)
+            return
+        }
+        self.init(status, words[status] ?? "forbidden", refusal.message)
+    }
+}
+
 extension PreparedDocument {
-    /// What a policy is asked about.
+    /// What a filter and a policy are asked about.
     var change: CollectionAccess.Change {
         var change = CollectionAccess.Change(id: id, history: history, isDeleted: isDeleted, body: body)
         change.received = received
-        for attachment in attachments { if case .stub = attachment { change.hasStubs = true } }
+        for attachment in attachments {
+            switch attachment {
+            case .ready(let stored, _): change.attachments[stored.name] = stored.stored
+            case .stub(let stub):
+                change.attachments[stub.name] = stub.announced
+                change.hasStubs = true
+            }
+        }
         return change
+    }
+}
+
+extension CollectionAccess.Change {
+    /// A document whose attachments' content has not been received or stored.
+    init(announcing document: IncomingDocument, id: String) {
+        self.init(id: id, history: document.history, isDeleted: document.isDeleted, body: document.body)
+        for attachment in document.attachments { attachments[attachment.name] = attachment.announced }
+    }
+}
+
+extension IncomingAttachment {
+    /// What the client says of it.
+    fileprivate var announced: JSONValue {
+        var value: JSONValue = ["content_type": .string(contentType ?? "application/octet-stream")]
+        if let digest { value["digest"] = .string(digest) }
+        switch content {
+        case .stub: value["stub"] = true
+        case .follows: if let length { value["length"] = JSONValue(length) }
+        case .inline(let text): value["length"] = JSONValue(max(0, text.bytes.count - 2) / 4 * 3)
+        }
+        if let encoding {
+            value["encoding"] = .string(encoding)
+            value["encoded_length"] = encodedLength.map { JSONValue($0) } ?? .null
+        }
+        return value
     }
 }

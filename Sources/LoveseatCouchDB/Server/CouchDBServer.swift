@@ -15,6 +15,7 @@ final class CouchDBServer: Sendable {
     /// The limits and permissions.
     struct Settings: Sendable {
         var policy: AccessPolicy?
+        var incomingFilter: IncomingFilter?
         var isReadOnly = false
         var isWriteOnly = false
         var origins: [String] = []
@@ -25,6 +26,8 @@ final class CouchDBServer: Sendable {
         var allowsBasic = true
         /// Which databases elsewhere clients may let this listener replicate with; nil for none.
         var allowsReplicationWith: (@Sendable (URL) -> Bool)?
+        /// Changes the settings of a replication with a database elsewhere.
+        var prepareReplication: (@Sendable (URL, inout ReplicatorConfiguration) -> Void)?
     }
 
     static let version = "3.3.3"

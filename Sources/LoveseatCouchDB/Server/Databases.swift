@@ -1,6 +1,7 @@
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import LoveseatReplication
 import LoveseatStorage
 
 /// The collections that are served, by the names of their databases.
@@ -16,6 +17,8 @@ struct Databases: Sendable {
         let store: DocumentStore
         /// What the client may do; nil if it may do everything.
         var access: CollectionAccess?
+        /// Why the app does not take a revision; nil if it takes all.
+        var filter: (@Sendable (FilterCandidate) -> LoveseatError?)?
         var handle: CollectionHandle { collection.handle }
     }
 

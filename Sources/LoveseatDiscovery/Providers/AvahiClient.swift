@@ -224,6 +224,9 @@ final class AvahiClient {
         lv_avahi_update(client, group.pointer, interface, name, type, text, text.count)
     }
 
+    /// Why the last object could not be made.
+    var lastError: Int32 { lv_avahi_last_error(client) }
+
     static func message(_ error: Int32) -> String { String(cString: lv_avahi_error(error)) }
 
     private static func withCStrings<Result>(

@@ -9,6 +9,9 @@ private import Synchronization
 // @unchecked because everything that changes is touched on the queue only.
 package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     private static let collision: Int32 = -8
+    /// A service that does not answer for so long is gone.
+    private static let silence = DispatchTimeInterval.seconds(3)
+    private static let maximumSuspects = 64
     private static let retry = DispatchTimeInterval.seconds(2)
     /// After this, a daemon counts as not answering.
     private static let patience = DispatchTimeInterval.milliseconds(200)
@@ -27,6 +30,12 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
         let report: @Sendable ([MulticastNode.Location]) -> Void
         var objects: [AvahiClient.Object] = []
         var found: [Link: MulticastNode.Location] = [:]
+    }
+
+    private struct Suspect {
+        /// Asks for the service itself, without Avahi's cache.
+        let task: DiscoveryTask
+        var isGone = false
     }
 
     private struct Registration {
@@ -49,6 +58,10 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     private var nextNumber = 1
     /// Whether the host's name is changing: services are published again when it has one.
     private var isRenaming = false
+    /// Services that could not be reached.
+    private var suspects: [ServiceName: Suspect] = [:]
+    private lazy var asker = makeAsker()
+    private let makeAsker: @Sendable () -> MulticastProvider
 
     private struct Shared {
         weak var provider: AvahiProvider?
@@ -56,9 +69,11 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     private static let shared = Mutex(Shared())
 
     /// The provider of this process; nil if the daemon does not answer at once.
-    package static func answering() -> AvahiProvider? {
+    package static func answering(_ makeAsker: @escaping @Sendable () -> MulticastProvider)
+        -> AvahiProvider?
+    {
         guard lv_avahi_is_installed() != 0 else { return nil }
-        let provider = any()
+        let provider = any(makeAsker)
         let connected = DispatchSemaphore(value: 0)
         let box = AnswerBox()
         // The queue opens the connection before it runs this.
@@ -73,11 +88,13 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
 
     private final class AnswerBox: Sendable { let answers = Atomic(false) }
 
-    /// The provider of this process, whether the daemon runs or not.
-    package static func any() -> AvahiProvider {
+    private init(_ makeAsker: @escaping @Sendable () -> MulticastProvider) { self.makeAsker = makeAsker }
+
+    /// The provider of this process, whether the daemon runs or not. `makeAsker` makes what asks for services without the daemon.
+    package static func any(_ makeAsker: @escaping @Sendable () -> MulticastProvider) -> AvahiProvider {
         shared.withLock { shared in
             if let provider = shared.provider { return provider }
-            let provider = AvahiProvider()
+            let provider = AvahiProvider(makeAsker)
             shared.provider = provider
             provider.queue.async { provider.connect() }
             return provider
@@ -125,6 +142,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
             }
             browses[id] = Browse(type: browse.type, subtype: browse.subtype, report: browse.report)
         }
+        forgetSuspects()
         resolutions = resolutions.mapValues { Resolution(service: $0.service, report: $0.report) }
         for id in Array(registrations.keys) {
             registrations[id]?.object = nil
@@ -149,6 +167,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
             guard let browse = browses.removeValue(forKey: id), let client else { return }
             for watch in browse.watches.values { client.endWatch(watch) }
             if let object = browse.object { client.endBrowse(object) }
+            forgetSuspects()
         }
     }
 
@@ -156,13 +175,17 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
         _ start: @escaping @Sendable (Int) -> Void,
         end: @escaping @Sendable (Int) -> Void
     ) -> DiscoveryTask {
-        let number = AvahiNumber()
-        queue.async { [self] in
-            number.value = nextNumber
-            nextNumber += 1
-            start(number.value)
+        let number = QueueNumber()
+        queue.async { [self] in start(newNumber(number)) }
+        return DiscoveryTask { [queue] in
+            queue.async { if let id = number.value { end(id) } }
         }
-        return DiscoveryTask { [queue] in queue.async { end(number.value) } }
+    }
+
+    private func newNumber(_ number: QueueNumber) -> Int {
+        defer { nextNumber += 1 }
+        number.value = nextNumber
+        return nextNumber
     }
 
     private func begin(browse id: Int) {
@@ -186,7 +209,8 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
         let link = Link(interface: interface, isIPv6: isIPv6)
         if isThere {
             browses[id]?.seen[service, default: []].insert(link)
-            browse.report(.appeared(service, link))
+            // Avahi tells a new browse of what is gone, too.
+            if suspects[service]?.isGone != true { browse.report(.appeared(service, link)) }
             guard browse.watches[service] == nil, browse.watches.count < PeerTable.maximumPeers else {
                 return
             }
@@ -202,6 +226,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
             browse.report(.disappeared(service, link))
             guard browses[id]?.seen[service]?.isEmpty == true else { return }
             browses[id]?.seen[service] = nil
+            forgetSuspects()
             if let watch = browses[id]?.watches.removeValue(forKey: service) { client.endWatch(watch) }
         }
     }
@@ -252,8 +277,42 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
         if let found = resolutions[id]?.found.values { resolution.report(Array(found)) }
     }
 
-    /// Avahi asks again by itself when a record is about to expire, and has no call to ask earlier.
-    package func reconfirm(_ service: ServiceName) {}
+    /// Avahi asks again only when a record is about to expire, and has no call to ask earlier: this asks beside it.
+    package func reconfirm(_ service: ServiceName) {
+        queue.async { [self] in
+            guard suspects[service] == nil, suspects.count < Self.maximumSuspects,
+                browses.values.contains(where: { $0.seen[service] != nil })
+            else { return }
+            let task = asker.resolve(service) { [weak self] locations in
+                guard let self, !locations.isEmpty else { return }
+                queue.async { [weak self] in self?.answered(service) }
+            }
+            suspects[service] = Suspect(task: task)
+            queue.asyncAfter(deadline: .now() + Self.silence) { [weak self] in self?.silent(service) }
+        }
+    }
+
+    /// The suspect is there.
+    private func answered(_ service: ServiceName) {
+        guard let suspect = suspects.removeValue(forKey: service), suspect.isGone else { return }
+        for browse in browses.values {
+            for link in browse.seen[service] ?? [] { browse.report(.appeared(service, link)) }
+        }
+    }
+
+    /// The suspect has not answered. From now on this waits for its return, of which Avahi will not tell: it still knows the service.
+    private func silent(_ service: ServiceName) {
+        guard suspects[service]?.isGone == false else { return }
+        suspects[service]?.isGone = true
+        for browse in browses.values {
+            for link in browse.seen[service] ?? [] { browse.report(.disappeared(service, link)) }
+        }
+    }
+
+    /// Ends the watch over suspects that no browse knows any more.
+    private func forgetSuspects() {
+        suspects = suspects.filter { service, _ in browses.values.contains { $0.seen[service] != nil } }
+    }
 
     // MARK: Publishing
 
@@ -261,18 +320,17 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
         _ service: MulticastNode.Service,
         report: @escaping @Sendable (PublishReport) -> Void
     ) -> Publication {
-        let number = AvahiNumber()
+        let number = QueueNumber()
         queue.async { [self] in
-            number.value = nextNumber
-            nextNumber += 1
-            registrations[number.value] = Registration(service: service, report: report)
-            begin(registration: number.value)
+            let id = newNumber(number)
+            registrations[id] = Registration(service: service, report: report)
+            begin(registration: id)
         }
         return Publication { [self] text in
-            queue.async { [self] in update(number.value, text) }
+            queue.async { [self] in if let id = number.value { update(id, text) } }
         } onWithdraw: { [self] done in
             queue.async { [self] in
-                if let object = registrations.removeValue(forKey: number.value)?.object {
+                if let id = number.value, let object = registrations.removeValue(forKey: id)?.object {
                     client?.endGroup(object)
                 }
                 done()
@@ -281,12 +339,17 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private func begin(registration id: Int) {
+        guard let client else { return }
         let current = generation
-        registrations[id]?.object = client?.group { [weak self] event in
+        registrations[id]?.object = client.group { [weak self] event in
             self?.queue.async { [weak self] in
                 guard let self, generation == current, case .published(let state) = event else { return }
                 published(state, id)
             }
+        }
+        guard registrations[id]?.object != nil else {
+            registrations[id]?.report(.failed(Self.failure(client.lastError)))
+            return
         }
         publish(id)
     }
@@ -346,11 +409,5 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
             "the Avahi daemon does not advertise the listener: \(AvahiClient.message(error)); see avahi-daemon.conf"
         )
     }
-}
-
-/// The number of something that was begun on a queue.
-// @unchecked because it is touched on that queue only.
-private final class AvahiNumber: @unchecked Sendable {
-    var value = 0
 }
 #endif

@@ -47,6 +47,12 @@ package protocol DiscoveryProvider: Sendable {
     func reconfirm(_ service: ServiceName)
 }
 
+/// The number of something that was begun on a queue.
+// @unchecked because it is touched on that queue only.
+final class QueueNumber: @unchecked Sendable {
+    var value: Int?
+}
+
 /// A browse or a resolution, which ends when this is released.
 package final class DiscoveryTask: Sendable {
     private let onEnd: @Sendable () -> Void

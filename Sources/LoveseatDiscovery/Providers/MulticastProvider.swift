@@ -230,7 +230,7 @@ package final class MulticastProvider: DiscoveryProvider, @unchecked Sendable {
         _ start: @escaping @Sendable () -> Int?,
         end: @escaping @Sendable (Int) -> Void
     ) -> DiscoveryTask {
-        let number = NumberBox()
+        let number = QueueNumber()
         queue.async { number.value = start() }
         return DiscoveryTask { [queue] in queue.async { if let id = number.value { end(id) } } }
     }
@@ -239,7 +239,7 @@ package final class MulticastProvider: DiscoveryProvider, @unchecked Sendable {
         _ service: MulticastNode.Service,
         report: @escaping @Sendable (PublishReport) -> Void
     ) -> Publication {
-        let number = NumberBox()
+        let number = QueueNumber()
         queue.async { [self] in
             let id = perform { $0.publish(service, at: $1) }
             number.value = id
@@ -263,10 +263,4 @@ package final class MulticastProvider: DiscoveryProvider, @unchecked Sendable {
     package func reconfirm(_ service: ServiceName) {
         queue.async { [self] in perform { $0.reconfirm(service, at: $1) } }
     }
-}
-
-/// The number of something that was begun on a queue.
-// @unchecked because it is touched on that queue only.
-private final class NumberBox: @unchecked Sendable {
-    var value: Int?
 }

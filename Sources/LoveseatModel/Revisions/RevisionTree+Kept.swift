@@ -88,6 +88,11 @@ extension RevisionTree {
     }
 }
 
+extension TreeKnowledge {
+    /// See ``RevisionTree/keepsBranches``.
+    package var keepsBranches: Bool { closed.contains(RevisionTree.keptMark) }
+}
+
 extension RevisionID {
     /// Whether CouchDB ranks this revision behind another one of the same state: by generation, then by the digest's bytes, which are
     /// 16 for 32 hexadecimal digits.

@@ -229,6 +229,12 @@ extension RevisionID {
 }
 
 extension TreeKnowledge {
+    package mutating func leaveOutBodies(where isMeant: (RevisionTree.Node) -> Bool) {
+        for index in nodes.indices where nodes[index].body != nil && isMeant(nodes[index]) {
+            nodes[index].body = nil
+        }
+    }
+
     /// The same knowledge without any content, except that of one revision.
     package func keepingBody(of id: RevisionID?) -> TreeKnowledge {
         var knowledge = self

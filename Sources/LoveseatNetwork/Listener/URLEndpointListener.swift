@@ -23,6 +23,7 @@ public final class URLEndpointListener: Sendable {
     /// The configuration with which the listener was created.
     public let config: URLEndpointListenerConfiguration
     private let registry = PeerRegistry()
+    private let advertising = ListenerAdvertising()
     private let running = NIOLockedValueBox<Running?>(nil)
     /// Held while the listener starts or stops, so that calls take effect in order.
     private let lifecycle = AsyncLock()
@@ -33,7 +34,6 @@ public final class URLEndpointListener: Sendable {
         let port: UInt16
         let urls: [URL]
         let identity: TLSIdentity?
-        let advertisement: (any RunningAdvertisement)?
     }
 
     /// Creates a listener. It listens when it is started.
@@ -53,15 +53,18 @@ public final class URLEndpointListener: Sendable {
     public var urls: [URL]? {
         running.withLockedValue { running in
             guard let running else { return nil }
-            return running.urls
-                + ListenerAddresses.url(in: running.urls, host: running.advertisement?.hostName)
+            return running.urls + ListenerAddresses.url(in: running.urls, host: advertising.host)
         }
     }
 
     /// The name under which the listener is advertised; nil while it is not, and until it is known that no other service has the name.
     ///
     /// It differs from the name in ``URLEndpointListenerConfiguration/advertise`` if that is in use, by a number at its end.
-    public var advertisedName: String? { running.withLockedValue { $0?.advertisement?.publishedName } }
+    public var advertisedName: String? { advertising.name }
+
+    /// A feed of whether and under which name the listener is advertised. It begins with the current state, and ends when the listener
+    /// stops. A slow consumer misses intermediate states, but not the last one.
+    public var advertisements: Feed<AdvertisementState> { advertising.states }
 
     /// The identity that the listener shows to clients; nil while it is not running, and without TLS.
     public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
@@ -177,7 +180,7 @@ public final class URLEndpointListener: Sendable {
             isSecure: !config.disableTLS,
             databaseName: databaseName
         )
-        let advertisement = try beginAdvertisement(config.advertise) {
+        try advertising.begin(config.advertise) {
             AdvertisedListener(
                 databaseName: databaseName,
                 ownName: database.name,
@@ -195,8 +198,7 @@ public final class URLEndpointListener: Sendable {
                 peers: peers,
                 port: port,
                 urls: urls,
-                identity: identity,
-                advertisement: advertisement
+                identity: identity
             )
         }
     }
@@ -232,7 +234,7 @@ public final class URLEndpointListener: Sendable {
             return running
         }
         guard let stopped else { return }
-        await stopped.advertisement?.withdraw()
+        await advertising.end()
         try? await stopped.channel.close().get()
         await (config.sharesPortWith as? any PortGuest)?.end()
         await stopped.peers.stop()

@@ -52,6 +52,25 @@ import Testing
         #expect(self.filter(free: 1_100).refusal(peer, photo("d"), []) == nil)
     }
 
+    @Test func announcements() {
+        let filter = filter()
+        func refusal(_ id: String, _ attachment: JSONValue) -> LoveseatError.Code? {
+            let document = Document(id: id, ["_attachments": ["x.jpg": attachment]])
+            return filter.couchDBRefusal(peer, document, [])?.code
+        }
+        #expect(refusal("a", ["length": 5_001]) == .tooLarge)
+        #expect(refusal("a", ["content_type": "image/jpeg"]) == .httpForbidden)
+        #expect(refusal("a", ["length": 10_000]) == .tooLarge)
+        // What is only announced does not count.
+        for number in 0..<5 { #expect(refusal("\(number)", ["length": 100]) == nil) }
+        for number in 0..<3 {
+            let digest = "sha1-\(String(repeating: "A", count: 25))\(number)A="
+            let stored: JSONValue = ["length": 100, "digest": .string(digest), "stub": true]
+            #expect(refusal("\(number)", stored) == (number < 2 ? nil : .httpForbidden))
+        }
+        #expect(filter.couchDBRefusal(peer, Document(id: "0"), .deleted)?.code == .httpForbidden)
+    }
+
     @Test func changes() {
         let filter = filter()
         #expect(filter.refusal(peer, photo("a"), []) == nil)

@@ -25,10 +25,9 @@ enum CouchDBWire {
         configuration.idleTimeout = idleSeconds
         configuration.maximumRequestSize = Int(min(maximumRequestBytes, options.limits.photoBytes / 5 * 7))
         configuration.maximumDocumentSize = options.limits.documentBytes
-        configuration.accessPolicy = AccessPolicy { peer, _, document in
-            guard let document else { return .write }
-            return filter.refusal(peer, document, []) == nil ? .write : .none
-        }
+        // With a policy, nobody manages the database.
+        configuration.accessPolicy = AccessPolicy { _, _, _ in .write }
+        configuration.incomingFilter = { filter.couchDBRefusal($0, $1, $2) }
         return CouchDBListener(configuration)
     }
 }

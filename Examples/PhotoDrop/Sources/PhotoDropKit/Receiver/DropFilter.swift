@@ -68,6 +68,31 @@ package final class DropFilter: Sendable {
         return blobs.isEmpty ? refusal(ofOther: document) : refusal(ofPhoto: document, blobs)
     }
 
+    /// The same for CouchDB's wire, where a document with attachments is judged twice: by what its sender says of them, and when
+    /// they are here, with their digests. Only then it counts.
+    package func couchDBRefusal(_ peer: PeerIdentity, _ document: Document, _ flags: DocumentFlags)
+        -> LoveseatError?
+    {
+        let attachments = document["_attachments"]?.object ?? [:]
+        guard !flags.contains(.deleted), attachments.contains(where: { $1["stub"]?.bool != true }) else {
+            return refusal(peer, document, flags)
+        }
+        var sum: UInt64 = 0
+        for (name, attachment) in attachments {
+            guard let length = attachment["length"]?.int.flatMap({ UInt64(exactly: $0) }) else {
+                return LoveseatError(.httpForbidden, "\(name) does not say how long it is")
+            }
+            guard length <= limits.photoBytes else {
+                return LoveseatError(
+                    .tooLarge,
+                    "\(name) is larger than the \(limits.photoBytes >> 20) MB that are taken"
+                )
+            }
+            sum += length
+        }
+        return refusal(ofBytes: sum)
+    }
+
     /// Notes whose connection it is. With one sender, the first one owns the session.
     private func claim(_ sender: SenderID?, _ peer: PeerIdentity, _ id: String) -> LoveseatError? {
         state.withLock { state in

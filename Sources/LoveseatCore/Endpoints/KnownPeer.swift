@@ -1,0 +1,72 @@
+public import LoveseatModel
+import LoveseatStorage
+
+/// A peer whose certificate was trusted when it was first seen: see `TrustOnFirstUse` of the product LoveseatDiscovery.
+public struct KnownPeer: Hashable, Sendable {
+    /// The name of its service with the type, such as `Ana's trips._loveseat._tcp`.
+    public let service: String
+    /// The ID of the peer's database; nil for a peer that advertises none.
+    public let peerID: String?
+    /// The SHA-256 fingerprint of the certificate, 64 lower-case hexadecimal digits.
+    public let fingerprint: String
+
+    /// Creates a peer from its parts.
+    public init(service: String, peerID: String?, fingerprint: String) {
+        self.service = service
+        self.peerID = peerID
+        self.fingerprint = fingerprint
+    }
+}
+
+extension Database {
+    private static let known = "known_peers"
+
+    /// Returns the peers whose certificates were trusted when they were first seen, in that order.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
+    public func knownPeers() throws(LoveseatError) -> [KnownPeer] {
+        let store = try store
+        return try DocumentStore.wrapping {
+            try store.readRows { Self.known(in: try $0.info(Self.known)) }
+        }
+    }
+
+    /// Adds a peer, or replaces the one with the same service. `TrustOnFirstUse` does this itself.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; an error of the disk.
+    public func addKnownPeer(_ peer: KnownPeer) throws(LoveseatError) {
+        try changeKnown { $0.filter { $0.service != peer.service } + [peer] }
+    }
+
+    /// Forgets the peers with a certificate, so that the next connection asks again. Does nothing if there are none.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; an error of the disk.
+    public func removeKnownPeer(fingerprint: String) throws(LoveseatError) {
+        try changeKnown { $0.filter { $0.fingerprint != fingerprint } }
+    }
+
+    private func changeKnown(_ change: ([KnownPeer]) -> [KnownPeer]) throws(LoveseatError) {
+        let store = try store
+        try DocumentStore.wrapping {
+            try store.write { transaction in
+                let json = change(Self.known(in: try transaction.info(Self.known))).map { peer -> JSONValue in
+                    [
+                        "service": .string(peer.service), "id": peer.peerID.map { .string($0) } ?? .null,
+                        "sha256": .string(peer.fingerprint),
+                    ]
+                }
+                try transaction.setInfo(Self.known, JSONValue.array(json).description)
+            }
+        }
+    }
+
+    private static func known(in text: String?) -> [KnownPeer] {
+        guard let text, let json = try? JSONElement(parsing: Array(text.utf8)) else { return [] }
+        return json.items.compactMap { item in
+            guard let service = item["service"]?.string, let fingerprint = item["sha256"]?.string else {
+                return nil
+            }
+            return KnownPeer(service: service, peerID: item["id"]?.string, fingerprint: fingerprint)
+        }
+    }
+}
