@@ -9,6 +9,7 @@
 
 static void (*prepare)(struct isal_zstream *);
 static int (*run)(struct isal_zstream *);
+static uint32_t (*checksum)(uint32_t, const unsigned char *, uint64_t);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void) {
@@ -17,6 +18,7 @@ static void load(void) {
     if (!library) return;
     prepare = (void (*)(struct isal_zstream *))dlsym(library, "isal_deflate_init");
     run = (int (*)(struct isal_zstream *))dlsym(library, "isal_deflate");
+    checksum = (uint32_t (*)(uint32_t, const unsigned char *, uint64_t))dlsym(library, "crc32_gzip_refl");
 }
 
 struct isal_deflater {
@@ -39,6 +41,13 @@ struct isal_deflater *isal_deflater_create(void) {
     return deflater;
 }
 
+int isal_has_checksum(void) {
+    pthread_once(&once, load);
+    return checksum != NULL;
+}
+
+uint32_t isal_checksum(uint32_t value, const uint8_t *bytes, size_t size) { return checksum(value, bytes, size); }
+
 void isal_deflater_destroy(struct isal_deflater *deflater) { free(deflater); }
 
 size_t isal_deflater_run(
@@ -58,6 +67,11 @@ size_t isal_deflater_run(
 
 #else
 
+int isal_has_checksum(void) { return 0; }
+uint32_t isal_checksum(uint32_t value, const uint8_t *bytes, size_t size) {
+    (void)bytes, (void)size;
+    return value;
+}
 struct isal_deflater *isal_deflater_create(void) { return NULL; }
 void isal_deflater_destroy(struct isal_deflater *deflater) { (void)deflater; }
 size_t isal_deflater_run(

@@ -86,16 +86,21 @@ package final class BLIPConnection {
     private var urgentRequests: Set<UInt64> = []
     private var events: [Event] = []
 
-    /// `spill`: takes the bodies that are too much for memory; without it they stay there. `deflater`: replaces zlib's.
+    /// `spill`: takes the bodies that are too much for memory; without it they stay there. `deflater` and `checksum`: replace zlib's.
     package init(
         limits: BLIPLimits = BLIPLimits(),
         spill: (any BodySpill)? = nil,
-        deflater: (any Deflater)? = nil
+        deflater: (any Deflater)? = nil,
+        checksum: ChecksumFunction? = nil
     ) {
         self.limits = limits
         self.spill = spill
-        encoder = FrameEncoder(compressionLevel: limits.compressionLevel, deflater: deflater)
-        decoder = FrameDecoder(largestFrame: limits.inflatedFrame)
+        encoder = FrameEncoder(
+            compressionLevel: limits.compressionLevel,
+            deflater: deflater,
+            checksum: checksum
+        )
+        decoder = FrameDecoder(largestFrame: limits.inflatedFrame, checksum: checksum)
     }
 
     // MARK: Sending

@@ -113,15 +113,23 @@ final class InflateStream: @unchecked Sendable {
     }
 }
 
+/// Returns the CRC-32 of bytes that follow those with another one, which is 0 for none.
+package typealias ChecksumFunction = @Sendable (UInt32, UnsafeBufferPointer<UInt8>) -> UInt32
+
 /// The running CRC-32 of one direction's plain payload bytes (blip.md §6).
 struct RunningChecksum {
     private(set) var value: UInt32 = 0
+    private let function: ChecksumFunction?
+
+    init(_ function: ChecksumFunction?) { self.function = function }
 
     mutating func update(_ bytes: ArraySlice<UInt8>) {
         bytes.withUnsafeBufferPointer { buffer in
             // An empty buffer may have no address, which zlib takes as a request for the start value.
             guard let base = buffer.baseAddress, buffer.count > 0 else { return }
-            value = UInt32(truncatingIfNeeded: crc32(UInt(value), base, UInt32(buffer.count)))
+            value =
+                function?(value, buffer)
+                ?? UInt32(truncatingIfNeeded: crc32(UInt(value), base, UInt32(buffer.count)))
         }
     }
 
@@ -133,11 +141,16 @@ struct RunningChecksum {
 
 /// Turns payloads into frames, in the order of sending.
 package struct FrameEncoder: Sendable {
-    private var checksum = RunningChecksum()
+    private var checksum: RunningChecksum
     private let deflater: (any Deflater)?
 
-    /// Level 0 never compresses. `deflater`: replaces zlib's.
-    package init(compressionLevel: Int, deflater: (any Deflater)? = nil) {
+    /// Level 0 never compresses. `deflater` and `checksum`: replace zlib's.
+    package init(
+        compressionLevel: Int,
+        deflater: (any Deflater)? = nil,
+        checksum: ChecksumFunction? = nil
+    ) {
+        self.checksum = RunningChecksum(checksum)
         self.deflater =
             compressionLevel > 0 ? deflater ?? ZlibDeflater(level: min(compressionLevel, 9)) : nil
     }
@@ -203,11 +216,15 @@ package struct IncomingFrame {
 
 /// Turns frames into payloads, in the order of arrival.
 package struct FrameDecoder: Sendable {
-    private var checksum = RunningChecksum()
+    private var checksum: RunningChecksum
     private let inflater = InflateStream()
     private let largestFrame: Int
 
-    package init(largestFrame: Int) { self.largestFrame = largestFrame }
+    /// `checksum`: replaces zlib's.
+    package init(largestFrame: Int, checksum: ChecksumFunction? = nil) {
+        self.largestFrame = largestFrame
+        self.checksum = RunningChecksum(checksum)
+    }
 
     /// Nil for a frame of an unknown type, which is to be ignored.
     package mutating func decode(_ bytes: [UInt8]) throws(BLIPError) -> IncomingFrame? {

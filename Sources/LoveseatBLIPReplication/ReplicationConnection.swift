@@ -47,12 +47,13 @@ package final class ReplicationConnection {
         session: ReplicationSession,
         limits: BLIPLimits = BLIPLimits(),
         spill: (any BodySpill)? = nil,
-        deflater: (any Deflater)? = nil
+        deflater: (any Deflater)? = nil,
+        checksum: ChecksumFunction? = nil
     ) {
         self.session = session
         self.spill = spill
         largestMessage = limits.largestMessage
-        connection = BLIPConnection(limits: limits, spill: spill, deflater: deflater)
+        connection = BLIPConnection(limits: limits, spill: spill, deflater: deflater, checksum: checksum)
     }
 
     /// Unix time in seconds, for checkpoints.

@@ -49,7 +49,7 @@ package actor ReplicationDriver: Replication {
     private var goodbye: (code: Int, reason: String)?
     private var failure: LoveseatError?
 
-    /// `spill`: takes what is received and too much for memory. `deflater`: replaces zlib's. `omissions`: mistakes to make on purpose; none outside of a simulation.
+    /// `spill`: takes what is received and too much for memory. `deflater` and `checksum`: replace zlib's. `omissions`: mistakes to make on purpose; none outside of a simulation.
     package init(
         session: sending ReplicationSession,
         channel: any MessageChannel,
@@ -58,12 +58,19 @@ package actor ReplicationDriver: Replication {
         compressionLevel: Int,
         spill: sending (any BodySpill)? = nil,
         deflater: (any Deflater)? = nil,
+        checksum: ChecksumFunction? = nil,
         hooks: ReplicationHooks,
         omissions: Omissions = []
     ) {
         var limits = BLIPLimits()
         limits.compressionLevel = compressionLevel
-        peer = ReplicationConnection(session: session, limits: limits, spill: spill, deflater: deflater)
+        peer = ReplicationConnection(
+            session: session,
+            limits: limits,
+            spill: spill,
+            deflater: deflater,
+            checksum: checksum
+        )
         self.channel = channel
         self.negotiated = negotiated
         self.hooks = hooks

@@ -146,6 +146,7 @@ extension ReplicationSession {
                     peer: peerKind,
                     tuning: tuning
                 )
+                collections[index].push?.sendsTreeBlobs = peer.takesTreeBlobs
             }
         }
     }

@@ -234,6 +234,7 @@ extension ReplicationSession {
                 peer: peerKind,
                 tuning: tuning
             )
+            collections[index].push?.sendsTreeBlobs = peer.takesTreeBlobs
             // What is deleted from now on is announced: the peer may have the document by then.
             if subscription.activeOnly {
                 collections[index].push?.tombstonesSkipped = effects.store.lastSequence(in: index)

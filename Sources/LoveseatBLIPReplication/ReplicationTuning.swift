@@ -120,6 +120,8 @@ extension ReplicationTuning {
     /// Bodies of other candidates beyond so many bytes are left out of a tree, as are those with blobs. Whoever lacks a body
     /// asks for it when it matters.
     static let treeBodies = 64 << 10
+    /// The same for documents whose branches are kept, since nobody asks for the bodies of those.
+    static let keptTreeBodies = 4 << 20
     /// Bodies shorter than this, in bytes, are not worth a delta (replication.md §16).
     static let shortestForDelta = 200
     /// Refused documents of which another revision may come without being asked for.

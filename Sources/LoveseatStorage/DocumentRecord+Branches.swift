@@ -124,6 +124,8 @@ package struct DocumentBranches: Sendable {
     package func contains(_ id: RevisionID) -> Bool {
         if let visible { return visible.known.contains(id) }
         guard let tree else { return id == record.revision }
+        // A leaf that came without its content is still to be had from others.
+        if leaves.contains(where: { $0.id == id && $0.body == nil }) { return false }
         return tree.contains(id) || tombstones[id] != nil || tree.hasForgotten(id)
     }
 

@@ -58,6 +58,16 @@ struct DumpImporterTests {
         await served.listener.stop()
     }
 
+    @Test func `a dump in UTF-16 is named`() async throws {
+        let served = try await ServedDatabase()
+        for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF]] {
+            var importer = try DumpImporter(collection: try served.database.defaultCollection(), name: "dump")
+            let error = #expect(throws: LoveseatError.self) { try importer.receive(mark + [0x7B, 0]) }
+            #expect(error?.code == .invalidJSON && error?.message.contains("UTF-16") == true)
+        }
+        await served.listener.stop()
+    }
+
     @Test func `what couchdb-dump printed is imported, conflicts and deletions included`() async throws {
         let served = try await ServedDatabase()
         let dump = """

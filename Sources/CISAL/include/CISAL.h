@@ -4,8 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Intel's ISA-L, which deflates faster than zlib. Its headers have to be there at build time, and the library at run time; it is
+/// Intel's ISA-L, which deflates and sums faster than zlib. Its headers have to be there at build time, and the library at run time; it is
 /// loaded, not linked, so that programs run without it.
+
+/// Whether there is `isal_checksum`.
+int isal_has_checksum(void);
+
+/// The CRC-32 of bytes that follow those with the CRC-32 `value`, which is 0 for none. Only if `isal_has_checksum`.
+uint32_t isal_checksum(uint32_t value, const uint8_t *bytes, size_t size);
 
 /// One stream of raw deflate at level 1, with its window.
 struct isal_deflater;

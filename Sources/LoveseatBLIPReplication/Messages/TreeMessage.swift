@@ -91,7 +91,7 @@ package enum TreeMessage {
     private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID?, _ withBlobs: Bool)
         -> [(RevisionID, JSONText)]
     {
-        var room = ReplicationTuning.treeBodies
+        var room = withBlobs ? ReplicationTuning.keptTreeBodies : ReplicationTuning.treeBodies
         let nodes = knowledge.nodes
         return nodes.indices.sorted { nodes[$0].id > nodes[$1].id }.compactMap { index in
             let node = nodes[index]

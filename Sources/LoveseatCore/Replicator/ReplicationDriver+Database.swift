@@ -51,6 +51,7 @@ extension ReplicationDriver {
             compressionLevel: compressionLevel,
             spill: SpillFile(folder: store.blobs.folder),
             deflater: runtime.usesLibrariesOfMachine && compressionLevel == 1 ? ISALDeflater() : nil,
+            checksum: runtime.usesLibrariesOfMachine ? ISALDeflater.checksum : nil,
             hooks: hooks,
             omissions: omissions
         )

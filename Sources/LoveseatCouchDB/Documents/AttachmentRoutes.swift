@@ -1,3 +1,4 @@
+import Crypto
 import HTTPTypes
 import HummingbirdCore
 import LoveseatCore
@@ -159,15 +160,21 @@ extension CouchDBServer {
     ) {
         let writer = try entry.store.blobs.writer()
         let isCompressed = exchange.header("Content-Encoding")?.lowercased() == "gzip"
+        let sum = exchange.header("Content-MD5")
+        var md5 = sum.map { _ in Insecure.MD5() }
         var inflater = isCompressed ? try GzipInflater() : nil
         var plain = 0
         for try await part in exchange.body {
             try writer.write(part.readableBytesView)
+            part.withUnsafeReadableBytes { md5?.update(bufferPointer: $0) }
             // What is no gzip is stored as it is, as CouchDB does.
             do { try part.withUnsafeReadableBytes { try inflater?.inflate($0) { plain += $0.count } } } catch
             {
                 inflater = nil
             }
+        }
+        if let md5, Base64.encode(Array(md5.finalize())) != sum {
+            throw CouchDBError(400, "content_md5_mismatch", "Possible message corruption.")
         }
         let (digest, length) = try writer.finish()
         try pins.addStored(digest)
@@ -287,7 +294,9 @@ enum ByteRanges {
             self = first == 0 ? .all : .one(first..<length)
             return
         }
-        guard let last = Int(parts[1]), last >= first else {
+        // A number beyond all lengths means the end.
+        let isNumber = parts[1].utf8.allSatisfy { (0x30...0x39).contains($0) }
+        guard let last = Int(parts[1]) ?? (isNumber ? Int.max : nil), last >= first else {
             self = .unsatisfiable
             return
         }

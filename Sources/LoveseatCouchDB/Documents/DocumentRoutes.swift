@@ -132,7 +132,9 @@ extension CouchDBServer {
         var found: [Result<DocumentBranch, MissingRevision>] = []
         if text == "all" {
             guard let branches else { throw CouchDBError.missing }
-            found = branches.leaves.map { .success($0) }
+            found = branches.leaves.map { leaf in
+                leaf.body == nil ? .failure(MissingRevision(text: leaf.id.text)) : .success(leaf)
+            }
         } else {
             var seen: Set<RevisionID> = []
             for revision in try exchange.query.revisions("open_revs") ?? []

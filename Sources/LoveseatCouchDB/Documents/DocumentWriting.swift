@@ -145,6 +145,9 @@ extension CouchDBServer {
         guard let header = exchange.header("Destination") else {
             throw CouchDBError.badRequest("Destination header is mandatory for COPY.")
         }
+        guard !header.contains("://") else {
+            throw CouchDBError.badRequest("Destination URL must be relative.")
+        }
         let parts = header.split(separator: "?", maxSplits: 1)
         guard let target = parts.first.flatMap({ PercentCoding.decode($0) }) else {
             throw CouchDBError.badRequest("Destination is not percent-encoded UTF-8")

@@ -46,7 +46,7 @@ package struct DumpImporter {
     /// - Throws: `LoveseatError` for what is not a dump, and for a document that cannot be saved. Documents of earlier transactions stay.
     package mutating func receive(_ bytes: [UInt8]) throws {
         let bytes = reader == nil ? withoutMark(bytes) : bytes
-        let reader = reader ?? begin(bytes)
+        let reader = try reader ?? begin(bytes)
         self.reader = nil
         switch reader {
         case .json(var scanner):
@@ -78,9 +78,14 @@ package struct DumpImporter {
     }
 
     /// What reads a dump that begins with these bytes; nil if they are blanks.
-    private func begin(_ bytes: [UInt8]) -> Reader? {
+    ///
+    /// - Throws: `invalidJSON` for another encoding than UTF-8.
+    private func begin(_ bytes: [UInt8]) throws(LoveseatError) -> Reader? {
         guard let first = bytes.first(where: { ![9, 10, 13, 32].contains($0) }) else { return nil }
-        guard Character(Unicode.Scalar(first)).isLetter else { return .json(DumpScanner()) }
+        guard first < 0xFE else {
+            throw LoveseatError(.invalidJSON, "\(name) is UTF-16 or UTF-32: convert it to UTF-8")
+        }
+        guard first < 0x80, Character(Unicode.Scalar(first)).isLetter else { return .json(DumpScanner()) }
         return .parts(MIMEDump(blobs: store.blobs, maximumDocument: maximumDocumentBytes))
     }
 

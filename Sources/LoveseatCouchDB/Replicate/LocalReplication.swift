@@ -114,12 +114,12 @@ struct LocalReplication: Sendable {
         return page
     }
 
-    /// The leaves that are replicated, as far as their content is there.
+    /// The leaves that are replicated.
     private func leaves(of record: DocumentRecord) throws -> [DocumentBranch] {
         let now = Int64(Date().timeIntervalSince1970 * 1_000)
         if let expires = record.expires, expires <= now { return [] }
         let leaves = try DocumentBranches(of: record).leaves
-        return (winnersOnly ? Array(leaves.prefix(1)) : leaves).filter { $0.body != nil }
+        return winnersOnly ? Array(leaves.prefix(1)) : leaves
     }
 
     /// Copies leaves as they are now: what was replaced meanwhile comes with a later change.
@@ -135,7 +135,10 @@ struct LocalReplication: Sendable {
                     continue
                 }
                 for leaf in try DocumentBranches(of: record).leaves where wanted.contains(leaf.id) {
-                    guard let body = leaf.body else { continue }
+                    guard let body = leaf.body else {
+                        log.counts.failures += 1
+                        continue
+                    }
                     log.counts.missing += 1
                     log.counts.read += 1
                     do {

@@ -1,0 +1,124 @@
+import Foundation
+import LoveseatCore
+import LoveseatCouchDB
+import LoveseatCouchDBTesting
+import LoveseatModel
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// The content of branches that lost, at peers that got them over Couchbase's protocol.
+struct BranchContentTests {
+    private static let leaves = ["1-a", "1-b", "1-c"]
+
+    private func content(_ served: ServedDatabase, _ leaf: String) async throws -> JSONValue {
+        try await served.call(
+            "GET",
+            "/main/x?rev=\(leaf)&attachments=true",
+            nil,
+            [("Accept", "application/json")]
+        ).json
+    }
+
+    /// Puts branches into a database. `filler`: the bytes that each has beside its attachment.
+    private func insert(into served: ServedDatabase, filler: Int) async throws {
+        let text = String(repeating: "x", count: filler)
+        let documents = Self.leaves.map { leaf -> JSONValue in
+            let data = Data("content of \(leaf)".utf8).base64EncodedString()
+            return [
+                "_id": "x", "_rev": .string(leaf), "leaf": .string(leaf), "text": .string(text),
+                "_attachments": ["q": ["data": .string(data), "content_type": "text/plain"]],
+            ]
+        }
+        let answer = try await served.call(
+            "POST",
+            "/main/_bulk_docs",
+            ["new_edits": false, "docs": .array(documents)]
+        )
+        #expect(answer.status == 201 && answer.json == [])
+    }
+
+    private func replicate(
+        _ active: ServedDatabase,
+        _ target: any Endpoint,
+        _ type: ReplicatorType
+    ) async throws {
+        var configuration = ReplicatorConfiguration(
+            collections: [try active.database.defaultCollection()],
+            target: target
+        )
+        configuration.replicatorType = type
+        let replicator = Replicator(configuration)
+        replicator.start()
+        #expect(await replicator.waitUntilStopped().error == nil)
+    }
+
+    @Test(arguments: [false, true], [10, 100_000])
+    func `every branch comes with its content and attachments, pulled and pushed`(
+        _ pulls: Bool,
+        _ filler: Int
+    )
+        async throws
+    {
+        let (source, target) = (try await ServedDatabase(), try await ServedDatabase())
+        try await insert(into: source, filler: filler)
+        let (active, passive) = pulls ? (target, source) : (source, target)
+        try await replicate(active, DatabaseEndpoint(database: passive.database), pulls ? .pull : .push)
+        for leaf in Self.leaves {
+            let found = try await content(target, leaf)
+            #expect(found == (try await content(source, leaf)))
+            #expect(found["leaf"] == .string(leaf))
+        }
+        for served in [source, target] { await served.listener.stop() }
+    }
+
+    @Test
+    func `a branch whose content did not come is missing, cannot be edited, and comes over CouchDB's wire`()
+        async throws
+    {
+        let (source, target) = (try await ServedDatabase(), try await ServedDatabase())
+        // More than a tree carries.
+        try await insert(into: source, filler: 3_000_000)
+        try await replicate(target, DatabaseEndpoint(database: source.database), .pull)
+        let json = [("Accept", "application/json")]
+        let open = try await target.call("GET", "/main/x?open_revs=all", nil, json).json
+        let missing = open.array?.compactMap { $0["missing"]?.string } ?? []
+        #expect(
+            !missing.isEmpty && missing.count < Self.leaves.count && open.array?.count == Self.leaves.count
+        )
+        let difference: JSONValue = ["x": .array(Self.leaves.map { .string($0) })]
+        let wanted = try await target.call("POST", "/main/_revs_diff", difference).json["x"]?["missing"]
+        #expect(wanted?.array?.compactMap(\.string).sorted() == missing.sorted())
+        let leaf = try #require(missing.first)
+        let put = try await target.call(
+            "PUT",
+            "/main/x/new?rev=\(leaf)",
+            "text",
+            [("Content-Type", "text/plain")]
+        )
+        #expect(put.status == 409, "\(put.text)")
+        let port = try #require(target.listener.port)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/main"))
+        try await replicate(source, CouchDBEndpoint(url: url), .push)
+        for leaf in Self.leaves {
+            #expect(try await content(target, leaf) == (try await content(source, leaf)))
+        }
+        for served in [source, target] { await served.listener.stop() }
+    }
+
+    @Test func `an attachment with another sum than its header names is refused`() async throws {
+        let served = try await ServedDatabase()
+        for (sum, status) in [("AAAAAAAAAAAAAAAAAAAAAA==", 400), ("kAFQmDzST7DWlj99KOF/cg==", 201)] {
+            let answer = try await offPool { [client = served.client] in
+                try client.send(
+                    "PUT",
+                    "/main/m/x",
+                    [("Content-Type", "text/plain"), ("Content-MD5", sum)],
+                    body: Array("abc".utf8)
+                )
+            }
+            #expect(answer.status == status, "\(answer.text)")
+        }
+        await served.listener.stop()
+    }
+}
