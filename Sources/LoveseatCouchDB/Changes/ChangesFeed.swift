@@ -74,9 +74,11 @@ struct ChangesFeed: Sendable {
         page.text += ",\"id\":".utf8
         page.text += JSONText(canonical: .string(record.id)).bytes
         page.text += ",\"changes\":[".utf8
-        append(record.revision, to: &page)
-        let needsTree = (request.allLeaves && record.encodedTree != nil) || request.withDocuments
+        // Of several deletions the current one is another for CouchDB's peers.
+        let needsTree =
+            ((request.allLeaves || record.isDeleted) && record.encodedTree != nil) || request.withDocuments
         let branches = needsTree ? try entry.branches(of: record) : nil
+        append(branches?.winner.id ?? record.revision, to: &page)
         if request.allLeaves, let branches {
             for leaf in branches.leaves.dropFirst() {
                 page.text.append(UInt8(ascii: ","))

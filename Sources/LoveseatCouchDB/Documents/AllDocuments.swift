@@ -223,7 +223,8 @@ extension CouchDBServer {
             guard record.isDeleted else {
                 return try self.row(text, record, request, entry)
             }
-            let value = "{\"rev\":\"\(record.revision.text)\",\"deleted\":true}"
+            let revision = try entry.branches(of: record)?.winner.id ?? record.revision
+            let value = "{\"rev\":\"\(revision.text)\",\"deleted\":true}"
             return (
                 "{\"id\":\(text),\"key\":\(text),\"value\":\(value)", nil,
                 request.withDocuments ? ",\"doc\":null}" : "}"

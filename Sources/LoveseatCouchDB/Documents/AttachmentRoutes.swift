@@ -1,4 +1,3 @@
-import Crypto
 import HTTPTypes
 import HummingbirdCore
 import LoveseatCore
@@ -160,21 +159,15 @@ extension CouchDBServer {
     ) {
         let writer = try entry.store.blobs.writer()
         let isCompressed = exchange.header("Content-Encoding")?.lowercased() == "gzip"
-        let sum = exchange.header("Content-MD5")
-        var md5 = sum.map { _ in Insecure.MD5() }
         var inflater = isCompressed ? try GzipInflater() : nil
         var plain = 0
         for try await part in exchange.body {
             try writer.write(part.readableBytesView)
-            part.withUnsafeReadableBytes { md5?.update(bufferPointer: $0) }
             // What is no gzip is stored as it is, as CouchDB does.
             do { try part.withUnsafeReadableBytes { try inflater?.inflate($0) { plain += $0.count } } } catch
             {
                 inflater = nil
             }
-        }
-        if let md5, Base64.encode(Array(md5.finalize())) != sum {
-            throw CouchDBError(400, "content_md5_mismatch", "Possible message corruption.")
         }
         let (digest, length) = try writer.finish()
         try pins.addStored(digest)

@@ -138,6 +138,7 @@ final class CouchDBServer: Sendable {
             return error == .conflict
                 ? .forbidden("the document has \(RevisionTree.keptLeaves) conflicts: resolve some")
                 : .badRequest("the history contradicts what is known of the document")
+        case is HTTPParserError: return .badRequest("the request's body is broken")
         case let error as MultipartError: return .badRequest("the multipart message is broken: \(error)")
         case let error as HTTPRefusal:
             var answer = CouchDBError(
