@@ -52,7 +52,7 @@ struct LoveseatCommand: AsyncParsableCommand {
                 subcommands: [
                     Serve.self, ServeStdio.self, Top.self, Browse.self, Push.self, Pull.self, Sync.self,
                     Pending.self,
-                    Conflicts.self, Why.self,
+                    Conflicts.self, Resolve.self, Why.self,
                     Identity.self, Pair.self,
                 ]
             ),

@@ -152,6 +152,7 @@ final class PeerAdvertiser: RunningAdvertisement {
                 .notice,
                 "\(listener.ownName): not advertised, because it listens on a loopback address only"
             )
+            report(.failed(LoveseatError(.unsupported, "it listens on a loopback address only")))
             return
         }
         DiscoveryOrigin(method: advertisement.method, interfaces: advertisement.interfaces)

@@ -106,6 +106,26 @@ struct BranchContentTests {
         for served in [source, target] { await served.listener.stop() }
     }
 
+    @Test func `kept branches are listed, and ended by keeping one of them`() async throws {
+        let served = try await ServedDatabase()
+        try await insert(into: served, filler: 10)
+        let collection = try served.database.defaultCollection()
+        let found = try collection.conflicts(of: "x")
+        #expect(found.map { $0.revisionID?.text } == ["1-b", "1-a"])
+        #expect(found.map { $0["leaf"]?.string } == ["1-b", "1-a"])
+        #expect(try collection.conflicts(of: "none").isEmpty)
+        let other = try #require(RevisionID("1-b"))
+        try collection.resolveConflicts(of: "x", keeping: other)
+        #expect(try collection.conflicts(of: "x").isEmpty)
+        #expect(try collection.document(id: "x")?["leaf"]?.string == "1-b")
+        let document = try await served.call("GET", "/main/x?conflicts=true").json
+        #expect(document["leaf"] == "1-b" && document["_conflicts"] == nil)
+        #expect(throws: LoveseatError.self) {
+            try collection.resolveConflicts(of: "x", keeping: RevisionID("1-a") ?? other)
+        }
+        await served.listener.stop()
+    }
+
     @Test func `of a deletion and an edit that lost to it, every answer names the same revision`()
         async throws
     {

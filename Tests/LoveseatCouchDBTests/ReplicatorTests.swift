@@ -72,6 +72,20 @@ struct ReplicatorTests {
         await remote.listener.stop()
     }
 
+    @Test func `what was pulled is not pending, and an edit of it is`() async throws {
+        let remote = try await PassiveSide()
+        for id in ["a", "b"] { try await remote.send("PUT", "/remote/\(id)", "{\"n\":1}") }
+        let configuration = try active.configuration(CouchDBEndpoint(url: remote.url()), .pushAndPull)
+        #expect(try await active.replicate(configuration).status.error == nil)
+        let collection = try active.collection
+        #expect(try Replicator(configuration).pendingDocumentIds(collection: collection) == [])
+        var document = try #require(try collection.document(id: "b"))
+        document["n"] = 2
+        try collection.save(&document)
+        #expect(try Replicator(configuration).pendingDocumentIds(collection: collection) == ["b"])
+        await remote.listener.stop()
+    }
+
     @Test func `attachments and blobs travel both ways`() async throws {
         let remote = try await PassiveSide()
         let large = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) }

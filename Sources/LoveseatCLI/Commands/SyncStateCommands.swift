@@ -1,5 +1,6 @@
 import ArgumentParser
 import Loveseat
+import LoveseatInspector
 
 struct Pending: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -55,8 +56,12 @@ struct Pending: AsyncParsableCommand {
 
 struct Conflicts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List documents with conflicts that were not resolved yet.",
-        discussion: "The next `pull` or `sync` resolves them. `revs` shows the versions of one."
+        abstract:
+            "List documents with conflicts, each with the revisions that contend, the current one first.",
+        discussion: """
+            A conflict that waits for the app's resolver is resolved by the next `pull` or `sync`. Branches that peers of CouchDB's wire keep \
+            stay until somebody ends the conflict, for example with `resolve`. `revs` shows all revisions of a document.
+            """
     )
     @OptionGroup var argument: DatabaseArgument
     @Flag(help: "Print one JSON object per line.")
@@ -65,17 +70,47 @@ struct Conflicts: AsyncParsableCommand {
     func run() async throws {
         let database = try argument.read()
         for collection in try database.collections(named: []) {
-            for id in try collection.conflictedDocumentIDs() {
+            for (id, revisions) in try collection.contendingRevisions() {
                 if json {
                     try Output.standard.line([
                         "collection": .string(collection.fullName), "id": .string(id),
+                        "revisions": .array(revisions.map { .string($0.text) }),
                     ])
                 } else {
-                    try Output.standard.fields(collection.fullName, id)
+                    try Output.standard.fields([collection.fullName, id] + revisions.map(\.text))
                 }
             }
         }
         try await database.close()
+    }
+}
+
+struct Resolve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "End a document's conflict: keep one revision, and give up the others.",
+        discussion: """
+            `conflicts` lists the revisions. Prints the current revision afterwards. Works beside `serve`, too.
+
+            EXAMPLE: loveseat resolve trips lisbon --keep 3-a1b2
+            """
+    )
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The document's ID.")
+    var id: String
+    @Option(help: "The revision to keep.")
+    var keep: String
+
+    func run() async throws {
+        guard let revision = RevisionID(keep) else {
+            throw LoveseatError(.badRevisionID, "\"\(keep)\" is not a revision ID: see `loveseat conflicts`")
+        }
+        let edit = InspectorEdit(
+            collection: try options.name(),
+            document: id,
+            change: .keep(revision, edit: nil)
+        )
+        let made = try await ControlBackend(database: options.argument.database).perform(edit)
+        try Output.standard.line(made.text)
     }
 }
 

@@ -70,6 +70,9 @@ struct CouchDBOptions: ParsableArguments {
         guard !replicationHosts.isEmpty || (replicationPin == nil && replicationCA == nil) else {
             throw ValidationError("--replicate-pin and --replicate-ca need --replicate-with.")
         }
+        guard replicationPin.map({ $0.count(where: \.isHexDigit) == 64 }) ?? true else {
+            throw ValidationError("--replicate-pin must be a SHA-256 fingerprint: 64 hexadecimal digits.")
+        }
         guard replicationPin == nil || replicationCA == nil else {
             throw ValidationError("Use one of --replicate-pin and --replicate-ca.")
         }

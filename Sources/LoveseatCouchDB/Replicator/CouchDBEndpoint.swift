@@ -129,7 +129,9 @@ struct RemoteAddress: Hashable, Sendable {
 
     init(_ url: URL) throws(LoveseatError) {
         func refuse(_ why: String) -> LoveseatError {
-            LoveseatError(.invalidURL, "\(url.absoluteString): \(why); use http://host:port/database")
+            // A password in it is not repeated.
+            let shown = url.user == nil && url.password == nil ? url.absoluteString : "the URL"
+            return LoveseatError(.invalidURL, "\(shown): \(why); use http:// or https://host:port/database")
         }
         let scheme = url.scheme?.lowercased()
         guard scheme == "http" || scheme == "https" else { throw refuse("the scheme must be http or https") }

@@ -309,7 +309,23 @@ extension CouchDBSession {
             }
         }
         try replica.forgetFailures(stored.keys, in: lane.index)
+        let marked = try records(stored.keys.sorted(), lane).compactMap { record -> SyncedRevision? in
+            // Of several branches some may not be there.
+            guard stored[record.id]?.contains(record.revision) == true,
+                try record.encodedTree == nil || record.tree().isLine
+            else { return nil }
+            return SyncedRevision(
+                documentID: record.id,
+                revision: record.revision,
+                sequence: record.sequence
+            )
+        }
+        if !marked.isEmpty { try replica.markSynced(marked, in: lane.index) }
         for id in Set(conflicts).sorted() { await resolve(id, stored[id] ?? [], lane) }
+    }
+
+    private func records(_ ids: [String], _ lane: Lane) throws -> [DocumentRecord] {
+        try store.readRows { view in try ids.compactMap { try view.record($0, in: lane.handle) } }
     }
 
     private func insert(_ fetched: [FetchedRevision], _ lane: Lane) throws -> [Stored] {

@@ -116,7 +116,11 @@ struct Databases: Sendable {
         }
         try Self.check(name)
         guard allowsCreation, fixed == nil else {
-            throw CouchDBError(403, "forbidden", "this listener creates no databases: create a collection")
+            throw CouchDBError(
+                403,
+                "forbidden",
+                "this listener creates no databases: create a collection where it runs, or start it with allowsDatabaseCreation (serve --couchdb-create)"
+            )
         }
         let wanted = Self.names(for: name, in: database.name)
         guard let chosen = wanted.first, chosen.name.utf8.count <= 251 else {

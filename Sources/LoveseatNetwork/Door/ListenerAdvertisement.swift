@@ -9,12 +9,13 @@ public protocol ListenerAdvertisement: Sendable {}
 
 /// Whether peers can find a listener on its network.
 public enum AdvertisementState: Hashable, Sendable {
-    /// The listener is not advertised: it does not run, it has no advertisement, it listens on a loopback address only, or it is not yet
-    /// known that no other service has the name.
+    /// The listener is not advertised: it does not run, it has no advertisement, or it is not yet known that no other service has the
+    /// name.
     case notAdvertised
     /// Peers find the listener under this name, on a host that has this name in the domain `local`.
     case advertised(name: String, host: String)
-    /// Peers cannot find the listener at the moment. It is advertised as soon as that is possible.
+    /// Peers cannot find the listener at the moment, for example because it listens on a loopback address only. It is advertised as soon
+    /// as that is possible.
     case failed(LoveseatError)
 }
 

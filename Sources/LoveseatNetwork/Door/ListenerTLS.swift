@@ -97,8 +97,8 @@ private final class PlainTextRefusal: ChannelInboundHandler {
 
     private static let handshakeRecord: UInt8 = 22
     private static let answer =
-        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 39\r\n"
-        + "Connection: close\r\n\r\nthis port speaks TLS: use a wss:// URL\n"
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 51\r\n"
+        + "Connection: close\r\n\r\nthis port speaks TLS: use a wss:// or https:// URL\n"
     private var hasSeen = false
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
