@@ -53,3 +53,4 @@ public func show(_ qrCode: String, _ digits: String?) {}
 public func show(_ photo: Data) {}
 public func refresh(_ documentIDs: [String]) async {}
 public func reload() async {}
+public func confirm(_ question: String) async -> Bool { given() }
