@@ -92,17 +92,7 @@ struct AvahiTests {
         }
         try browser.wait(for: "the peer", seconds: 3, found("Ana's trips"))
         try network.folder.run("create", "copy")
-        let sync = try network.run(
-            network.hosts[1],
-            "sync",
-            "copy",
-            "--find",
-            "Ana's trips",
-            "--discovery",
-            "system",
-            "--pin",
-            server.pin
-        )
+        let sync = try network.sync(network.hosts[1], "copy", with: "Ana's trips", pin: server.pin, "system")
         #expect(sync.process.terminationStatus == 0, "\(sync.errors)")
         #expect(try network.folder.run("get", "copy", "host1").status == 0)
         server.kill()
@@ -297,17 +287,7 @@ struct AvahiTests {
         #expect(direct.process.terminationStatus == 0, "\(direct.errors)")
         let address = try avahi.publish("-a", "-R", "far.local", "203.0.113.5")
         let service = try avahi.publish("-s", "-H", "far.local", "far", "_loveseat._tcp", "5077", "path=db1")
-        let sync = try network.run(
-            bob,
-            "sync",
-            "copy",
-            "--find",
-            "far",
-            "--discovery",
-            "multicast",
-            "--pin",
-            server.pin
-        )
+        let sync = try network.sync(bob, "copy", with: "far", pin: server.pin)
         #expect(sync.process.terminationStatus == 69, "\(sync.errors)")
         for program in [address, service] { program.kill() }
         server.end()

@@ -83,17 +83,7 @@ struct DiscoveryTests {
         for (server, host) in [(first, 1), (second, 2)] {
             let id = try network.folder.read(id: "db\(host)", among: ids)
             try network.folder.run("create", "copy\(host)")
-            let sync = try network.run(
-                network.hosts[2],
-                "sync",
-                "copy\(host)",
-                "--find",
-                id,
-                "--discovery",
-                "multicast",
-                "--pin",
-                server.pin
-            )
+            let sync = try network.sync(network.hosts[2], "copy\(host)", with: id, pin: server.pin)
             #expect(sync.process.terminationStatus == 0, "\(sync.errors)")
             #expect(try network.folder.run("get", "copy\(host)", "host\(host)").status == 0)
         }
@@ -106,17 +96,7 @@ struct DiscoveryTests {
         try browser.wait(for: "the peer", found("trips"))
         server.kill()
         try network.folder.run("create", "copy")
-        let sync = try network.run(
-            network.hosts[1],
-            "sync",
-            "copy",
-            "--find",
-            "trips",
-            "--discovery",
-            "multicast",
-            "--pin",
-            server.pin
-        )
+        let sync = try network.sync(network.hosts[1], "copy", with: "trips", pin: server.pin)
         #expect(sync.process.terminationStatus == 69, "\(sync.errors)")
         let once = try network.start(network.hosts[1], browse + ["--once"])
         once.process.waitUntilExit()
@@ -147,17 +127,7 @@ struct DiscoveryTests {
             }
         }
         try network.folder.run("create", "copy")
-        let sync = try network.run(
-            network.hosts[1],
-            "sync",
-            "copy",
-            "--find",
-            "trips",
-            "--discovery",
-            "multicast",
-            "--pin",
-            server.pin
-        )
+        let sync = try network.sync(network.hosts[1], "copy", with: "trips", pin: server.pin)
         #expect(sync.process.terminationStatus == 0, "\(sync.errors)")
         #expect(try network.folder.run("get", "copy", "host1").status == 0)
     }
@@ -303,17 +273,7 @@ struct DiscoveryTests {
         ])
         try network.folder.run("create", "copy")
         let start = Date()
-        let sync = try network.run(
-            bob,
-            "sync",
-            "copy",
-            "--find",
-            "trips",
-            "--discovery",
-            "multicast",
-            "--pin",
-            server.pin
-        )
+        let sync = try network.sync(bob, "copy", with: "trips", pin: server.pin)
         #expect(sync.process.terminationStatus == 0, "\(sync.errors)")
         // An attempt would take 15 s to fail; the next address is tried after a quarter of a second.
         #expect(Date().timeIntervalSince(start) < 8)

@@ -126,6 +126,17 @@ final class NetworkNamespaces: Sendable {
         return running
     }
 
+    /// Syncs a database on a host with a peer that is found by its name or ID and has to show a certificate.
+    func sync(
+        _ host: Host,
+        _ database: String,
+        with title: String,
+        pin: String,
+        _ method: String = "multicast"
+    ) throws -> RunningProgram {
+        try run(host, "sync", database, "--find", title, "--discovery", method, "--pin", pin)
+    }
+
     /// Serves a database that has one document with a host's number, and waits until it is listening.
     func serve(_ host: Host, _ arguments: String...) throws -> RunningProgram {
         let database = "db\(host.number)"
