@@ -22,8 +22,10 @@ extension DocumentStore {
             transactions.targetQueue = markedQueue(changes)
             let pool = try DatabasePool(path: file, configuration: transactions)
             try prepare(pool, options: options)
-            var readOnly = configuration(options, cacheSize: options.cacheSize / 2)
+            var readOnly = configuration(options, cacheSize: options.cacheSize)
             readOnly.readonly = true
+            // See KeptRead.
+            readOnly.allowsUnsafeTransactions = true
             let rows = try DatabaseQueue(path: file, configuration: readOnly)
             let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
             var options = options

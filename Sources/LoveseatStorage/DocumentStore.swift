@@ -39,6 +39,7 @@ package final class DocumentStore: Sendable {
     let writer: any DatabaseWriter
     let snapshots: any DatabaseReader
     let rows: DatabaseQueue
+    let keptRead: KeptRead
     let lock: FolderLock?
     let options: Options
     let ancestorBodiesKept: Atomic<Int>
@@ -106,6 +107,7 @@ package final class DocumentStore: Sendable {
         self.snapshots = snapshots
         readGate = AccessGate(places: snapshots is DatabasePool ? Self.readers : 1)
         self.rows = rows
+        keptRead = KeptRead(rows, isOnlyWriter: lock != nil)
         self.lock = lock
         self.blobs = blobs
         let loaded = try writer.unsafeRead { db in

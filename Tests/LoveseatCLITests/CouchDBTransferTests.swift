@@ -10,14 +10,16 @@ struct CouchDBTransferTests {
     init() throws { folder = try CommandLineFolder() }
 
     /// Serves a database over CouchDB's wire, and returns its URL when it accepts connections.
-    private func serve(_ database: String) throws -> (process: Process, url: String) {
-        let (process, output, _) = try folder.start([
+    private func serve(_ database: String) throws -> (process: Process, url: String, errors: Pipe) {
+        let (process, output, errors) = try folder.start([
             "serve", database, "--interface", "127.0.0.1", "--no-tls", "--couchdb", "--couchdb-create",
         ])
         var text = ""
         while true {
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-            if let url = lines.first(where: { $0.hasPrefix("http://") }) { return (process, String(url)) }
+            if let url = lines.first(where: { $0.hasPrefix("http://") }) {
+                return (process, String(url), errors)
+            }
             let piece = output.fileHandleForReading.availableData
             try #require(!piece.isEmpty, "the listener ended by itself")
             text += String(decoding: piece, as: UTF8.self)
@@ -45,6 +47,56 @@ struct CouchDBTransferTests {
         #expect(refused.status == 65)
         #expect(refused.errors.contains("not a dump"))
         #expect(try folder.run("import", "db", "--from-couchdb", "missing").status == 66)
+    }
+
+    @Test func `an import that brings nothing leaves no database`() throws {
+        try folder.write("{\"error\":\"not_found\"}", to: "none")
+        for source in ["none", "missing", "http://127.0.0.1:1/db"] {
+            #expect(try folder.run("import", "new", "--from-couchdb", source).status != 0)
+            #expect(try folder.run("ls", "new").errors.contains("there is no database"), "\(source)")
+        }
+        try folder.run("create", "kept")
+        #expect(try folder.run("import", "kept", "--from-couchdb", "none").status != 0)
+        #expect(try folder.run("ls", "kept").status == 0)
+    }
+
+    @Test func `what a peer of this wire lacks is said with the options of the command line`() throws {
+        try folder.run("create", "db")
+        let absent = try folder.run("push", "db", "http://127.0.0.1:1/db")
+        #expect(
+            absent.errors.contains(
+                "cannot connect to 127.0.0.1:1: connection refused: is the peer running, and is the port right?"
+            )
+        )
+        let server = try serve("db")
+        try folder.run("create", "copy")
+        let url = server.url + "nothing"
+        #expect(try folder.run("push", "copy", url).errors.contains("with --create-target"))
+        let pull = try folder.run("pull", "copy", url)
+        #expect(pull.errors.contains("check the URL") && !pull.errors.contains("--create-target"))
+        // The listener tells its user who replicates.
+        #expect(try folder.run("pull", "copy", server.url + "db").status == 0)
+        var said = ""
+        while !said.contains("client-1 · db to Loveseat at 127.0.0.1") {
+            let piece = server.errors.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "the listener ended: \(said)")
+            said += String(decoding: piece, as: UTF8.self)
+        }
+        end(server.process)
+    }
+
+    @Test func `a port that speaks TLS says so to a peer that does not`() throws {
+        try folder.run("create", "db")
+        try folder.run("create", "copy")
+        let server = try folder.serveSecurely(
+            "db",
+            ["--couchdb"],
+            environment: ["LOVESEAT_IDENTITIES": folder.path + "/ids"]
+        )
+        let port = try #require(URL(string: server.url)?.port)
+        let pull = try folder.run("pull", "copy", "http://127.0.0.1:\(port)/db")
+        #expect(pull.errors.contains("this port speaks TLS: use a wss:// or https:// URL"), "\(pull.errors)")
+        #expect(server.interrupt() == 0)
     }
 
     @Test func `an export to a CouchDB and an import from it carry revisions and attachments`() throws {

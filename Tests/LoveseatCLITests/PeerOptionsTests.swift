@@ -42,6 +42,22 @@ struct PeerOptionsTests {
         #expect(try why("d2").hasPrefix("up-to-date:"))
     }
 
+    @Test func `what a user's peer refused is listed without a password`() throws {
+        try folder.run("put", "a", "d", "{}")
+        let arguments = ["a", "ws://127.0.0.1:1/trips", "--user", "ana"]
+        let refused = try folder.run(["pending"] + arguments + ["--refused"])
+        #expect(refused.status == 0 && refused.output.isEmpty, "\(refused.errors)")
+        #expect(try folder.run(["pending"] + arguments).output.contains("d"))
+        // A connection needs it.
+        #expect(try folder.run(["push"] + arguments).errors.contains("there is no password"))
+    }
+
+    @Test func `who asks for the paired peer without one reads how to pair`() throws {
+        try folder.run("create", "a")
+        let sync = try folder.run("sync", "a", "--paired")
+        #expect(sync.status != 0 && sync.errors.contains("`loveseat pair show`"))
+    }
+
     @Test func `what is pending for a database of this machine is said while that one is being served`()
         throws
     {

@@ -81,6 +81,11 @@ struct Serve: AsyncParsableCommand {
         guard clientCA == nil && !paired || !noTls else {
             throw ValidationError("Certificates need TLS: leave out --no-tls.")
         }
+        guard noTls || !couchDB.digestOnly else {
+            throw ValidationError(
+                "--couchdb-digest needs --no-tls: with TLS, passwords are encrypted already."
+            )
+        }
     }
 
     private func configuration(_ database: Database, _ policy: AccessPolicy?) throws
@@ -136,6 +141,7 @@ struct Serve: AsyncParsableCommand {
         }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
+        let watching = Task { if !quiet, couchDB.isOn { await ClientLines.print(of: database) } }
         let advertisements = [listener.advertisements, couchListener?.advertisements].compactMap { $0 }
         let telling = advertisements.map { states in
             Task { await AdvertisementLines.print(states, quiet: quiet) }
@@ -159,7 +165,7 @@ struct Serve: AsyncParsableCommand {
         await page?.close()
         monitor.stop()
         try await database.close()
-        for task in [printing] + telling { task.cancel() }
+        for task in [printing, watching] + telling { task.cancel() }
         reloading.cancel()
     }
 }

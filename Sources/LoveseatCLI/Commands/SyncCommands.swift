@@ -94,7 +94,7 @@ struct SyncOptions: ParsableArguments {
         if type != .pull { counts.refusedEarlier = max(0, try Self.refused(replicator) - counts.refused) }
         try await database.close()
         try summarize(counts, status, seconds: bar.seconds)
-        if let error = status.error { throw advised(error) }
+        if let error = status.error { throw advised(error, type) }
         if let interruption { throw ExitCode(128 + interruption) }
         // A continuous replication tries again what failed, until it is ended.
         if counts.failed > 0, !continuous { throw ExitCode(1) }
@@ -127,7 +127,10 @@ struct SyncOptions: ParsableArguments {
     /// The signal that interrupted a single pass. A continuous replication ends by a signal.
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
-    private func advised(_ error: LoveseatError) -> LoveseatError {
+    private func advised(_ error: LoveseatError, _ type: ReplicatorType) -> LoveseatError {
+        if error.code == .httpNotFound, type != .pull, error.message.hasSuffix("or create the database") {
+            return LoveseatError(error.code, "\(error.message) with --create-target")
+        }
         if error.code == .invalidParameter, !asThisUser, error.message.hasSuffix("or allow it") {
             return LoveseatError(error.code, "\(error.message) with --as-this-user")
         }

@@ -65,6 +65,14 @@ struct Import: AsyncParsableCommand {
     }
 
     func run() async throws {
+        let isNew = !options.argument.exists
+        do { try await importAll() } catch {
+            if isNew { try? await removeIfEmpty() }
+            throw error
+        }
+    }
+
+    private func importAll() async throws {
         if let couchDB {
             guard CouchDBLogin.isURL(couchDB) else { return try importDump(couchDB) }
             try await options.argument.create().close()
@@ -73,6 +81,17 @@ struct Import: AsyncParsableCommand {
             return try await sync.run(.pull)
         }
         if let file { try importDocuments(try DocumentSource(file: file, array: array)) }
+    }
+
+    /// Removes the database that was created for an import which brought nothing.
+    private func removeIfEmpty() async throws {
+        guard options.argument.exists else { return }
+        let database = try options.argument.open()
+        let collections = try database.collections(named: [])
+        guard collections.allSatisfy({ $0.count == 0 }) else {
+            return try await database.close()
+        }
+        try await database.delete()
     }
 
     private func importDump(_ path: String) throws {

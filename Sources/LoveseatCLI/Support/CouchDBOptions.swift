@@ -70,7 +70,7 @@ struct CouchDBOptions: ParsableArguments {
         guard !replicationHosts.isEmpty || (replicationPin == nil && replicationCA == nil) else {
             throw ValidationError("--replicate-pin and --replicate-ca need --replicate-with.")
         }
-        guard replicationPin.map({ $0.count(where: \.isHexDigit) == 64 }) ?? true else {
+        guard replicationPin.map({ TLSCertificate.pin(reading: $0) != nil }) ?? true else {
             throw ValidationError("--replicate-pin must be a SHA-256 fingerprint: 64 hexadecimal digits.")
         }
         guard replicationPin == nil || replicationCA == nil else {

@@ -156,6 +156,12 @@ struct PeerOptions: ParsableArguments {
         let peers = try database.pairedPeers().filter { !$0.urls.isEmpty || find != nil }
         let named = peers.filter { peer in url.map { peer.urls.contains($0) } ?? true }
         guard let peer = named.first ?? (peers.count == 1 ? peers.first : nil), named.count <= 1 else {
+            guard !peers.isEmpty else {
+                throw LoveseatError(
+                    .notFound,
+                    "the database is not paired: run `loveseat pair show` at the peer, and `loveseat pair use` here"
+                )
+            }
             throw LoveseatError(
                 .notFound,
                 "the database is paired with \(peers.count) peers that could be meant: give the URL of one, see `loveseat pair list`"
@@ -164,7 +170,8 @@ struct PeerOptions: ParsableArguments {
         return peer
     }
 
-    private func authenticator() throws -> (any Authenticator)? {
+    /// `connects`: otherwise only whose replication it is matters, and no password is asked for.
+    private func authenticator(connects: Bool) throws -> (any Authenticator)? {
         let isNamed = credentials.user != nil || trust.identity != nil
         if let session = try isNamed
             ? nil : Secret.read(session, file: sessionFile, variable: "LOVESEAT_SESSION")
@@ -173,6 +180,9 @@ struct PeerOptions: ParsableArguments {
         }
         if let identity = try trust.clientIdentity() {
             return ClientCertificateAuthenticator(identity: identity)
+        }
+        guard connects else {
+            return credentials.user.map { BasicAuthenticator(username: $0, password: "") }
         }
         return try credentials.authenticator()
     }
@@ -228,7 +238,7 @@ struct PeerOptions: ParsableArguments {
         -> ReplicatorConfiguration
     {
         let names = try collections.collectionNames
-        let authenticator = try authenticator()
+        let authenticator = try authenticator(connects: connects)
         let filter = try filter()
         if connects {
             for name in names { try database.createCollection(name: name.name, scope: name.scope) }

@@ -100,6 +100,12 @@ public final class CouchDBListener: Sendable {
                 "clients of CouchDB's wire cannot be paired: use a password or certificates"
             )
         }
+        if let origin = config.origins.first(where: { !CORS.isOrigin($0) }) {
+            throw LoveseatError(
+                .invalidParameter,
+                "\"\(origin)\" is not the origin of a web page: use a scheme, a host and a port, such as https://example.com, or *"
+            )
+        }
         let offersDigest = (config.authenticator as? ListenerPasswordAuthenticator)?.secret != nil
         guard
             !config.disableTLS || config.allowsBasicWithoutTLS || offersDigest

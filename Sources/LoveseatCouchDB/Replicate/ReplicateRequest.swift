@@ -16,6 +16,12 @@ struct ReplicateRequest: Sendable {
         let url: URL?
         var headers: [String: String] = [:]
         var credentials: BasicAuthenticator?
+
+        /// The host and port of a URL.
+        var place: String {
+            guard let url, let host = url.host() else { return name }
+            return "\(host):\(url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80))"
+        }
     }
 
     var source: Side?

@@ -75,7 +75,7 @@ extension CouchDBServer {
         if localName == nil, let url = side.url {
             guard settings.allowsReplicationWith?(url) ?? false else {
                 throw CouchDBError.forbidden(
-                    "this listener may not replicate with \(url.host() ?? side.name): name a database of this listener, or allow the host where the listener is started"
+                    "this listener may not replicate with \(side.place): name a database of this listener, or allow the host where the listener is started"
                 )
             }
         } else if needsLogin, let authorization = side.authorization {

@@ -120,9 +120,10 @@ final class RemoteClient: Sendable {
         switch error {
         case let error as RemoteFailure:
             [408, 500, 502, 503, 504].contains(error.status) && (error.retryAfter ?? 0) <= 2
-        // A timeout took long enough already.
+        // A timeout took long enough already, and whoever is not there is left to the replicator.
         case let error as LoveseatError:
             error.isTransient && error.code != .timeout && error.retryAfter == nil
+                && !error.isRefusedConnection
         default: false
         }
     }
@@ -370,6 +371,8 @@ extension LoveseatError {
                 self.init(.webSocketAbnormalClose, "the proxy refused to connect to \(place)")
             default: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")
             }
+        case let error as IOError where LoveseatError(network: error).isRefusedConnection:
+            self = LoveseatError(network: error).connecting(to: place)
         default: self.init(network: error)
         }
     }

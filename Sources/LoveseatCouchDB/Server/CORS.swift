@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import HummingbirdCore
 
@@ -17,6 +18,17 @@ struct CORS {
     private let origins: [String]
 
     init(_ origins: [String]) { self.origins = origins }
+
+    /// Whether a browser could send a text as the origin of a page: `scheme://host[:port]`; or it is `*`.
+    static func isOrigin(_ text: String) -> Bool {
+        guard text != "*" else { return true }
+        guard let url = URL(string: text, encodingInvalidCharacters: false), let scheme = url.scheme,
+            let host = url.host(percentEncoded: true), !host.isEmpty
+        else { return false }
+        let name = host.contains(":") ? "[\(host)]" : host
+        let port = url.port.map { ":\($0)" } ?? ""
+        return text == "\(scheme)://\(name)\(port)"
+    }
 
     private func allows(_ origin: String) -> Bool { origins.contains("*") || origins.contains(origin) }
 

@@ -122,9 +122,20 @@ package struct IncomingAttachment: Sendable {
         contentType = entry["content_type"]?.string
         position = entry["revpos"]?.int
         digest = entry["digest"]?.string
-        length = entry["length"]?.int
+        length = try Self.length("length", in: entry, of: name)
         encoding = entry["encoding"]?.string.flatMap { $0 == "identity" ? nil : $0 }
-        encodedLength = entry["encoded_length"]?.int
+        encodedLength = try Self.length("encoded_length", in: entry, of: name)
+    }
+
+    /// Nil if it is not told, which it need not be.
+    private static func length(_ key: String, in entry: JSONElement, of name: String) throws(CouchDBError)
+        -> Int?
+    {
+        guard let told = entry[key], told.kind != .null else { return nil }
+        guard let length = told.int, length >= 0 else {
+            throw .badRequest("the \(key) of attachment \(name) must be a number of bytes")
+        }
+        return length
     }
 
     /// - Throws: ``CouchDBError`` for a name that no attachment can have.

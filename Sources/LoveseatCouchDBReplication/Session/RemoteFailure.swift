@@ -15,7 +15,16 @@ package struct RemoteFailure: Error, Hashable, Sendable {
         self.retryAfter = retryAfter
         let element = try? JSONElement(parsing: body)
         error = element?["error"]?.string ?? ""
-        reason = element?["reason"]?.string ?? ""
+        reason = element?["reason"]?.string ?? Self.sentence(body) ?? ""
+    }
+
+    /// A short text that is not JSON: it comes from a server that is not a CouchDB, or from a proxy.
+    private static func sentence(_ body: [UInt8]) -> String? {
+        guard let first = body.first, first != UInt8(ascii: "{"), first != UInt8(ascii: "<"),
+            body.count <= 200,
+            body.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x0A || $0 == 0x0D })
+        else { return nil }
+        return body.split(whereSeparator: { $0 < 0x20 }).first.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Whether the account is locked for a while after failed logins, with which no document is meant.
@@ -43,7 +52,7 @@ package struct RemoteFailure: Error, Hashable, Sendable {
         case 401: advice = ": check the user name and password"
         // It passes after some minutes, as what is asked for too often does.
         case 403 where isLockedOut: code = LoveseatError.Code(10_429)
-        case 404: advice = ": check the URL, or create the database with createsTarget"
+        case 404: advice = ": check the URL, or create the database"
         default: break
         }
         var failure = LoveseatError(code, "the peer answered \(status) to \(what): \(text)\(advice)")

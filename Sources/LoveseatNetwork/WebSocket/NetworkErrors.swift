@@ -28,11 +28,19 @@ extension LoveseatError {
         let address = "\(error.host):\(error.port)"
         if let failure = error.connectionErrors.first {
             let inner = LoveseatError(network: failure.error)
-            let advice = inner.code == Self.refused ? ": is the peer running, and is the port right?" : ""
-            self.init(inner.code, "cannot connect to \(address): \(inner.message)\(advice)")
+            self = inner.connecting(to: address)
         } else {
             self.init(.unknownHost, "there is no host \(error.host): check the name, or the network's DNS")
         }
+    }
+
+    /// Whether nothing listens at the peer's address.
+    package var isRefusedConnection: Bool { code == Self.refused }
+
+    /// The error of an address that could not be connected to.
+    package func connecting(to address: String) -> LoveseatError {
+        let advice = isRefusedConnection ? ": is the peer running, and is the port right?" : ""
+        return LoveseatError(code, "cannot connect to \(address): \(message)\(advice)")
     }
 
     /// The reason why a TLS handshake failed. BoringSSL gives it as names in a text.

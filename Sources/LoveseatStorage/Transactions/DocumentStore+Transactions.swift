@@ -168,11 +168,13 @@ extension DocumentStore {
 
     /// The gate admits one at a time, so that GRDB's queue neither blocks nor is entered twice.
     private func onWriter<T>(_ call: String, _ body: (Database) throws -> T) throws -> T {
-        try writer.writeWithoutTransaction { db in
-            try requireOutside(db, call)
-            transactionsOpen.add(1, ordering: .relaxed)
-            defer { transactionsOpen.subtract(1, ordering: .relaxed) }
-            return try body(db)
+        try keptRead.suspended {
+            try writer.writeWithoutTransaction { db in
+                try requireOutside(db, call)
+                transactionsOpen.add(1, ordering: .relaxed)
+                defer { transactionsOpen.subtract(1, ordering: .relaxed) }
+                return try body(db)
+            }
         }
     }
 
@@ -279,18 +281,21 @@ extension DocumentStore {
         return loaded
     }
 
-    /// Reads a few rows, each as of now, on the kept connection: a read transaction would cost more than the row.
+    /// Reads a few rows, each as of now, on the kept connection: a read transaction of their own would cost more than they do.
     ///
     /// The app's code never runs in the closure.
     package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
-        try rows.unsafeReentrantRead {
-            try body(StoreReadTransaction(database: $0, catalog: catalog.withLock { $0 }))
+        try rows.unsafeReentrantRead { db in
+            try keptRead.begin(db)
+            return try body(StoreReadTransaction(database: db, catalog: catalog.withLock { $0 }))
         }
     }
 
     /// Reads many rows as ``readRows(_:)`` does, all as of now: the file is locked once instead of for each row.
     package func readManyRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
         try rows.unsafeReentrantRead { db in
+            // A write would wait for the end of the kept transaction, and this may take longer.
+            keptRead.end(db)
             let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
             // In memory, the one connection may have a transaction already.
             guard let connection = db.sqliteConnection, sqlite3_get_autocommit(connection) != 0 else {

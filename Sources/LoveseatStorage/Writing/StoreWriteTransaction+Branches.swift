@@ -99,7 +99,7 @@ extension StoreWriteTransaction {
             guard let leaf = branches.leaves.first(where: { $0.id == parent }), !leaf.isDeleted else {
                 throw EditRefusal.conflict
             }
-        } else if !record.isDeleted {
+        } else if !record.isDeleted || isDeleted {
             throw EditRefusal.conflict
         }
         let base = parent ?? record.revision

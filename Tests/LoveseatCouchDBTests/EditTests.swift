@@ -1,0 +1,54 @@
+import LoveseatCore
+import LoveseatCouchDB
+import LoveseatCouchDBTesting
+import LoveseatModel
+import Testing
+
+/// What a client's edit may not be.
+struct EditTests {
+    @Test func `a deleted document is not deleted once more`() async throws {
+        let served = try await ServedDatabase()
+        let made = try await served.call("PUT", "/main/d", ["n": 1]).json
+        let revision = try #require(made["rev"]?.string)
+        let deleted = try await served.call("DELETE", "/main/d?rev=\(revision)")
+        #expect(deleted.status == 200)
+        let again = try await served.call("PUT", "/main/d", ["_deleted": true])
+        #expect(again.status == 409)
+        let rows = try await served.call(
+            "POST",
+            "/main/_bulk_docs",
+            ["docs": [["_id": "d", "_deleted": true], ["_id": "new", "_deleted": true]]]
+        ).json.array
+        #expect(rows?.first?["error"]?.string == "conflict")
+        // A document that never was may begin with its deletion.
+        #expect(rows?.last?["ok"]?.bool == true)
+        let revived = try await served.call("PUT", "/main/d", ["n": 2])
+        #expect(revived.status == 201 && revived.json["rev"]?.string?.hasPrefix("3-") == true)
+    }
+
+    @Test(arguments: [-1, 1e30, 0.5] as [JSONValue])
+    func `an attachment's length that is not a number of bytes is refused`(_ length: JSONValue) async throws {
+        let served = try await ServedDatabase()
+        for key in ["length", "encoded_length"] {
+            let answer = try await served.call(
+                "PUT",
+                "/main/d",
+                ["_attachments": ["a": ["data": "aGVsbG8=", "content_type": "text/plain", key: length]]]
+            )
+            #expect(answer.status == 400)
+        }
+    }
+
+    @Test(arguments: ["example.com", "https://example.com/", "https://", "https://example.com/a", "nonsense"])
+    func `a text that is no web page's origin is refused`(_ origin: String) async throws {
+        await #expect(throws: LoveseatError.self) {
+            _ = try await ServedDatabase { $0.origins = [origin] }
+        }
+    }
+
+    @Test(arguments: ["*", "https://example.com", "http://127.0.0.1:8000", "http://[::1]:80", "app://page"])
+    func `an origin is a scheme, a host and a port`(_ origin: String) async throws {
+        let served = try await ServedDatabase { $0.origins = [origin] }
+        #expect(try await served.call("GET", "/").status == 200)
+    }
+}
