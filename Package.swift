@@ -428,3 +428,18 @@ let package = Package(
         ),
     ]
 )
+
+// `scripts/thread-sanitizer.sh` compiles only what the tests that it runs need.
+if environment["LOVESEAT_SANITIZED"] != nil {
+    let tests = ["LoveseatCoreTests", "LoveseatStorageTests", "LoveseatReplicationTests", "LoveseatNetworkTests"]
+    package.targets.removeAll { target in
+        switch target.type {
+        case .test: !tests.contains(target.name)
+        case .executable: target.name != "StoreWriter"
+        default:
+            target.name.hasPrefix("LoveseatCouchDB")
+                || ["LoveseatDiscovery", "LoveseatInspector"].contains(target.name)
+        }
+    }
+    package.products.removeAll { $0.name != "Loveseat" && $0.name != "LoveseatTesting" }
+}

@@ -4,7 +4,7 @@
 #   scripts/thread-sanitizer.sh ListenerTests    other suites
 set -euo pipefail
 cd "$(dirname "$0")/.."
-suites=${1:-'DriverTests|ChangeHubTests|RetryGateTests|ConflictWorkerTests|ExpirationTimerTests|TransactionTests|AsyncTransactionTests|DatabaseEndingTests|FeedEndTests|LoveseatCoreTests[.]ReplicatorTests|ReentrancyTests|MessageEndpointTests'}
+suites=${1:-'DriverTests|ChangeHubTests|RetryGateTests|ConflictWorkerTests|ExpirationTimerTests|TransactionTests|AsyncTransactionTests|DatabaseEndingTests|FeedEndTests|LoveseatCoreTests[.]ReplicatorTests|ReentrancyTests|MessageEndpointTests|KeptReadTests'}
 home=.build-tsan
 mkdir -p "$home"
 echo 'print("it runs")' > "$home/probe.swift"
@@ -13,6 +13,7 @@ if ! { swiftc -sanitize=thread -o "$home/probe" "$home/probe.swift" && "$home/pr
     tail -n 3 "$home/probe.log" >&2
     exit 0
 fi
+export LOVESEAT_SANITIZED=1
 command -v python3 > /dev/null || scripts/install-dependencies.sh python3
 swift build --build-tests --sanitize=thread --scratch-path "$home"
 if ! TSAN_OPTIONS=exitcode=0 swift test --skip-build --sanitize=thread --scratch-path "$home" --filter "$suites" \

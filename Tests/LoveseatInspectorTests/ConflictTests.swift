@@ -58,6 +58,18 @@ struct ConflictTests {
         try await server.stop()
     }
 
+    /// How many documents are listed and counted as those with a conflict, which has to be the same.
+    private func listed(_ server: InspectorServer) async throws -> Int? {
+        let counted = try await server.json("/api/totals")["collections"]?[0]?["conflicts"]?.int
+        let deadline = ContinuousClock.now + .seconds(10)
+        // Positions of a list are kept for a second.
+        while try await server.json("/api/documents", ["conflicts": "1"])["count"]?.int != counted {
+            try #require(ContinuousClock.now < deadline)
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        return counted
+    }
+
     @Test(arguments: 0..<3)
     func `each of three branches of a CouchDB can be kept`(_ wanted: Int) async throws {
         let server = try await InspectorServer()
@@ -71,9 +83,11 @@ struct ConflictTests {
         }
         let leaves = try await conflicts(server, "x")
         #expect(leaves.count == 3)
+        #expect(try await listed(server) == 1)
         let kept = leaves[wanted]
         #expect(try await keep(server, "x", kept) == 200)
         #expect(try await conflicts(server, "x") == [])
+        #expect(try await listed(server) == 0)
         #expect(try collection.document(id: "x")?["text"]?.string == kept)
         let record = try collection.openStore().readRows { try $0.record("x", in: collection.handle) }
         #expect(try DocumentBranches(of: try #require(record)).conflicts.isEmpty)

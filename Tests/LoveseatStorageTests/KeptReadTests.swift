@@ -26,10 +26,10 @@ struct KeptReadTests {
         let store = temporary.store
         let collection = temporary.collection
         await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 {
+            for _ in 0..<2 {
                 group.addTask {
                     var last = 0
-                    while last < 500 {
+                    while last < 100 {
                         let body = try store.readRows { try $0.record("d", in: collection) }?.body
                         let now = try #require(body.flatMap { JSONElement($0)["n"]?.int })
                         #expect(now >= last)
@@ -39,7 +39,7 @@ struct KeptReadTests {
                 }
             }
             group.addTask {
-                for n in 1...500 {
+                for n in 1...100 {
                     let body = try JSONText("{\"n\":\(n)}").canonical
                     try store.write { transaction in
                         _ = try transaction.save(

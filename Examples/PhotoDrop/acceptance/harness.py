@@ -81,7 +81,7 @@ class Scratch:
         )
 
     def sender(self, code, *paths, options=()):
-        """Starts `photodrop send --json`."""
+        """Starts `photodrop send --json`. Without a code, its page has to ask for one."""
         sender = Sender(self, code, paths, options)
         self.running.append(sender)
         return sender
@@ -90,7 +90,7 @@ class Scratch:
 class JSONProcess:
     """A process that prints a JSON object on each line."""
 
-    def __init__(self, scratch, arguments, standard_input=None):
+    def __init__(self, scratch, arguments, standard_input=None, environment=None):
         self.errors = scratch.path / f"stderr-{time.monotonic_ns()}"
         self.events = []
         self.lines = []
@@ -98,7 +98,7 @@ class JSONProcess:
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
                 arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                env=scratch.environment(), text=True,
+                env=scratch.environment(**(environment or {})), text=True,
             )
         if standard_input is not None:
             self.process.stdin.write(standard_input)
@@ -158,7 +158,7 @@ class JSONProcess:
 class Receiver(JSONProcess):
     """`photodrop receive --json` on 127.0.0.1."""
 
-    def __init__(self, scratch, folder, options, resume=None):
+    def __init__(self, scratch, folder, options, resume=None, environment=None):
         self.folder = scratch.path / folder
         place = ["--resume", resume] if resume else [str(self.folder)]
         if not any(option.startswith("--min-free") for option in options):
@@ -166,6 +166,7 @@ class Receiver(JSONProcess):
         super().__init__(
             scratch,
             [PROGRAM, "receive", *place, "--json", "--interface", "127.0.0.1", "--name", "Ana's laptop", *options],
+            environment=environment,
         )
         first = self.wait_for(lambda event: event["event"] == "code", what="the code")
         self.code = first["text"]
@@ -200,6 +201,8 @@ class Receiver(JSONProcess):
 
 class Sender(JSONProcess):
     def __init__(self, scratch, code, paths, options):
+        given = [] if code is None else ["-"]
         super().__init__(
-            scratch, [PROGRAM, "send", "--json", *options, "-", *map(str, paths)], standard_input=code + "\n"
+            scratch, [PROGRAM, "send", "--json", *options, *given, *map(str, paths)],
+            standard_input="" if code is None else code + "\n",
         )

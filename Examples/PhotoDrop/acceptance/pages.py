@@ -189,6 +189,61 @@ def chosen_photos():
         check(sender.wait(20) == 0, sender.error_text())
 
 
+def entered_code():
+    """send --web without a code asks for it on the page"""
+    need("chromium", "chromedriver", "vips")
+    with Scratch("9.2") as scratch, Browser() as browser:
+        for number, name in enumerate(NAMES[:2]):
+            draw_jpeg(scratch.path / f"from/{name}.jpg", landscape(200 + number), orientation=1)
+        receiver = scratch.receiver()
+        sender = scratch.sender(None, scratch.path / "from", options=("--web", "--name", "Ana"))
+        browser.open(sender.wait_for(lambda event: event["event"] == "page", what="the page")["page"])
+        wait_until(lambda: thumbnails(browser) == 2, 20, "2 thumbnails")
+        browser.run("document.getElementById('all').click()")
+        check(browser.run("return document.getElementById('send').disabled"), "Send works without a code")
+
+        def enter(code):
+            browser.run(
+                "document.getElementById('code').value = arguments[0];"
+                "document.querySelector('#enter button').click()", code
+            )
+
+        enter("photodrop:1?u=nonsense")
+        browser.wait("return !document.getElementById('banner').hidden", what="a reason")
+        enter(receiver.code)
+        browser.wait("return document.getElementById('enter').hidden", what="the code to be taken")
+        check("Ana's laptop" in browser.run("return document.getElementById('status').textContent"), "the receiver")
+        browser.run("document.getElementById('send').click()")
+        receiver.wait_saved(2)
+        browser.run("document.getElementById('stop').click()")
+        check(sender.wait(20) == 0, sender.error_text())
+
+
+def trash():
+    """receive --delete-files: a photo that is removed on the page goes to the trash"""
+    need("chromium", "chromedriver", "vips")
+    with Scratch("9.3") as scratch, Browser() as browser:
+        for number, name in enumerate(NAMES[:2]):
+            draw_jpeg(scratch.path / f"from/{name}.jpg", landscape(210 + number), orientation=1)
+        home = scratch.path / "data"
+        receiver = scratch.receiver("--delete-files", environment={"XDG_DATA_HOME": str(home)})
+        check(scratch.send(receiver.code, scratch.path / "from").returncode == 0, "send")
+        receiver.wait_saved(2)
+        browser.open(receiver.page)
+        wait_until(lambda: thumbnails(browser) == 2, 20, "2 thumbnails")
+        browser.run(
+            "[...document.querySelectorAll('.photo')].find(photo =>"
+            " photo.querySelector('.name').textContent === arguments[0]).querySelector('.forget').click()",
+            f"{NAMES[0]}.jpg",
+        )
+        wait_until(lambda: thumbnails(browser) == 1, 10, "the photo to go")
+        check(receiver.files() == [f"{NAMES[1]}.jpg"], f"{receiver.files()}")
+        taken = home / f"Trash/files/{NAMES[0]}.jpg"
+        check(taken.read_bytes() == (scratch.path / f"from/{NAMES[0]}.jpg").read_bytes(), "the file in the trash")
+        note = (home / f"Trash/info/{NAMES[0]}.jpg.trashinfo").read_text()
+        check(f"Path={receiver.folder}/{NAMES[0]}.jpg" in note, note)
+
+
 def protection():
     """The page is for the browser that has its address, and nobody else"""
     with Scratch("14.1") as scratch:
@@ -248,6 +303,6 @@ def screenshot():
 
 
 TESTS = [
-    (2.2, page_code), (3, live_page), (3.1, upright), (4, several_senders), (9, chosen_photos), (14.1, protection),
-    (19, screenshot),
+    (2.2, page_code), (3, live_page), (3.1, upright), (4, several_senders), (9, chosen_photos), (9.2, entered_code),
+    (9.3, trash), (14.1, protection), (19, screenshot),
 ]

@@ -43,13 +43,14 @@ extension Collection {
         }
     }
 
-    /// The documents with revisions that contend, in order of their IDs, each with those revisions, the current one first. Reads all
-    /// documents that have more than one branch.
+    /// The documents with revisions that contend, in order of their IDs, each with those revisions, the current one first.
+    ///
+    /// This reads all documents that have more than one branch. Damaged ones are left out: `check` names them.
     package func contendingRevisions() throws -> [(id: String, revisions: [RevisionID])] {
         var found: [(id: String, revisions: [RevisionID])] = []
         try openStore().read { view in
-            try view.changes(in: handle, since: 0) { record in
-                guard record.encodedTree != nil, let tree = try? record.tree() else { return true }
+            try view.branched(in: handle) { record in
+                guard let tree = try? record.tree() else { return true }
                 let contending = tree.contending.map(\.id)
                 if !contending.isEmpty { found.append((record.id, [record.revision] + contending)) }
                 return true

@@ -18,7 +18,7 @@ extension Database {
         package let tombstones: Int
         /// The bytes of all current bodies.
         package let bytes: Int
-        /// The number of documents with a conflict that waits for a resolver.
+        /// The number of documents with revisions that contend.
         package let conflicts: Int
     }
 
@@ -29,7 +29,7 @@ extension Database {
             documents: totals.documents,
             tombstones: totals.tombstones,
             bytes: totals.bytes,
-            conflicts: totals.conflicts
+            conflicts: try collection.contendingRevisions().count
         )
     }
 

@@ -7,7 +7,7 @@ enum DocumentFilter: Hashable, Sendable {
     case prefix(String)
     /// Those that meet a condition in SQL++.
     case condition(String)
-    /// Those with a conflict that waits for a resolver.
+    /// Those with revisions that contend.
     case conflicts
 }
 
@@ -36,7 +36,7 @@ extension DocumentPositions {
         switch filter {
         case .prefix(let prefix): return try await landmarks(prefix, in: collection)
         case .conflicts:
-            let ids = try await Reading.run { try collection.conflictedDocumentIDs() }
+            let ids = try await Reading.run { try collection.contendingRevisions().map(\.id) }
             return Self(
                 kind: .ids(Array(ids.prefix(maximumIDs))),
                 count: min(ids.count, maximumIDs),

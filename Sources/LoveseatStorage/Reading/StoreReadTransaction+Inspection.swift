@@ -11,34 +11,44 @@ extension StoreReadTransaction {
         package let tombstones: Int
         /// The bytes of all current bodies.
         package let bytes: Int
-        /// The number of documents with a conflict that waits for a resolver.
-        package let conflicts: Int
     }
 
     /// Counts a collection's documents and their bytes.
     package func totals(_ collection: CollectionHandle) throws -> Totals {
         let statement = try RawStatement(
             """
-            SELECT count(*), sum(flags & 1), sum(length(CAST(body AS BLOB))), sum(flags & 16)
+            SELECT count(*), sum(flags & 1), sum(length(CAST(body AS BLOB)))
             FROM "\(collection.table)"
             """,
             in: database
         )
         defer { statement.reset() }
-        guard try statement.step() else { return Totals(documents: 0, tombstones: 0, bytes: 0, conflicts: 0) }
+        guard try statement.step() else { return Totals(documents: 0, tombstones: 0, bytes: 0) }
         let tombstones = Int(statement.int(1))
         return Totals(
             documents: Int(statement.int(0)) - tombstones,
             tombstones: tombstones,
-            bytes: Int(statement.int(2)),
-            conflicts: Int(statement.int(3)) / 16
+            bytes: Int(statement.int(2))
         )
     }
 
     /// Reads documents whose current revision refers to blobs, until `visit` returns false.
     package func blobHolders(in collection: CollectionHandle, visit: (DocumentRecord) throws -> Bool) throws {
+        try records(in: collection, where: "flags & 9 = 8", visit: visit)
+    }
+
+    /// Reads documents whose history has more than one line, until `visit` returns false.
+    package func branched(in collection: CollectionHandle, visit: (DocumentRecord) throws -> Bool) throws {
+        try records(in: collection, where: "flags & \(RowFlags.branched.rawValue)", visit: visit)
+    }
+
+    private func records(
+        in collection: CollectionHandle,
+        where condition: String,
+        visit: (DocumentRecord) throws -> Bool
+    ) throws {
         let statement = try RawStatement(
-            "SELECT \(CollectionHandle.columns) FROM \"\(collection.table)\" WHERE flags & 9 = 8",
+            "SELECT \(CollectionHandle.columns) FROM \"\(collection.table)\" WHERE \(condition)",
             in: database
         )
         defer { statement.reset() }

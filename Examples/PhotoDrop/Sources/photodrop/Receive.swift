@@ -77,6 +77,13 @@ struct Receive: AsyncParsableCommand {
     var originals = false
     @Flag(help: "Remove GPS positions and other metadata from JPEG and PNG files. Other types are not saved.")
     var strip = false
+    @Flag(help: "When a photo is removed on the page, move its file to the trash. Otherwise files stay.")
+    var deleteFiles = false
+    @Flag(
+        help:
+            "Let senders take back what they have sent: the photo goes from the session, and its file from the folder if nobody changed it."
+    )
+    var allowRecall = false
     @Flag(help: "Print events as lines of JSON.")
     var json = false
     @Flag(help: "Do not show the QR code, and print no remarks.")
@@ -114,6 +121,8 @@ struct Receive: AsyncParsableCommand {
         options.idleSeconds = idleSeconds
         options.maximumSenders = senders
         options.strips = strip
+        options.deletesFiles = deleteFiles
+        options.allowsRecall = allowRecall
         options.isAdvertised = advertise
         options.servesCouchDB = couch
         options.origins = origin
@@ -263,8 +272,9 @@ struct Receive: AsyncParsableCommand {
             let note = photo.isDuplicate ? " (it was there already)" : ""
             try Output.line("saved \(photo.file) (\(ByteText.text(photo.size))) from \(sender)\(note)")
         case .failed(_, let name, let error): try Output.line("failed \(name): \(error)")
+        case .gone(let id): remark("photodrop: \(id) was removed from the session")
         case .end(let reason): remark("photodrop: \(reason)")
-        case .sender, .progress, .gone, .remark: break
+        case .sender, .progress, .remark: break
         }
     }
 

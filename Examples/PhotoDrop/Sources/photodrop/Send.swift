@@ -10,7 +10,7 @@ struct Send: AsyncParsableCommand {
         abstract: "Send photos to the device that shows a code.",
         discussion: """
             CODE is the text of the code, @FILE or file:FILE for a file with it, or - for standard input, which other \
-            users cannot see. With --qr, all arguments are photos.
+            users cannot see. With --qr, all arguments are photos. With --web, CODE may be left out: the page asks for it.
 
             Exits with 0 when the receiver has stored every photo.
             """
@@ -48,16 +48,14 @@ struct Send: AsyncParsableCommand {
         guard sender.map({ SenderID($0) != nil }) ?? true else {
             throw ValidationError("--sender must be 16 hexadecimal digits.")
         }
-        let files = qr == nil ? arguments.count - 1 : arguments.count
-        guard files > 0 else { throw ValidationError("Name a code and at least one photo or folder.") }
+        guard !paths.isEmpty else { throw ValidationError("Name a code and at least one photo or folder.") }
     }
 
     func run() async throws {
         guard maxEdge == nil || Vips() != nil else {
             throw DropError(.usage, "--max-edge needs vipsthumbnail: install the package libvips-tools")
         }
-        let code = try await readCode()
-        let paths = qr == nil ? Array(arguments.dropFirst()) : arguments
+        let code = isCodeMissing ? nil : try await readCode()
         let senderID =
             sender.flatMap { SenderID($0) } ?? SenderID(bytes: RandomBytes.make(SenderID.byteCount))
         let shelf = try PhotoShelf(sender: senderID)
@@ -69,7 +67,7 @@ struct Send: AsyncParsableCommand {
         try result.get()
     }
 
-    private func run(_ code: ScannedCode, _ paths: [String], _ shelf: PhotoShelf) async throws {
+    private func run(_ code: ScannedCode?, _ paths: [String], _ shelf: PhotoShelf) async throws {
         var changes = PhotoShelf.Changes()
         changes.strips = strip
         changes.maximumEdge = maxEdge
@@ -80,10 +78,7 @@ struct Send: AsyncParsableCommand {
         }
         try Task.checkCancellation()
         let senderName = name ?? HostName.short
-        if web {
-            try await choose(code, photos, shelf, senderName)
-            return
-        }
+        guard !web, let code else { return try await choose(code, photos, shelf, senderName) }
         let target = try await code.findTarget()
         let sender = PhotoSender(target, shelf: shelf, senderName: senderName, patience: wait)
         let lines = ProgressLines(json: json)
@@ -110,8 +105,23 @@ struct Send: AsyncParsableCommand {
         )
     }
 
-    private func readCode() async throws -> ScannedCode {
-        let code = try ScannedCode(text: try await codeText())
+    /// Whether the page has to ask for the code.
+    private var isCodeMissing: Bool {
+        guard web, qr == nil, let first = arguments.first else { return false }
+        let beginnings = ["@", "file:", "photodrop:"]
+        return first != "-" && !LegacyCode.isPlausible(first)
+            && !beginnings.contains { first.lowercased().hasPrefix($0) }
+    }
+
+    /// The files and folders.
+    private var paths: [String] {
+        qr == nil && !isCodeMissing ? Array(arguments.dropFirst()) : arguments
+    }
+
+    private func readCode() async throws -> ScannedCode { try accepted(try await codeText()) }
+
+    private func accepted(_ text: String) throws(DropError) -> ScannedCode {
+        let code = try ScannedCode(text: text)
         guard case .legacy = code, !allowInsecure else { return code }
         throw DropError(
             .usage,
@@ -133,7 +143,7 @@ struct Send: AsyncParsableCommand {
 
     /// Serves a page on which photos are chosen, until it is finished.
     private func choose(
-        _ code: ScannedCode,
+        _ code: ScannedCode?,
         _ photos: [PhotoDocument],
         _ shelf: PhotoShelf,
         _ senderName: String
@@ -143,11 +153,19 @@ struct Send: AsyncParsableCommand {
         let (ends, end) = AsyncStream<Void>.makeStream()
         let patience = wait
         let asJSON = json
+        let known = EnteredCode(code)
         let page = SendPage(
             shelf,
             photos: photos,
-            receiverName: code.receiverName,
+            receiverName: code?.receiverName,
+            needsCode: code == nil,
+            setCode: { text in
+                let entered = try accepted(text)
+                known.set(entered)
+                return entered.receiverName
+            },
             send: { chosen, report in
+                guard let code = known.code else { throw DropError(.usage, "there is no code") }
                 let sender = PhotoSender(
                     try await code.findTarget(),
                     shelf: shelf,
@@ -172,6 +190,17 @@ struct Send: AsyncParsableCommand {
         for await _ in ends { break }
         await server.stop()
     }
+}
+
+/// The code that the page was given.
+private final class EnteredCode: Sendable {
+    private let entered: Mutex<ScannedCode?>
+
+    init(_ code: ScannedCode?) { entered = Mutex(code) }
+
+    var code: ScannedCode? { entered.withLock { $0 } }
+
+    func set(_ code: ScannedCode) { entered.withLock { $0 = $0 ?? code } }
 }
 
 /// A code of either kind.

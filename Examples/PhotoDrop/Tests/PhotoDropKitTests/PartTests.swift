@@ -17,7 +17,7 @@ import Testing
         var limits = ReceiverLimits()
         (limits.freeBytes, limits.photos, limits.otherDocuments, limits.photoBytes) = (1_000, 2, 2, 5_000)
         change(&limits)
-        return DropFilter(limits: limits, isForOneSender: isForOneSender) { free }
+        return DropFilter(limits: limits, isForOneSender: isForOneSender, allowsRecall: false) { free }
     }
 
     private func photo(_ id: String, length: Int? = 100, digest: Character = "A", sender: Int = 1) -> Document

@@ -7,6 +7,8 @@ package final class DropFilter: Sendable {
     private let limits: ReceiverLimits
     /// Whether only the first sender may send.
     private let isForOneSender: Bool
+    /// Whether senders may take back what they have sent.
+    private let allowsRecall: Bool
     private let freeBytes: @Sendable () -> UInt64?
     private let state = Mutex(State())
 
@@ -24,9 +26,15 @@ package final class DropFilter: Sendable {
         var connections: [String: SenderID] = [:]
     }
 
-    package init(limits: ReceiverLimits, isForOneSender: Bool, freeBytes: @escaping @Sendable () -> UInt64?) {
+    package init(
+        limits: ReceiverLimits,
+        isForOneSender: Bool,
+        allowsRecall: Bool,
+        freeBytes: @escaping @Sendable () -> UInt64?
+    ) {
         self.limits = limits
         self.isForOneSender = isForOneSender
+        self.allowsRecall = allowsRecall
         self.freeBytes = freeBytes
     }
 
@@ -53,9 +61,7 @@ package final class DropFilter: Sendable {
     /// The error that a sender gets for a document; nil if the document is taken.
     package func refusal(_ peer: PeerIdentity, _ document: Document, _ flags: DocumentFlags) -> LoveseatError?
     {
-        if flags.contains(.deleted) {
-            return LoveseatError(.httpForbidden, "\(document.id) cannot be withdrawn")
-        }
+        if flags.contains(.deleted) { return refusal(ofRecalled: document.id) }
         guard document.json.bytes.count <= limits.documentBytes else {
             return LoveseatError(
                 .tooLarge,
@@ -66,6 +72,14 @@ package final class DropFilter: Sendable {
         if let error = claim(sender, peer, document.id) { return error }
         let blobs = ReceivedPhoto.blobs(of: document).map(\.blob)
         return blobs.isEmpty ? refusal(ofOther: document) : refusal(ofPhoto: document, blobs)
+    }
+
+    /// Nobody can read the ID of a photo, which contains the ID of its sender: who knows it has sent the photo.
+    private func refusal(ofRecalled id: String) -> LoveseatError? {
+        guard allowsRecall, SenderID(documentID: id) != nil, state.withLock({ $0.photos[id] != nil }) else {
+            return LoveseatError(.httpForbidden, "\(id) cannot be withdrawn")
+        }
+        return nil
     }
 
     /// The same for CouchDB's wire, where a document with attachments is judged twice: by what its sender says of them, and when

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import PhotoDropCore
 
@@ -103,6 +104,28 @@ package final class PhotoFolder: Sendable {
         }
         discard(part)
         throw DropError(.disk, "\(path) has too many files named \(name)")
+    }
+
+    /// Moves a file to the user's trash.
+    ///
+    /// - Throws: `disk` if there is none on this disk. The file stays then.
+    package func trash(_ name: String) throws(DropError) { try Trash.take(name, from: path, descriptor) }
+
+    /// Removes a file if its content has a SHA-1, of 40 hexadecimal digits. Others, and links, stay.
+    package func remove(_ name: String, ifItsDigestIs digest: String) {
+        let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        let size = lseek(file, 0, SEEK_END)
+        var hash = Insecure.SHA1()
+        for start in stride(from: 0, to: max(0, size), by: Self.pieceBytes) {
+            guard let piece = Self.read(file, min(Self.pieceBytes, Int(size - start)), from: start) else {
+                return
+            }
+            hash.update(data: piece)
+        }
+        guard TextCoding.hexadecimal(hash.finalize()) == digest else { return }
+        unlinkat(descriptor, name, 0)
     }
 
     /// Whether a file has the same content as a part.

@@ -18,12 +18,15 @@ package actor PhotoSaver {
     private let saved: Loveseat.Collection
     private let folder: PhotoFolder
     private let strips: Bool
+    private let deletesFiles: Bool
     private let maximumBytes: UInt64
     private let hub: EventHub
     private let board: SenderBoard
     private var cursor: UInt64 = 0
     /// The names of the files by the digests of their content.
     private var files: [BlobDigest: String] = [:]
+    /// The photos whose content a file is.
+    private var holders: [String: Set<String>] = [:]
     private var failures: [String: String] = [:]
     private var forgotten: Set<String> = []
     /// The number of photos that were handled.
@@ -34,6 +37,7 @@ package actor PhotoSaver {
         database: Database,
         folder: PhotoFolder,
         strips: Bool,
+        deletesFiles: Bool,
         maximumBytes: UInt64,
         hub: EventHub,
         board: SenderBoard
@@ -41,6 +45,7 @@ package actor PhotoSaver {
         self.database = database
         self.folder = folder
         self.strips = strips
+        self.deletesFiles = deletesFiles
         self.maximumBytes = maximumBytes
         self.hub = hub
         self.board = board
@@ -76,11 +81,43 @@ package actor PhotoSaver {
         }
     }
 
-    /// Removes a photo from the session. Its file stays.
+    /// Removes a photo from the session. Its file stays, or goes to the trash if no other photo has the same content.
     package func forget(_ id: String) throws {
-        guard !forgotten.contains(id), try received.exists(id: id) else { return }
+        guard !forgotten.contains(id), let document = try received.document(id: id) else { return }
+        let record = try saved.document(id: Self.savedID(id))
+        if deletesFiles, let file = record?["file"]?.string,
+            holders[file, default: []].subtracting([id]).isEmpty
+        {
+            try folder.trash(file)
+            ReceivedPhoto(document).map { files[$0.blob.digest] = nil }
+        }
         try received.purge(id: id)
         forgotten.insert(id)
+        try close(id, record)
+    }
+
+    /// Removes the photos that their senders have taken back, from the session and from the folder. A file that somebody has changed stays.
+    ///
+    /// `ids`: where to look; nil for all photos that were saved.
+    package func removeRecalled(among ids: [String]? = nil) throws {
+        for id in try ids ?? savedIDs() where !forgotten.contains(id) {
+            guard let record = try saved.document(id: Self.savedID(id)), try !received.exists(id: id) else {
+                continue
+            }
+            if let file = record["file"]?.string, holders[file, default: []].subtracting([id]).isEmpty {
+                folder.remove(file, ifItsDigestIs: record["content"]?.string ?? "")
+                for (digest, name) in files where name == file { files[digest] = nil }
+            }
+            try close(id, record)
+        }
+    }
+
+    private func savedIDs() throws -> [String] { try saved.documents().compactMap { $0["id"]?.string } }
+
+    /// Ends what is known of a photo that is not in the session any more.
+    private func close(_ id: String, _ record: Document?) throws {
+        if let file = record?["file"]?.string { holders[file]?.remove(id) }
+        if record != nil { try saved.purge(id: Self.savedID(id)) }
         failures[id] = nil
         hub.publish(.gone(id: id))
     }
@@ -114,6 +151,7 @@ package actor PhotoSaver {
         let known = try saved.document(id: Self.savedID(photo.id))
         if let file = known?["file"]?.string {
             files[photo.blob.digest] = file
+            holders[file, default: []].insert(photo.id)
             let isDuplicate = known?["duplicate"]?.bool ?? false
             return result(photo, info, file: file, isDuplicate: isDuplicate, isRestored: true)
         }
@@ -123,14 +161,20 @@ package actor PhotoSaver {
         }
         let copy = files[photo.blob.digest]
         let file: String
+        var record: JSONObject = ["id": .string(photo.id), "duplicate": .bool(copy != nil)]
         if let copy {
             file = copy
+            let first = try holders[copy]?.first.flatMap { try saved.document(id: Self.savedID($0)) }
+            record["content"] = first?["content"]
         } else {
-            file = try write(photo, info)
+            let (name, content) = try write(photo, info)
+            file = name
             files[photo.blob.digest] = file
+            record["content"] = .string(content)
         }
-        let record: JSONObject = ["file": .string(file), "duplicate": .bool(copy != nil)]
+        record["file"] = .string(file)
         try saved.save(Document(id: Self.savedID(photo.id), record))
+        holders[file, default: []].insert(photo.id)
         return result(photo, info, file: file, isDuplicate: copy != nil)
     }
 
@@ -143,11 +187,14 @@ package actor PhotoSaver {
         FileName.cleaned(photo.name, type: .jpeg)
     }
 
-    private func write(_ photo: ReceivedPhoto, _ info: ImageInfo) throws -> String {
+    /// Returns the file's name, and the SHA-1 of what was written.
+    private func write(_ photo: ReceivedPhoto, _ info: ImageInfo) throws -> (name: String, content: String) {
         var stripper = strips ? try info.type.makeStripper() : nil
         let part = try folder.begin(photo.blob.digest.hexadecimal)
+        let content: String
         do {
             var hash = Insecure.SHA1()
+            var written = Insecure.SHA1()
             let length = try database.blobLength(photo.blob) ?? 0
             for start in stride(from: 0, to: length, by: Int(Self.pieceBytes)) {
                 let piece = try database.blobContent(
@@ -162,17 +209,20 @@ package actor PhotoSaver {
                 var kept: [UInt8] = []
                 try stripper?.process(piece, into: &kept)
                 try part.write(kept)
+                written.update(data: kept)
             }
             try stripper?.finish()
-            guard TextCoding.hexadecimal(hash.finalize()) == photo.blob.digest.hexadecimal else {
+            let digest = TextCoding.hexadecimal(hash.finalize())
+            guard digest == photo.blob.digest.hexadecimal else {
                 throw DropError(.disk, "\(photo.name) was damaged in the session's folder")
             }
+            content = stripper == nil ? digest : TextCoding.hexadecimal(written.finalize())
         } catch {
             folder.discard(part)
             throw error
         }
         let name = FileName.cleaned(photo.name, type: info.type)
-        return try folder.finish(part, name: name, taken: photo.taken)
+        return (try folder.finish(part, name: name, taken: photo.taken), content)
     }
 
     private func result(

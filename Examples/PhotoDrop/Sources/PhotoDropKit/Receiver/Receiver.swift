@@ -82,6 +82,7 @@ package final class Receiver: Sendable {
         let filter = DropFilter(
             limits: options.limits,
             isForOneSender: options.maximumSenders == 1,
+            allowsRecall: options.allowsRecall,
             freeBytes: { space.freeBytes }
         )
         self.filter = filter
@@ -96,6 +97,7 @@ package final class Receiver: Sendable {
             database: database,
             folder: folder,
             strips: options.strips,
+            deletesFiles: options.deletesFiles,
             maximumBytes: options.limits.photoBytes,
             hub: hub,
             board: board
@@ -236,7 +238,11 @@ package final class Receiver: Sendable {
         // From before the first look on, so that nothing is missed.
         let changes = try database.defaultCollection().changes()
         try await saver.saveNew()
-        for await _ in changes { try await saver.saveNew() }
+        try await saver.removeRecalled()
+        for await change in changes {
+            try await saver.saveNew()
+            try await saver.removeRecalled(among: change.isIncomplete ? nil : change.documentIDs)
+        }
         return nil
     }
 

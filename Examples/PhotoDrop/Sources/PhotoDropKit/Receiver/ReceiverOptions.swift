@@ -30,6 +30,10 @@ package struct ReceiverOptions: Sendable {
     package var maximumSenders = 8
     /// Whether metadata is removed from the files that are written.
     package var strips = false
+    /// Whether the file of a photo that is forgotten goes to the trash.
+    package var deletesFiles = false
+    /// Whether senders may take back what they have sent.
+    package var allowsRecall = false
     /// Whether the session's folder stays, so that the session can be resumed.
     package var keeps = false
     package var limits = ReceiverLimits()

@@ -63,6 +63,7 @@ package struct ReceivePage: Sendable {
             "session": .string(receiver.record.id), "folder": .string(receiver.folder),
         ]
         if let name = receiver.options.name { session["name"] = .string(name) }
+        if receiver.options.deletesFiles { session["deletesFiles"] = true }
         return session
     }
 

@@ -6,11 +6,15 @@ import Synchronization
 
 /// The page of a sender: photos with check marks, of which the marked ones are sent.
 package final class SendPage: Sendable {
+    /// Takes the text of a code, and returns the receiver's name in it, if there is one.
+    package typealias SetCode = @Sendable (String) throws -> String?
     package typealias Send =
         @Sendable ([PhotoDocument], @escaping @Sendable (SendEvent) -> Void) async throws -> Void
 
     private struct State {
         var isSending = false
+        var needsCode: Bool
+        var receiverName: String?
         var photos: [String: PhotoProgress] = [:]
         var readers = StreamReaders<EventStream.Event>()
     }
@@ -19,27 +23,32 @@ package final class SendPage: Sendable {
 
     private let shelf: PhotoShelf
     private let photos: [PhotoDocument]
-    private let receiverName: String?
+    private let setCode: SetCode
     private let send: Send
     private let onStop: @Sendable () -> Void
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - shelf: The database with the photos.
     ///   - photos: The photos to choose from.
     ///   - receiverName: The receiver's name in its code.
+    ///   - needsCode: Whether the page asks for the code.
+    ///   - setCode: Called with it.
     ///   - send: Sends the chosen photos.
     ///   - onStop: Called when the page is done.
     package init(
         _ shelf: PhotoShelf,
         photos: [PhotoDocument],
         receiverName: String?,
+        needsCode: Bool,
+        setCode: @escaping SetCode,
         send: @escaping Send,
         onStop: @escaping @Sendable () -> Void
     ) {
         self.shelf = shelf
         self.photos = photos
-        self.receiverName = receiverName
+        self.setCode = setCode
+        state = Mutex(State(needsCode: needsCode, receiverName: receiverName))
         self.send = send
         self.onStop = onStop
     }
@@ -47,6 +56,7 @@ package final class SendPage: Sendable {
     package func respond(_ request: WebRequest) async throws -> WebReply {
         switch request.path.first {
         case "send" where request.isPost: return begin(request)
+        case "code" where request.isPost: return try take(code: String(decoding: request.body, as: UTF8.self))
         case "stop" where request.isPost:
             onStop()
             return .text(.ok, "stopping")
@@ -67,6 +77,18 @@ package final class SendPage: Sendable {
         }
     }
 
+    private func take(code: String) throws -> WebReply {
+        let name = try setCode(code)
+        let isNew = state.withLock { state in
+            guard state.needsCode else { return false }
+            (state.needsCode, state.receiverName) = (false, name)
+            return true
+        }
+        guard isNew else { return .text(.conflict, "there is a code already") }
+        publish(.init(name: "code", json: name.map { ["receiver": .string($0)] } ?? [:]))
+        return .text(.ok, "the code is right")
+    }
+
     /// Begins to send the photos whose IDs are in the body, a JSON array.
     private func begin(_ request: WebRequest) -> WebReply {
         guard let ids = try? JSONDecoder().decode([String].self, from: Data(request.body)) else {
@@ -75,6 +97,9 @@ package final class SendPage: Sendable {
         let wanted = Set(ids)
         let chosen = photos.filter { wanted.contains($0.id) }
         guard !chosen.isEmpty else { return .text(.badRequest, "choose at least one photo") }
+        guard !state.withLock({ $0.needsCode }) else {
+            return .text(.conflict, "enter the receiver's code first")
+        }
         let isFree = state.withLock { state in
             defer { state.isSending = true }
             return !state.isSending
@@ -124,6 +149,8 @@ package final class SendPage: Sendable {
             return .object(json)
         }
         var json: JSONObject = ["photos": .array(list)]
+        let (needsCode, receiverName) = state.withLock { ($0.needsCode, $0.receiverName) }
+        if needsCode { json["needsCode"] = true }
         if let receiverName { json["receiver"] = .string(receiverName) }
         return .init(name: "hello", json: json)
     }

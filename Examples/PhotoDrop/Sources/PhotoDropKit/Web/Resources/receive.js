@@ -19,6 +19,7 @@ find('stop').addEventListener('click', () => fetch('/stop', { method: 'POST' }))
 const events = new EventSource('/events')
 const on = (name, handle) => events.addEventListener(name, event => handle(JSON.parse(event.data)))
 let hasEnded = false
+let deletesFiles = false
 
 events.addEventListener('open', update)
 events.addEventListener('error', () => {
@@ -27,6 +28,7 @@ events.addEventListener('error', () => {
 
 on('hello', hello => {
   find('folder').textContent = hello.folder
+  deletesFiles = hello.deletesFiles ?? false
   if (hello.name) document.title = `PhotoDrop: ${hello.name}`
   update()
 })
@@ -84,9 +86,14 @@ function card(photo) {
   caption.append(name, element('span', 'detail', photo.duplicate ? `${size} · already there` : size))
   const forget = element('button', 'forget', '×')
   forget.type = 'button'
-  forget.title = 'Remove from this page; the file stays'
+  forget.title = deletesFiles ? 'Remove, and move the file to the trash' : 'Remove from this page; the file stays'
   forget.ariaLabel = `Remove ${photo.name} from this page`
-  forget.addEventListener('click', () => fetch(`/forget/${encodeURIComponent(photo.id)}`, { method: 'POST' }))
+  forget.addEventListener('click', async () => {
+    const response = await fetch(`/forget/${encodeURIComponent(photo.id)}`, { method: 'POST' })
+    if (response.ok) return
+    failures.set(photo.id, { id: photo.id, name: photo.name, error: await response.text() })
+    update()
+  })
   figure.append(link, caption, forget)
   showThumbnail(link, photo, true)
   return figure

@@ -4,6 +4,7 @@ const find = id => document.getElementById(id)
 const rows = new Map()
 let isSending = false
 let hasEnded = false
+let needsCode = false
 
 const events = new EventSource('/events')
 const on = (name, handle) => events.addEventListener(name, event => handle(JSON.parse(event.data)))
@@ -15,7 +16,24 @@ on('hello', hello => {
     rows.set(photo.id, row)
     find('gallery').append(row.label)
   }
-  update(hello.receiver ? `Choose photos for ${hello.receiver}` : 'Choose photos')
+  needsCode = hello.needsCode ?? false
+  find('enter').hidden = !needsCode
+  update(title(hello))
+})
+
+on('code', code => {
+  needsCode = false
+  find('enter').hidden = true
+  find('banner').hidden = true
+  update(title(code))
+})
+
+find('enter').addEventListener('submit', async event => {
+  event.preventDefault()
+  const response = await fetch('/code', { method: 'POST', body: find('code').value })
+  if (response.ok) return
+  find('banner').hidden = false
+  find('banner').textContent = await response.text()
 })
 
 on('progress', photo => {
@@ -79,6 +97,11 @@ find('stop').addEventListener('click', async () => {
   update('Finished. You can close this page.')
 })
 
+function title({ receiver }) {
+  if (needsCode) return 'Choose photos, and enter the code'
+  return receiver ? `Choose photos for ${receiver}` : 'Choose photos'
+}
+
 function card(photo) {
   const label = element('label', 'photo')
   const box = element('input')
@@ -101,6 +124,6 @@ function card(photo) {
 function update(status) {
   if (status) find('status').textContent = status
   const chosen = [...rows.values()].filter(row => row.box.checked).length
-  find('send').disabled = isSending || hasEnded || chosen === 0
+  find('send').disabled = isSending || hasEnded || needsCode || chosen === 0
   find('send').textContent = chosen === 0 ? 'Send' : `Send ${chosen}`
 }

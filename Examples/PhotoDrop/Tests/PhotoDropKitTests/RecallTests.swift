@@ -1,0 +1,129 @@
+import Foundation
+import Loveseat
+import PhotoDropCore
+import PhotoDropKit
+import Testing
+
+/// Senders that take back what they have sent, and photos that the receiver removes.
+@Suite struct RecallTests {
+    private let scratch: SessionTests.Scratch
+    private let shelf: PhotoShelf
+    private let photos: [PhotoDocument]
+
+    init() async throws {
+        scratch = try SessionTests.Scratch()
+        for name in ["a.png", "b.png"] {
+            try scratch.write("from/\(name)", SessionTests.picture(5_000))
+        }
+        shelf = try PhotoShelf(sender: SenderID(bytes: Array(1...8)))
+        photos = await shelf.add(FileFinder.expand(["\(scratch.path)/from"])).photos
+        try #require(photos.count == 2)
+    }
+
+    private func receiver(_ change: (inout ReceiverOptions) -> Void) throws -> Receiver {
+        var options = ReceiverOptions(folder: "\(scratch.path)/received")
+        options.interface = "127.0.0.1"
+        options.limits.freeBytes = 0
+        change(&options)
+        return try Receiver(options)
+    }
+
+    private func files(_ receiver: Receiver) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: receiver.folder).sorted()
+    }
+
+    private func send(to code: DropCode) async throws {
+        let sender = PhotoSender(
+            try await DropTarget.find(code),
+            shelf: shelf,
+            senderName: "Ana",
+            patience: 30
+        )
+        #expect(try await sender.send(photos) { _ in }.stored == 2)
+    }
+
+    /// Deletes both photos, pushes that, and returns the receiver's refusals.
+    private func recall(_ code: DropCode) async throws -> [String] {
+        for photo in photos { try shelf.collection.delete(id: photo.id) }
+        var collection = CollectionConfiguration(collection: shelf.collection)
+        collection.documentIDs = photos.map(\.id)
+        var configuration = ReplicatorConfiguration(
+            collections: [collection],
+            target: URLEndpoint(url: try #require(code.urls.first))
+        )
+        configuration.replicatorType = .push
+        configuration.pinnedServerFingerprint = code.pin.fingerprint
+        configuration.authenticator = BasicAuthenticator(username: code.username, password: code.secret)
+        let replicator = Replicator(configuration)
+        let events = replicator.documentReplications
+        replicator.start()
+        var refusals: [String] = []
+        for await batch in events { refusals += batch.documents.compactMap { $0.error?.message } }
+        #expect(await replicator.waitUntilStopped().error == nil)
+        return refusals
+    }
+
+    /// Waits until two photos are gone.
+    private func waitForTheEnd(of count: Int, _ receiver: Receiver) async {
+        var left = count
+        let (missed, live) = receiver.hub.subscribe(after: 0, maximumWaiting: nil)
+        for case .gone in missed.map(\.event) { left -= 1 }
+        guard left > 0 else { return }
+        for await entry in live {
+            if case .gone = entry.event { left -= 1 }
+            if left == 0 { return }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func recalledPhotosGoFromTheFolderUnlessSomebodyChangedThem() async throws {
+        let receiver = try receiver { $0.allowsRecall = true }
+        let code = try await receiver.start()
+        let running = Task { try await receiver.run() }
+        try await send(to: code)
+        while try files(receiver).count < 2 { try await Task.sleep(for: .milliseconds(20)) }
+        try scratch.write("received/b.png", SessionTests.picture(10))
+        #expect(try await recall(code) == [])
+        await waitForTheEnd(of: 2, receiver)
+        #expect(try files(receiver) == ["b.png"])
+        #expect(receiver.hub.photos.isEmpty)
+        receiver.stop()
+        _ = try await running.value
+        await shelf.remove()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func nothingIsRecalledUnlessTheReceiverAllowsIt() async throws {
+        let receiver = try receiver { _ in }
+        let code = try await receiver.start()
+        let running = Task { try await receiver.run() }
+        try await send(to: code)
+        let refusals = try await recall(code)
+        #expect(refusals.count == 2 && refusals.allSatisfy { $0.contains("cannot be withdrawn") })
+        receiver.stop()
+        _ = try await running.value
+        #expect(try files(receiver) == ["a.png", "b.png"])
+        await shelf.remove()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func aFileThatAnotherPhotoNeedsStays() async throws {
+        let receiver = try receiver { $0.allowsRecall = true }
+        let code = try await receiver.start()
+        let running = Task { try await receiver.run() }
+        try await send(to: code)
+        let other = try PhotoShelf(sender: SenderID(bytes: Array(2...9)))
+        let (copies, _) = await other.add(FileFinder.expand(["\(scratch.path)/from/a.png"]))
+        let target = try await DropTarget.find(code)
+        let sender = PhotoSender(target, shelf: other, senderName: "Ben", patience: 30)
+        #expect(try await sender.send(copies) { _ in }.stored == 1)
+        while receiver.hub.photos.count < 3 { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(try await recall(code) == [])
+        await waitForTheEnd(of: 2, receiver)
+        #expect(try files(receiver) == ["a.png"])
+        receiver.stop()
+        _ = try await running.value
+        await shelf.remove()
+        await other.remove()
+    }
+}
