@@ -431,7 +431,9 @@ let package = Package(
 
 // `scripts/thread-sanitizer.sh` compiles only what the tests that it runs need.
 if environment["LOVESEAT_SANITIZED"] != nil {
-    let tests = ["LoveseatCoreTests", "LoveseatStorageTests", "LoveseatReplicationTests", "LoveseatNetworkTests"]
+    let tests = [
+        "LoveseatCoreTests", "LoveseatStorageTests", "LoveseatReplicationTests", "LoveseatNetworkTests",
+    ]
     package.targets.removeAll { target in
         switch target.type {
         case .test: !tests.contains(target.name)

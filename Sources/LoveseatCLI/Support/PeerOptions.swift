@@ -101,6 +101,12 @@ struct PeerOptions: ParsableArguments {
                 "\(url ?? "") is not a URL: use wss://host:port/database, or https:// for a CouchDB"
             )
         }
+        guard url.user() == nil, url.password() == nil else {
+            throw LoveseatError(
+                .invalidURL,
+                "leave the user name and password out of the URL: use --user and --password-file"
+            )
+        }
         if ["http", "https"].contains(url.scheme?.lowercased()) { return try couchDBEndpoint(url) }
         guard selector == nil, !createTarget else {
             throw LoveseatError(

@@ -70,7 +70,7 @@ struct ContentStream: Sendable {
                 guard let inflated = try inflated(digest, &offset, inflater) else { break }
                 pieces = inflated
             } else {
-                let piece = try blobs.read(digest, from: offset, count: 192 << 10)
+                let piece = try blobs.read(digest, from: offset, count: Self.pieceSize)
                 guard !piece.isEmpty else { break }
                 offset += UInt64(piece.count)
                 pieces = [piece]

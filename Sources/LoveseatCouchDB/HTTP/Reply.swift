@@ -78,8 +78,8 @@ struct Reply: Sendable {
         return unchanged
     }
 
-    /// The head to send. `isHead`: the body is left out.
-    func response(isHead: Bool) -> Response {
+    /// The head to send. `isHead`: the body is left out; `eventLoop`: that of the connection.
+    func response(isHead: Bool, on eventLoop: any EventLoop) -> Response {
         var fields = HTTPFields()
         for (name, value) in headers {
             guard let name = HTTPField.Name(name) else { continue }
@@ -96,8 +96,9 @@ struct Reply: Sendable {
             if let length { fields[.contentLength] = "\(length)" }
             if !isHead {
                 body = ResponseBody(contentLength: length) { writer in
-                    try await stream(&writer)
-                    try await writer.finish(nil)
+                    var paced: any ResponseBodyWriter = PacedWriter(writer, on: eventLoop)
+                    try await stream(&paced)
+                    try await paced.finish(nil)
                 }
             }
         }

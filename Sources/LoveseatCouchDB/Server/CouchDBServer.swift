@@ -82,7 +82,7 @@ final class CouchDBServer: Sendable {
         let isHead = request.method == .head
         var reply = await reply(to: request, channel, shown)
         finish(&reply, request)
-        let response = reply.response(isHead: isHead)
+        let response = reply.response(isHead: isHead, on: channel.eventLoop)
         try await writer.write(response: response.head, body: response.body)
         if reply.closes { throw ConnectionEnd() }
     }
