@@ -85,7 +85,8 @@ extension SimulationRun {
         // It is told to the host beside the current version, so that goes there no more either.
         let bodies = [mine?.body, theirs?.body].compactMap { $0 } + (untaken ?? []).compactMap(\.body)
         let mayWrite = bodies.allSatisfy { rights.isIn(rights.write, id, $0) }
-        if guest.isRestricted, !mayWrite, isOwn || knowsMore { return nil }
+        // A filter leaves out the guest's own edits, too.
+        if !mayWrite, isOwn || (guest.isRestricted && knowsMore) { return nil }
         if guest.isRestricted, mine?.isDeleted == true { return nil }
         guard let theirs, !theirs.isDeleted else {
             // The content of a deleted document decides whether the guest hears of its end.

@@ -85,6 +85,29 @@ struct CouchDBTransferTests {
         end(server.process)
     }
 
+    @Test func `another name is the one of both wires, and a pull creates nothing`() throws {
+        try folder.run("create", "db", "--collections", "travel.trips")
+        try folder.run("create", "copy")
+        let (process, output, _) = try folder.start([
+            "serve", "db", "--name", "other", "--interface", "127.0.0.1", "--no-tls", "--couchdb",
+        ])
+        var text = ""
+        while !text.contains("http://") || !text.hasSuffix("\n") {
+            let piece = output.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "the listener ended by itself")
+            text += String(decoding: piece, as: UTF8.self)
+        }
+        let url = try #require(text.split(separator: "\n").first { $0.hasPrefix("http://") })
+        #expect(try folder.run("pull", "copy", url + "other").status == 0)
+        #expect(try folder.run("pull", "copy", url + "other", "--collections", "travel.trips").status == 0)
+        #expect(
+            try folder.run("pull", "copy", url + "db", "--collections", "_default").errors.contains("404")
+        )
+        let created = try folder.run("pull", "copy", url + "more", "--create-target")
+        #expect(created.status == 64 && created.errors.contains("--create-target"))
+        end(process)
+    }
+
     @Test func `a port that speaks TLS says so to a peer that does not`() throws {
         try folder.run("create", "db")
         try folder.run("create", "copy")

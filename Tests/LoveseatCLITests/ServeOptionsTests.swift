@@ -35,6 +35,7 @@ struct ServeOptionsTests {
         ["--read-only", "--write-only"], ["--couchdb", "--couchdb-min-tls", "9"], ["--couchdb-digest"],
         ["--couchdb-min-tls", "1.0"], ["--couchdb", "--couchdb-min-tls", "1.0"], ["--couchdb-port", "0"],
         ["--replicate-with", "a"], ["--couchdb", "--replicate-with", "a/b"],
+        ["--password-file", "secret"], ["--couchdb", "--couchdb-create", "--name", "a"],
         ["--couchdb", "--couchdb-digest"], ["--couchdb", "--origin", "nonsense"],
         ["--couchdb", "--replicate-with", "a", "--replicate-pin", "00ff"],
     ]) func `options that contradict each other are refused`(_ options: [String]) throws {

@@ -65,6 +65,15 @@ struct BranchTests {
         #expect(try leaves(0) == ["1-\(high)", "1-\(low)", "1-zzz"])
     }
 
+    @Test func `lines that a later one joins are joined in any order`() throws {
+        let lines = [["5-c", "4-x", "3-b"], ["2-q", "1-a"], ["3-b", "2-q", "1-a"]]
+        for (number, order) in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]].enumerated()
+        {
+            for line in order { try insert(0, lines[line], id: "doc\(number)") }
+            #expect(try leaves(0, id: "doc\(number)") == ["5-c"], "\(order)")
+        }
+    }
+
     @Test func `leaves in any order are the same leaves`() throws {
         let lines: [([String], Bool)] = [
             (["2-b", "1-a"], false), (["3-d", "2-c", "1-a"], true), (["2-e", "1-a"], false), (["1-q"], false),

@@ -26,6 +26,12 @@ struct EditTests {
         #expect(revived.status == 201 && revived.json["rev"]?.string?.hasPrefix("3-") == true)
     }
 
+    @Test func `a document is not copied to a local one`() async throws {
+        let served = try await ServedDatabase()
+        _ = try await served.call("PUT", "/main/d", ["n": 1])
+        #expect(try await served.call("COPY", "/main/d", nil, [("Destination", "_local/x")]).status == 400)
+    }
+
     @Test(arguments: [-1, 1e30, 0.5] as [JSONValue])
     func `an attachment's length that is not a number of bytes is refused`(_ length: JSONValue) async throws {
         let served = try await ServedDatabase()

@@ -122,6 +122,29 @@ struct HostileRemoteTests {
         #expect(await replicator.waitUntilStopped().error == nil)
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: [ReplicatorType.pull, .pushAndPull])
+    func `a remote that goes away is noticed while both sides wait`(_ type: ReplicatorType) async throws {
+        let served = try await ServedDatabase()
+        let port = try #require(served.listener.port)
+        let endpoint = CouchDBEndpoint(url: try #require(URL(string: "http://127.0.0.1:\(port)/main")))
+        var configuration = try active.configuration(endpoint, type)
+        configuration.continuous = true
+        configuration.maxAttempts = 0
+        let replicator = Replicator(configuration)
+        let statuses = replicator.statuses
+        replicator.start()
+        var isStopped = false
+        for await status in statuses {
+            if status.activity == .idle, !isStopped {
+                isStopped = true
+                await served.listener.stop()
+            }
+            if status.activity == .offline { break }
+        }
+        replicator.stop()
+        #expect(await replicator.waitUntilStopped().error == nil)
+    }
+
     @Test func `a damaged document is reported, and the others come`() async throws {
         let server = try RawServer { request in
             Self.answer(request) { request in

@@ -81,6 +81,9 @@ struct Serve: AsyncParsableCommand {
         guard clientCA == nil && !paired || !noTls else {
             throw ValidationError("Certificates need TLS: leave out --no-tls.")
         }
+        guard name == nil || !couchDB.creates else {
+            throw ValidationError("--couchdb-create needs the database's own name: leave out --name.")
+        }
         guard noTls || !couchDB.digestOnly else {
             throw ValidationError(
                 "--couchdb-digest needs --no-tls: with TLS, passwords are encrypted already."
@@ -132,6 +135,7 @@ struct Serve: AsyncParsableCommand {
         let couchListener = try couchDB.listener(
             beside: configuration,
             of: database,
+            named: name,
             chosen: collections.collectionNames
         )
         if !couchDB.hasOwnPort { configuration.sharesPortWith = couchListener }
@@ -149,8 +153,10 @@ struct Serve: AsyncParsableCommand {
         let monitor = try PeerMonitor(database)
         monitor.observe(listener)
         monitor.start()
-        try await listener.start()
-        if couchDB.hasOwnPort { try await couchListener?.start() }
+        do {
+            try await listener.start()
+            if couchDB.hasOwnPort { try await couchListener?.start() }
+        } catch { throw explained(error) }
         let control = try control(database, listener, monitor)
         defer { control.close() }
         if let certificate = listener.tlsIdentity?.certs.first {
@@ -171,6 +177,17 @@ struct Serve: AsyncParsableCommand {
 }
 
 extension Serve {
+    /// Names the port that is in use.
+    private func explained(_ error: any Error) -> any Error {
+        let isInUse = LoveseatError.Code(Int(EADDRINUSE), domain: .posix)
+        guard isInUse ~= error else { return error }
+        let ports = [port, couchDB.port].compactMap { $0 }.filter { $0 > 0 }.map(String.init)
+        return LoveseatError(
+            isInUse,
+            "port \(ports.joined(separator: " or ")) is in use: use another --port, or end the program that listens there"
+        )
+    }
+
     /// Handles requests of other `loveseat` processes, because only this one may write to the database.
     private func control(
         _ database: Database,

@@ -60,6 +60,12 @@ struct SyncOptions: ParsableArguments {
     var json = false
 
     func run(_ type: ReplicatorType) async throws {
+        guard type != .pull || !peer.createTarget else {
+            throw LoveseatError(
+                .invalidParameter,
+                "--create-target is for push and sync: a pull would create the database that it pulls from"
+            )
+        }
         try logging.begin()
         Signals.begin()
         let database = try argument.open()
@@ -128,6 +134,15 @@ struct SyncOptions: ParsableArguments {
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
     private func advised(_ error: LoveseatError, _ type: ReplicatorType) -> LoveseatError {
+        if error.code == .httpNotFound, argument.hasSeveralCollections, peer.collections.isEmpty {
+            return LoveseatError(
+                error.code,
+                "\(error.message); if the peer has only some of the collections, name them with --collections"
+            )
+        }
+        if error.code == .httpAuthRequired, peer.credentials.user == nil, peer.session == nil {
+            return LoveseatError(error.code, "\(error.message); --user names the user")
+        }
         if error.code == .httpNotFound, type != .pull, error.message.hasSuffix("or create the database") {
             return LoveseatError(error.code, "\(error.message) with --create-target")
         }

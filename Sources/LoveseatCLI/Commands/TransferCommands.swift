@@ -132,7 +132,8 @@ struct Import: AsyncParsableCommand {
                 count == 0
                 ? "nothing was saved"
                 : "\(count.counted("document")) before it \(count == 1 ? "was" : "were") saved"
-            throw LoveseatError(error.code, "\(error.message); \(outcome)")
+            let message = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
+            throw LoveseatError(error.code, "\(message); \(outcome)")
         }
         if let failure { throw failure }
         if !json { Output.remark(count.counted("document")) }

@@ -103,15 +103,17 @@ struct CouchDBOptions: ParsableArguments {
     func listener(
         beside other: URLEndpointListenerConfiguration,
         of database: Database,
+        named name: String?,
         chosen: [CollectionName]
     ) throws -> CouchDBListener? {
         guard isOn else { return nil }
         var configuration = CouchDBListenerConfiguration(database: database)
-        if !chosen.isEmpty {
+        if !chosen.isEmpty || name != nil {
+            let base = name ?? database.name
             let names = try database.collections(named: chosen).map { collection in
                 (
-                    collection.fullName == "_default._default"
-                        ? database.name : "\(database.name).\(collection.fullName)", collection
+                    collection.fullName == "_default._default" ? base : "\(base).\(collection.fullName)",
+                    collection
                 )
             }
             configuration = CouchDBListenerConfiguration(

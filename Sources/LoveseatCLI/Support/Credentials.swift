@@ -13,6 +13,12 @@ struct Credentials: ParsableArguments {
     )
     var passwordFile: String?
 
+    func validate() throws {
+        guard passwordFile == nil || user != nil else {
+            throw ValidationError("--password-file needs --user.")
+        }
+    }
+
     func password() throws -> String {
         if let password = try Secret.read(nil, file: passwordFile, variable: "LOVESEAT_PASSWORD") {
             return password

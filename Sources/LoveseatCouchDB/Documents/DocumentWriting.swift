@@ -153,6 +153,9 @@ extension CouchDBServer {
             throw CouchDBError.badRequest("Destination is not percent-encoded UTF-8")
         }
         try IncomingDocument.check(target)
+        guard !target.hasPrefix("_local/") else {
+            throw CouchDBError.badRequest("a document cannot be copied to a local one")
+        }
         let query = try Query(parts.count > 1 ? parts[1] : "")
         let over = try query["rev"].map { text throws(CouchDBError) in try RevisionText.parse(text) }
         let source = try exchange.query["rev"].map { text throws(CouchDBError) in try RevisionText.parse(text)

@@ -185,6 +185,15 @@ public final class CouchDBListener: Sendable {
         let idle = TimeAmount.milliseconds(Int64(config.idleTimeout * 1_000))
         return { channel, shown in
             connections.add(channel)
+            // Attachments come in larger pieces than requests.
+            try channel.syncOptions?.setOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: 1 << 10,
+                    initial: 16 << 10,
+                    maximum: 256 << 10
+                )
+            )
             let http = HTTP1Channel(
                 responder: { request, writer, channel in
                     try await server.respond(request, writer, channel, shown)

@@ -76,7 +76,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
             guard let selector else { return nil }
             do { return try LoveseatCouchDBReplication.Selector(parsing: JSONElement(selector).value) } catch
             {
-                throw LoveseatError(.invalidParameter, "the selector is not valid: \(error)")
+                throw LoveseatError(.invalidParameter, "the selector is not valid: \(error.reason)")
             }
         }
     }

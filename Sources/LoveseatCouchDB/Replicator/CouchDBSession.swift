@@ -164,7 +164,8 @@ actor CouchDBSession: Replication {
             for index in lanes.indices {
                 group.addTask { try await self.replicate(index) }
             }
-            try await group.waitForAll()
+            // The first that fails ends the others, which may be waiting.
+            for try await _ in group {}
         }
     }
 
@@ -173,7 +174,7 @@ actor CouchDBSession: Replication {
         try await withThrowingTaskGroup(of: Void.self) { group in
             if pulls { group.addTask { try await self.pull(index) } }
             if pushes { group.addTask { try await self.push(index) } }
-            try await group.waitForAll()
+            for try await _ in group {}
         }
         // What resolvers decided while the push had come to its end.
         if pushes, !plan.isContinuous, lanes[index].hasResolved { try await push(index) }

@@ -1,5 +1,4 @@
 package import LoveseatModel
-import Synchronization
 
 /// A condition of CouchDB's query language Mango (protocol/couchdb.md §4.9).
 package indirect enum Selector: Sendable {
@@ -32,29 +31,20 @@ package indirect enum Selector: Sendable {
 
     /// A regular expression.
     package struct Pattern: Sendable {
-        let text: String
-        private let compiled: Compiled
+        /// The longest text that is looked at, in bytes.
+        private static let maximumText = 16 << 10
 
-        /// Nil for a pattern that is none, or whose search may take long.
+        let text: String
+        private let expression: RegularExpression
+
         fileprivate init?(_ text: String) {
-            guard Self.isCheap(text), let regex = try? Regex(text) else { return nil }
+            guard let expression = RegularExpression(text) else { return nil }
             self.text = text
-            compiled = Compiled(regex)
+            self.expression = expression
         }
 
         fileprivate func matches(_ string: String) -> Bool {
-            string.utf8.count <= Self.maximumText && compiled.matches(string)
-        }
-    }
-
-    /// A compiled pattern. One search uses it at a time, as the standard library does not say that several may.
-    private final class Compiled: Sendable {
-        private let regex: Mutex<Regex<AnyRegexOutput>>
-
-        init(_ regex: sending Regex<AnyRegexOutput>) { self.regex = Mutex(regex) }
-
-        func matches(_ string: String) -> Bool {
-            regex.withLock { (try? $0.firstMatch(in: string)) != nil }
+            string.utf8.count <= Self.maximumText && expression.matches(string)
         }
     }
 
@@ -266,52 +256,5 @@ extension Selector.Condition {
         case .array: "array"
         case .object: "object"
         }
-    }
-}
-
-extension Selector.Pattern {
-    /// The longest text and pattern that are looked at.
-    private static let maximumPattern = 256
-    fileprivate static let maximumText = 1_024
-    /// A search takes time in proportion to a power of the text's length: the number of repetitions in the pattern.
-    private static let maximumRepetitions = 2
-
-    /// Whether the pattern is short and has few repetitions, and none within another.
-    fileprivate static func isCheap(_ text: String) -> Bool {
-        guard text.utf8.count <= maximumPattern else { return false }
-        let pattern = Array(text.utf8)
-        var repetitions = 0
-        var groups: [Bool] = []
-        var (lastGroupRepeats, isClass, index) = (false, false, 0)
-        while index < pattern.count {
-            let byte = pattern[index]
-            index += 1
-            switch byte {
-            case UInt8(ascii: "\\"):
-                // References to groups search again.
-                if index < pattern.count, (0x31...0x39).contains(pattern[index]) { return false }
-                index += 1
-                lastGroupRepeats = false
-            case UInt8(ascii: "["): isClass = true
-            case UInt8(ascii: "]"): isClass = false
-            case _ where isClass: break
-            case UInt8(ascii: "("):
-                groups.append(false)
-                lastGroupRepeats = false
-            case UInt8(ascii: ")"):
-                lastGroupRepeats = groups.popLast() ?? false
-                if lastGroupRepeats, !groups.isEmpty { groups[groups.count - 1] = true }
-                continue
-            case UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "{"):
-                repetitions += 1
-                if lastGroupRepeats { return false }
-                if !groups.isEmpty { groups[groups.count - 1] = true }
-            case UInt8(ascii: "|"):
-                if !groups.isEmpty { groups[groups.count - 1] = true }
-            default: break
-            }
-            lastGroupRepeats = false
-        }
-        return repetitions <= maximumRepetitions
     }
 }

@@ -33,13 +33,14 @@ extension RevisionTree {
         try Self.check(history)
         let id = history[0]
         guard !contains(id) || (nodes[id]?.body == nil && isLeaf(id)) else {
-            let known = nodes.count
-            // The history may reach further than what is known.
+            let before = nodes
+            // The history may reach further than what is known, or join two known lines.
             let node = nodes[id]
             try addLine(history, origin: nil, flags: node?.flags ?? [], body: node?.body ?? body)
             if node?.body == nil { nodes[id]?.body = nil }
             prune(depth: depth)
-            return nodes.count != known
+            return nodes.count != before.count
+                || nodes.contains { before[$0.key].map(\.parent) != .some($0.value.parent) }
         }
         let before = self
         try addLine(history, origin: nil, flags: flags, body: body)

@@ -48,7 +48,10 @@ extension LoveseatError {
         let text = "\(error)"
         func mentions(_ names: String...) -> Bool { names.contains { text.contains($0) } }
         if mentions("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_RECORD", "HTTPS_PROXY_REQUEST") {
-            self.init(.tlsHandshakeFailed, "the peer does not speak TLS: if that is right, use a ws:// URL")
+            self.init(
+                .tlsHandshakeFailed,
+                "the peer does not speak TLS: if that is right, use a ws:// or http:// URL"
+            )
         } else if mentions("ALERT_CERTIFICATE_REQUIRED") {
             self.init(
                 .tlsClientCertRequired,

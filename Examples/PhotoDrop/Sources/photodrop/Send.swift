@@ -63,7 +63,10 @@ struct Send: AsyncParsableCommand {
         Signals.onInterrupt { work.cancel() }
         let result = await work.result
         await shelf.remove()
-        if let signal = Signals.interruption, !web { throw ExitCode(128 + signal) }
+        if let signal = Signals.interruption, !web {
+            if sender == nil { Output.remark("photodrop: to go on there, use --sender \(senderID.text)") }
+            throw ExitCode(128 + signal)
+        }
         try result.get()
     }
 
