@@ -182,7 +182,7 @@ struct PeerOptions: ParsableArguments {
         return peer
     }
 
-    /// `connects`: otherwise only whose replication it is matters, and no password is asked for.
+    /// `connects`: otherwise only the user's name matters, and no password is asked for.
     private func authenticator(connects: Bool) throws -> (any Authenticator)? {
         let isNamed = credentials.user != nil || trust.identity != nil
         if let session = try isNamed

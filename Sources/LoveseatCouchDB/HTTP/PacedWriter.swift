@@ -2,8 +2,8 @@ import HTTPTypes
 import HummingbirdCore
 import NIOCore
 
-/// Waits now and then until the connection's event loop has taken what was written. The writer beneath accepts everything until the loop tells it
-/// that the socket is full, which can be tens of megabytes later.
+/// Waits after each megabyte until the connection's event loop has processed what was written. Otherwise Hummingbird's writer accepts tens of megabytes
+/// before the loop reports that the socket is full.
 struct PacedWriter: ResponseBodyWriter {
     private static let maximumBytes = 1 << 20
 

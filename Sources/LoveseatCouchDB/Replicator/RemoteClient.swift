@@ -120,7 +120,7 @@ final class RemoteClient: Sendable {
         switch error {
         case let error as RemoteFailure:
             [408, 500, 502, 503, 504].contains(error.status) && (error.retryAfter ?? 0) <= 2
-        // A timeout took long enough already, and whoever is not there is left to the replicator.
+        // A timeout took long enough already, and the replicator decides when to connect again.
         case let error as LoveseatError:
             error.isTransient && error.code != .timeout && error.retryAfter == nil
                 && !error.isRefusedConnection

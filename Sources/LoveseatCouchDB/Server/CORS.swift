@@ -19,9 +19,9 @@ struct CORS {
 
     init(_ origins: [String]) { self.origins = origins }
 
-    /// Whether a browser could send a text as the origin of a page: `scheme://host[:port]`; or it is `*`.
+    /// Whether a browser may send a text as the origin of a page: `scheme://host[:port]`, or `null` for files; `*` is valid, too.
     static func isOrigin(_ text: String) -> Bool {
-        guard text != "*" else { return true }
+        guard text != "*", text != "null" else { return true }
         guard let url = URL(string: text, encodingInvalidCharacters: false), let scheme = url.scheme,
             let host = url.host(percentEncoded: true), !host.isEmpty
         else { return false }

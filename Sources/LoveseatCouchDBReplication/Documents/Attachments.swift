@@ -127,7 +127,7 @@ package struct IncomingAttachment: Sendable {
         encodedLength = try Self.length("encoded_length", in: entry, of: name)
     }
 
-    /// Nil if it is not told, which it need not be.
+    /// Returns a length of the entry; nil if it has none.
     private static func length(_ key: String, in entry: JSONElement, of name: String) throws(CouchDBError)
         -> Int?
     {

@@ -1,13 +1,13 @@
-/// A regular expression in the syntax of PCRE, as `$regex` has it, that finds out whether a text contains a match.
+/// A regular expression of `$regex`, in the syntax of PCRE. It tells only whether a text contains a match.
 ///
-/// All ways through the pattern are followed at once, so that a search takes time in proportion to the length of the text and that of the
-/// pattern, whoever wrote them. What cannot be searched so is refused: references to groups, lookaround, atomic groups.
+/// A search follows all paths through the pattern at once (Thompson's construction), so its time is proportional to the lengths of the text and of the
+/// pattern. Constructs that need backtracking are refused: references to groups, lookaround, atomic groups.
 package struct RegularExpression: Sendable {
     /// What a step of the program does.
     enum Step: Sendable {
         case take(ScalarSet)
         case assert(Assertion)
-        /// Goes on at both places.
+        /// Continues at both steps.
         case split(Int, Int)
         case jump(Int)
         case found
@@ -22,7 +22,7 @@ package struct RegularExpression: Sendable {
 
     private let program: [Step]
 
-    /// Returns nil for a pattern that is none, that is refused, or that is too long.
+    /// Returns nil if the pattern is not valid, not supported, or too long.
     package init?(_ pattern: String) {
         guard pattern.utf8.count <= Self.maximumPattern else { return nil }
         var parser = RegularExpressionParser(pattern)
@@ -53,7 +53,7 @@ package struct RegularExpression: Sendable {
             for _ in 0..<minimum {
                 let before = program.count
                 guard compile(inner, into: &program) else { return false }
-                // Nothing, however often.
+                // An empty pattern repeats to an empty one.
                 if program.count == before { return true }
             }
             if let maximum {
@@ -92,7 +92,7 @@ package struct RegularExpression: Sendable {
         return false
     }
 
-    /// The places in the program at which a scalar is awaited, each once.
+    /// The steps that wait for the next scalar, each once.
     private struct Threads {
         private var waiting: [Int] = []
         private var seen: [Int]
@@ -109,7 +109,7 @@ package struct RegularExpression: Sendable {
 
         mutating func wait(at step: Int) { waiting.append(step) }
 
-        /// Those that wait, before the next position.
+        /// Returns the waiting steps, and begins the next position.
         mutating func takeAll() -> [Int] {
             defer { waiting.removeAll(keepingCapacity: true) }
             round += 1
@@ -117,7 +117,7 @@ package struct RegularExpression: Sendable {
         }
     }
 
-    /// Goes on without taking a scalar; returns whether that is a match.
+    /// Follows steps that take no scalar. Returns whether they reach a match.
     private func follow(_ first: Int, at position: Int, in text: [Unicode.Scalar], _ threads: inout Threads)
         -> Bool
     {

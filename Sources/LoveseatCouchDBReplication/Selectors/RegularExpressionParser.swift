@@ -9,7 +9,7 @@ indirect enum RegularExpressionNode: Sendable {
     case repeated(RegularExpressionNode, minimum: Int, maximum: Int?)
 }
 
-/// Reads a pattern. Every function returns nil for what is not one, or is refused.
+/// Parses a pattern. Every function returns nil for syntax that is not valid or not supported.
 struct RegularExpressionParser {
     private static let maximumDepth = 50
     private static let maximumCount = 1_000
@@ -195,7 +195,7 @@ struct RegularExpressionParser {
         case "x": return take("{") ? parseNumber(until: "}") : parseNumber(digits: 2)
         case "u": return parseNumber(digits: 4)
         default:
-            // Other letters and digits have a meaning that is refused, or none.
+            // Other letters and digits are not supported, or have no meaning.
             return ScalarSet.word.contains(scalar) && scalar != "_" ? nil : .one(scalar)
         }
     }
