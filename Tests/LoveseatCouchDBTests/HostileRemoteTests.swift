@@ -168,6 +168,30 @@ struct HostileRemoteTests {
         #expect(try active.leaves("x").isEmpty)
     }
 
+    @Test(arguments: [400, 403, 406, 410, 413, 414])
+    func `a document that the remote does not give is reported, and the others come`(_ status: Int)
+        async throws
+    {
+        let changes =
+            #"{"results":[{"seq":"1-a","id":"x","changes":[{"rev":"1-a"}]},{"seq":"2-a","id":"y","changes":[{"rev":"1-b"}]}],"last_seq":"2-a"}"#
+        let server = try RawServer { request in
+            Self.answer(request) { request in
+                if request.target.hasPrefix("/db/_changes"), !request.target.contains("since") {
+                    return RawServer.json(200, changes)
+                }
+                if request.target.hasPrefix("/db/x") {
+                    return RawServer.json(status, #"{"error":"no","reason":"no"}"#)
+                }
+                guard request.target.hasPrefix("/db/y") else { return nil }
+                return RawServer.json(200, #"{"_id":"y","_rev":"1-b","_revisions":{"start":1,"ids":["b"]}}"#)
+            }
+        }
+        let pass = try await active.replicate(url(server), .pull)
+        #expect(pass.status.error == nil)
+        #expect(pass.failed["x"]?.code == .init(10_000 + status))
+        #expect(try active.leaves("y") == ["1-b"])
+    }
+
     @Test func `a locked account and too many requests are failures of the remote`() async throws {
         try active.save("a", [:])
         for (status, text) in [

@@ -52,7 +52,10 @@ enum Identities {
 
     /// The certificates of a PEM file.
     static func certificates(_ path: String) throws -> [TLSCertificate] {
-        try TLSCertificate.all(pem: try text(path))
+        let pem = try text(path)
+        do { return try TLSCertificate.all(pem: pem) } catch {
+            throw LoveseatError(error.code, "\(path): \(error.message)")
+        }
     }
 
     private static func isContainer(_ path: String) -> Bool {

@@ -246,7 +246,8 @@ extension CouchDBSession {
             let failure = LoveseatError(.remoteError, "the peer sent it damaged: \(error)")
             return Single(leaf: wanted.leaf, result: .failure(failure))
         } catch let failure as RemoteFailure {
-            guard failure.status == 403 || failure.status == 410, !failure.isLockedOut else {
+            // One document that the peer cannot give must not keep the others back.
+            guard [400, 403, 406, 410, 413, 414].contains(failure.status), !failure.isLockedOut else {
                 throw failure.failure(of: "the document \"\(wanted.leaf.documentID)\"")
             }
             return Single(leaf: wanted.leaf, result: .failure(failure.failure(of: "the document")))
