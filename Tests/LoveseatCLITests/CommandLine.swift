@@ -93,12 +93,7 @@ final class CommandLineFolder: Sendable {
     {
         let all = ["serve", database, "--interface", "127.0.0.1"] + arguments
         let (process, output, errors) = try start(all, environment: environment)
-        var line = ""
-        while !line.contains("\n") {
-            let piece = output.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "the listener ended by itself")
-            line += String(decoding: piece, as: UTF8.self)
-        }
+        let line = try output.text { $0.contains("\n") }
         let url = line.trimmingCharacters(in: .whitespacesAndNewlines)
         return (Server(process: process, url: url), errors)
     }
@@ -109,15 +104,7 @@ final class CommandLineFolder: Sendable {
         let errors: Pipe
 
         /// Waits until it says something on standard error.
-        func awaitLine(_ isMeant: (String) -> Bool) throws -> String {
-            var said = ""
-            while !isMeant(said) {
-                let piece = errors.fileHandleForReading.availableData
-                try #require(!piece.isEmpty, "it ended without saying so")
-                said += String(decoding: piece, as: UTF8.self)
-            }
-            return said
-        }
+        func awaitLine(_ isMeant: (String) -> Bool) throws -> String { try errors.text(until: isMeant) }
 
         var url: String { server.url }
         func interrupt() -> Int32 { server.interrupt() }
@@ -134,5 +121,18 @@ final class CommandLineFolder: Sendable {
             process.waitUntilExit()
             return process.terminationStatus
         }
+    }
+}
+
+extension Pipe {
+    /// Reads what a program writes until it is what the test waits for, and returns it all. A program that ends before fails the test.
+    func text(until isMeant: (String) -> Bool) throws -> String {
+        var said = ""
+        while !isMeant(said) {
+            let piece = fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "the program ended after: \(said)")
+            said += String(decoding: piece, as: UTF8.self)
+        }
+        return said
     }
 }

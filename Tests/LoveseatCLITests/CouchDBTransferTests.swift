@@ -10,20 +10,15 @@ struct CouchDBTransferTests {
     init() throws { folder = try CommandLineFolder() }
 
     /// Serves a database over CouchDB's wire, and returns its URL when it accepts connections.
-    private func serve(_ database: String) throws -> (process: Process, url: String, errors: Pipe) {
-        let (process, output, errors) = try folder.start([
-            "serve", database, "--interface", "127.0.0.1", "--no-tls", "--couchdb", "--couchdb-create",
-        ])
-        var text = ""
-        while true {
-            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-            if let url = lines.first(where: { $0.hasPrefix("http://") }) {
-                return (process, String(url), errors)
-            }
-            let piece = output.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "the listener ended by itself")
-            text += String(decoding: piece, as: UTF8.self)
-        }
+    private func serve(_ database: String, _ options: String...) throws -> (
+        process: Process, url: String, errors: Pipe
+    ) {
+        let (process, output, errors) = try folder.start(
+            ["serve", database, "--interface", "127.0.0.1", "--no-tls", "--couchdb"] + options
+        )
+        let text = try output.text { $0.contains("http://") && $0.hasSuffix("\n") }
+        let url = try #require(text.split(separator: "\n").first { $0.hasPrefix("http://") })
+        return (process, String(url), errors)
     }
 
     private func end(_ process: Process) {
@@ -76,28 +71,14 @@ struct CouchDBTransferTests {
         #expect(pull.errors.contains("check the URL") && !pull.errors.contains("--create-target"))
         // The listener tells its user who replicates.
         #expect(try folder.run("pull", "copy", server.url + "db").status == 0)
-        var said = ""
-        while !said.contains("client-1 · db to Loveseat at 127.0.0.1") {
-            let piece = server.errors.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "the listener ended: \(said)")
-            said += String(decoding: piece, as: UTF8.self)
-        }
+        _ = try server.errors.text { $0.contains("client-1 · db to Loveseat at 127.0.0.1") }
         end(server.process)
     }
 
     @Test func `another name is the one of both wires, and a pull creates nothing`() throws {
         try folder.run("create", "db", "--collections", "travel.trips")
         try folder.run("create", "copy")
-        let (process, output, _) = try folder.start([
-            "serve", "db", "--name", "other", "--interface", "127.0.0.1", "--no-tls", "--couchdb",
-        ])
-        var text = ""
-        while !text.contains("http://") || !text.hasSuffix("\n") {
-            let piece = output.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "the listener ended by itself")
-            text += String(decoding: piece, as: UTF8.self)
-        }
-        let url = try #require(text.split(separator: "\n").first { $0.hasPrefix("http://") })
+        let (process, url, _) = try serve("db", "--name", "other")
         #expect(try folder.run("pull", "copy", url + "other").status == 0)
         #expect(try folder.run("pull", "copy", url + "other", "--collections", "travel.trips").status == 0)
         #expect(
@@ -126,7 +107,7 @@ struct CouchDBTransferTests {
         try folder.write("[\(document)]", to: "dump")
         #expect(try folder.run("import", "db", "--from-couchdb", "dump").status == 0)
         try folder.run("create", "server")
-        let server = try serve("server")
+        let server = try serve("server", "--couchdb-create")
         defer { end(server.process) }
         let base = try #require(URL(string: server.url))
         let target = base.appending(path: "target").absoluteString

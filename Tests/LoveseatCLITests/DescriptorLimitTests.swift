@@ -27,12 +27,7 @@ import Testing
         process.standardError = FileHandle.nullDevice
         try Lifeline.run(process)
         defer { process.terminate() }
-        var line = ""
-        while !line.contains("\n") {
-            let piece = output.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "the listener ended by itself")
-            line += String(decoding: piece, as: UTF8.self)
-        }
+        let line = try output.text { $0.contains("\n") }
         let url = line.trimmingCharacters(in: .whitespacesAndNewlines)
         let port = try #require(URL(string: url)?.port.flatMap { UInt16(exactly: $0) })
         let peers = try (0..<100).map { _ in try HostilePeer(port: port, upgrades: false) }

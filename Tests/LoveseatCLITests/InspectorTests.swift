@@ -11,12 +11,7 @@ struct InspectorTests {
     /// Starts a command, and returns the address that it prints.
     private func page(_ arguments: String...) throws -> (process: Process, address: URL, token: String) {
         let (process, output, _) = try folder.start(arguments)
-        var text = ""
-        while !text.contains("?k=") || !text.hasSuffix("\n") {
-            let piece = output.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "it ended by itself")
-            text += String(decoding: piece, as: UTF8.self)
-        }
+        let text = try output.text { $0.contains("?k=") && $0.hasSuffix("\n") }
         let line = try #require(text.split(separator: "\n").first { $0.contains("?k=") })
         let address = try #require(URL(string: String(line)))
         return (process, address, String(line.split(separator: "=").last ?? ""))

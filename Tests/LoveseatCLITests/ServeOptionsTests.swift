@@ -126,12 +126,7 @@ struct ServeOptionsTests {
         let mode = try FileManager.default.attributesOfItem(atPath: socket)[.posixPermissions] as? NSNumber
         #expect(mode?.intValue == 0o600)
         let (show, output, errors) = try folder.start(["pair", "show", "db"], environment: one)
-        var said = ""
-        while said.split(separator: "\n").count < 2 {
-            let piece = output.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "pair show ended by itself")
-            said += String(decoding: piece, as: UTF8.self)
-        }
+        let said = try output.text { $0.split(separator: "\n").count >= 2 }
         let words = said.split { $0.isWhitespace }.map(String.init)
         #expect(words[2] == server.url)
         let used = try folder.run(

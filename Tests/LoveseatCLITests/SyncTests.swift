@@ -98,11 +98,6 @@ struct SyncTests {
             process.terminate()
             process.waitUntilExit()
         }
-        var text = ""
-        while !text.contains("\t\(id)\t") {
-            let piece = output.fileHandleForReading.availableData
-            try #require(!piece.isEmpty, "the changes ended without \(id)")
-            text += String(decoding: piece, as: UTF8.self)
-        }
+        _ = try output.text { $0.contains("\t\(id)\t") }
     }
 }

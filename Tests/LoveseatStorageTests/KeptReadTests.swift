@@ -25,11 +25,11 @@ struct KeptReadTests {
         _ = try temporary.save("d", "{\"n\":0}")
         let store = temporary.store
         let collection = temporary.collection
-        await withThrowingTaskGroup(of: Void.self) { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<2 {
                 group.addTask {
                     var last = 0
-                    while last < 100 {
+                    while last < 100, !Task.isCancelled {
                         let body = try store.readRows { try $0.record("d", in: collection) }?.body
                         let now = try #require(body.flatMap { JSONElement($0)["n"]?.int })
                         #expect(now >= last)
@@ -55,6 +55,8 @@ struct KeptReadTests {
                     await Task.yield()
                 }
             }
+            // The first failure ends the others.
+            for try await _ in group {}
         }
     }
 

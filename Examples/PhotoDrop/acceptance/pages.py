@@ -21,6 +21,21 @@ def thumbnails(browser):
     return browser.run("return [...document.querySelectorAll('#gallery img')].filter(image => image.complete).length")
 
 
+def draw_photos(scratch, count, first):
+    """Draws pictures with the first names, in the folder `from`."""
+    for number, name in enumerate(NAMES[:count]):
+        draw_jpeg(scratch.path / f"from/{name}.jpg", landscape(first + number), orientation=1)
+
+
+def click_photo(browser, name, part=".name"):
+    """Clicks on a photo, or on a part of it."""
+    browser.run(
+        "[...document.querySelectorAll('.photo')].find(photo =>"
+        " photo.querySelector('.name').textContent === arguments[0]).querySelector(arguments[1]).click()",
+        f"{name}.jpg", part,
+    )
+
+
 # The colours of an image's corners: top left, bottom right.
 CORNERS = """
     return [...document.querySelectorAll('#gallery .photo')].map(photo => {
@@ -151,8 +166,7 @@ def chosen_photos():
     """send --web sends exactly the chosen photos"""
     need("chromium", "chromedriver", "vips")
     with Scratch("9") as scratch, Browser() as browser:
-        for number, name in enumerate(NAMES[:5]):
-            draw_jpeg(scratch.path / f"from/{name}.jpg", landscape(100 + number), orientation=1)
+        draw_photos(scratch, 5, 100)
         receiver = scratch.receiver()
         sender = scratch.sender(receiver.code, scratch.path / "from", options=("--web", "--name", "Ana"))
         page = sender.wait_for(lambda event: event["event"] == "page", what="the page")["page"]
@@ -163,10 +177,7 @@ def chosen_photos():
 
         def choose(*names):
             for name in names:
-                browser.run(
-                    "[...document.querySelectorAll('.photo')].find(photo =>"
-                    " photo.querySelector('.name').textContent === arguments[0]).click()", f"{name}.jpg"
-                )
+                click_photo(browser, name)
             browser.run("document.getElementById('send').click()")
 
         choose("harbour", "ridge")
@@ -193,8 +204,7 @@ def entered_code():
     """send --web without a code asks for it on the page"""
     need("chromium", "chromedriver", "vips")
     with Scratch("9.2") as scratch, Browser() as browser:
-        for number, name in enumerate(NAMES[:2]):
-            draw_jpeg(scratch.path / f"from/{name}.jpg", landscape(200 + number), orientation=1)
+        draw_photos(scratch, 2, 200)
         receiver = scratch.receiver()
         sender = scratch.sender(None, scratch.path / "from", options=("--web", "--name", "Ana"))
         browser.open(sender.wait_for(lambda event: event["event"] == "page", what="the page")["page"])
@@ -223,19 +233,14 @@ def trash():
     """receive --delete-files: a photo that is removed on the page goes to the trash"""
     need("chromium", "chromedriver", "vips")
     with Scratch("9.3") as scratch, Browser() as browser:
-        for number, name in enumerate(NAMES[:2]):
-            draw_jpeg(scratch.path / f"from/{name}.jpg", landscape(210 + number), orientation=1)
+        draw_photos(scratch, 2, 210)
         home = scratch.path / "data"
         receiver = scratch.receiver("--delete-files", environment={"XDG_DATA_HOME": str(home)})
         check(scratch.send(receiver.code, scratch.path / "from").returncode == 0, "send")
         receiver.wait_saved(2)
         browser.open(receiver.page)
         wait_until(lambda: thumbnails(browser) == 2, 20, "2 thumbnails")
-        browser.run(
-            "[...document.querySelectorAll('.photo')].find(photo =>"
-            " photo.querySelector('.name').textContent === arguments[0]).querySelector('.forget').click()",
-            f"{NAMES[0]}.jpg",
-        )
+        click_photo(browser, NAMES[0], ".forget")
         wait_until(lambda: thumbnails(browser) == 1, 10, "the photo to go")
         check(receiver.files() == [f"{NAMES[1]}.jpg"], f"{receiver.files()}")
         taken = home / f"Trash/files/{NAMES[0]}.jpg"

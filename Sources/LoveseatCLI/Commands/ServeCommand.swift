@@ -145,7 +145,8 @@ struct Serve: AsyncParsableCommand {
         }
         let lines = quiet ? nil : listener.peerChanges
         let printing = Task { if let lines { await PeerLines.print(lines) } }
-        let watching = Task { if !quiet, couchDB.isOn { await ClientLines.print(of: database) } }
+        let clients = quiet ? nil : couchListener
+        let watching = Task { if let clients { await ClientLines.print(of: clients) } }
         let advertisements = [listener.advertisements, couchListener?.advertisements].compactMap { $0 }
         let telling = advertisements.map { states in
             Task { await AdvertisementLines.print(states, quiet: quiet) }

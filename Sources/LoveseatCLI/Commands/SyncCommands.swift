@@ -100,7 +100,7 @@ struct SyncOptions: ParsableArguments {
         if type != .pull { counts.refusedEarlier = max(0, try Self.refused(replicator) - counts.refused) }
         try await database.close()
         try summarize(counts, status, seconds: bar.seconds)
-        if let error = status.error { throw advised(error, type) }
+        if let error = status.error { throw advised(error, configuration) }
         if let interruption { throw ExitCode(128 + interruption) }
         // A continuous replication tries again what failed, until it is ended.
         if counts.failed > 0, !continuous { throw ExitCode(1) }
@@ -133,8 +133,8 @@ struct SyncOptions: ParsableArguments {
     /// The signal that interrupted a single pass. A continuous replication ends by a signal.
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
-    private func advised(_ error: LoveseatError, _ type: ReplicatorType) -> LoveseatError {
-        if error.code == .httpNotFound, argument.hasSeveralCollections, peer.collections.isEmpty {
+    private func advised(_ error: LoveseatError, _ configuration: ReplicatorConfiguration) -> LoveseatError {
+        if error.code == .httpNotFound, configuration.collections.count > 1, peer.collections.isEmpty {
             return LoveseatError(
                 error.code,
                 "\(error.message); if the peer has only some of the collections, name them with --collections"
@@ -143,7 +143,9 @@ struct SyncOptions: ParsableArguments {
         if error.code == .httpAuthRequired, peer.credentials.user == nil, peer.session == nil {
             return LoveseatError(error.code, "\(error.message); --user names the user")
         }
-        if error.code == .httpNotFound, type != .pull, error.message.hasSuffix("or create the database") {
+        if error.code == .httpNotFound, configuration.replicatorType != .pull,
+            error.message.hasSuffix("or create the database")
+        {
             return LoveseatError(error.code, "\(error.message) with --create-target")
         }
         if error.code == .invalidParameter, !asThisUser, error.message.hasSuffix("or allow it") {

@@ -137,9 +137,8 @@ struct CouchDBOptions: ParsableArguments {
         let hosts = replicationHosts.compactMap { Self.host($0) }
         configuration.allowsReplicationWith = { url in
             hosts.contains { host in
-                let port = url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)
-                return host.host()?.lowercased() == url.host()?.lowercased()
-                    && (host.port ?? port) == port
+                host.host()?.lowercased() == url.host()?.lowercased()
+                    && (host.port ?? url.httpPort) == url.httpPort
             }
         }
         let authorities = try replicationCA.map(Identities.certificates)

@@ -29,13 +29,6 @@ struct DatabaseArgument: ParsableArguments {
 
     var exists: Bool { Database.exists(withName: parts.name, inDirectory: parts.directory) }
 
-    /// Whether there is more than the default collection.
-    var hasSeveralCollections: Bool {
-        guard let database = try? read() else { return false }
-        defer { try? database.close() }
-        return (try? database.collections(named: []).count).map { $0 > 1 } ?? false
-    }
-
     /// Opens an existing database.
     ///
     /// `keepsDeltaBases`: whether documents keep earlier bodies from now on, to send peers the difference.

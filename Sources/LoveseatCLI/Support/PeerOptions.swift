@@ -107,13 +107,13 @@ struct PeerOptions: ParsableArguments {
                 "leave the user name and password out of the URL: use --user and --password-file"
             )
         }
-        guard ["http", "https", "ws", "wss"].contains(url.scheme?.lowercased()) else {
+        if CouchDBLogin.isURL(url.absoluteString) { return try couchDBEndpoint(url) }
+        guard ["ws", "wss"].contains(url.scheme?.lowercased()) else {
             throw LoveseatError(
                 .invalidURL,
                 "\(url.absoluteString) is not a peer: use wss://host:port/database, or https:// for a CouchDB"
             )
         }
-        if ["http", "https"].contains(url.scheme?.lowercased()) { return try couchDBEndpoint(url) }
         guard selector == nil, !createTarget else {
             throw LoveseatError(
                 .invalidParameter,

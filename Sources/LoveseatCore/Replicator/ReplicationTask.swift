@@ -2,6 +2,10 @@
 package struct ReplicationTask: Hashable, Sendable {
     /// What distinguishes it from others of the same database.
     package let id: String
+    /// What the IDs of clients' replications begin with.
+    package static let clientPrefix = "client-"
+    /// Whether it is what a listener of CouchDB's wire knows of a client's replication.
+    package var isClient: Bool { id.hasPrefix(Self.clientPrefix) }
     /// Where documents come from and go to: the name of a database or a URL. A replication in both directions has this database as its
     /// source.
     package let source: String

@@ -1,5 +1,5 @@
 import Crypto
-import Foundation
+package import Foundation
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
@@ -20,7 +20,7 @@ struct ReplicateRequest: Sendable {
         /// The host and port of a URL.
         var place: String {
             guard let url, let host = url.host() else { return name }
-            return "\(host):\(url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80))"
+            return "\(host):\(url.httpPort)"
         }
     }
 
@@ -166,7 +166,7 @@ extension ReplicateRequest.Side {
     /// Whether the URL names a server, given one of the server's own URLs.
     func isAt(_ own: URL) -> Bool {
         guard let url, url.scheme?.lowercased() == own.scheme?.lowercased(),
-            Self.port(of: url) == Self.port(of: own)
+            url.httpPort == own.httpPort
         else { return false }
         let (host, ownHost) = (Self.host(of: url), Self.host(of: own))
         return host == ownHost || (host == "localhost" && ["127.0.0.1", "::1"].contains(ownHost))
@@ -179,14 +179,15 @@ extension ReplicateRequest.Side {
         return PercentCoding.decode(segments[0]) ?? ""
     }
 
-    private static func port(of url: URL) -> Int {
-        url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)
-    }
-
     /// A URL's host. An address has one form, however it is written.
     private static func host(of url: URL) -> String {
         let text = url.host(percentEncoded: false)?.lowercased() ?? ""
         let host = text.hasPrefix("[") ? String(text.dropFirst().dropLast()) : text
         return (try? SocketAddress(ipAddress: host, port: 0))?.ipAddress ?? host
     }
+}
+
+extension URL {
+    /// The port, which may be that of the scheme `http` or `https`.
+    package var httpPort: Int { port ?? (scheme?.lowercased() == "https" ? 443 : 80) }
 }

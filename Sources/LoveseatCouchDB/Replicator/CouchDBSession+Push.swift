@@ -238,15 +238,12 @@ extension CouchDBSession {
                     "the peer cannot store \"\(row.documentID)\": \(row.reason)"
                 )
             }
-            // A row without a revision that was sent means all leaves of its document.
-            let sent = Set(leaves.map { "\($0.branch.id.text) \($0.id)" })
             return leaves.map { leaf in
                 let row = refused.first { row in
                     guard row.documentID == leaf.id else { return false }
-                    guard let revision = row.revision, sent.contains("\(revision) \(leaf.id)") else {
-                        return true
-                    }
-                    return revision == leaf.branch.id.text
+                    // A row without a revision that was sent means all leaves of its document.
+                    let isNamed = leaves.contains { $0.id == leaf.id && $0.branch.id.text == row.revision }
+                    return !isNamed || row.revision == leaf.branch.id.text
                 }
                 return Outcome(id: leaf.id, bytes: leaf.text.bytes.count, error: row?.failure)
             }

@@ -371,9 +371,9 @@ extension LoveseatError {
                 self.init(.webSocketAbnormalClose, "the proxy refused to connect to \(place)")
             default: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")
             }
-        case let error as IOError where LoveseatError(network: error).isRefusedConnection:
-            self = LoveseatError(network: error).connecting(to: place)
-        default: self.init(network: error)
+        default:
+            let failure = LoveseatError(network: error)
+            self = error is IOError && failure.isRefusedConnection ? failure.connecting(to: place) : failure
         }
     }
 }

@@ -112,7 +112,7 @@ final class ReplicatingClients: Sendable {
             let client =
                 "\(parts.count > 2 && !parts[2].isEmpty ? "\(parts[2]) " : "")at \(parts.count > 1 ? parts[1] : "")"
             var task = ReplicationTask(
-                id: "client-\(line.number)",
+                id: "\(ReplicationTask.clientPrefix)\(line.number)",
                 source: key.direction == .pull ? key.database : client,
                 target: key.direction == .pull ? client : key.database,
                 isContinuous: line.isContinuous

@@ -188,11 +188,10 @@ extension PeerSighting {
     /// Nil for connections that are observed directly.
     fileprivate init?(_ task: ReplicationTask, database: String) {
         guard !task.id.hasPrefix("peer-"), !task.id.hasPrefix("replicator-") else { return nil }
-        let isClient = task.id.hasPrefix("client-")
         let isSource = task.source == database
         self.init(
             key: "\(Self.taskPrefix)\(task.id)",
-            direction: isClient ? .incoming : .outgoing,
+            direction: task.isClient ? .incoming : .outgoing,
             wire: "CouchDB",
             address: isSource ? task.target : task.source,
             activity: task.position.map { $0.pending > 0 } ?? false ? .busy : .idle

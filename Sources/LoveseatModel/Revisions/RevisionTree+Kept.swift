@@ -32,17 +32,15 @@ extension RevisionTree {
     {
         try Self.check(history)
         let id = history[0]
+        let before = self
         guard !contains(id) || (nodes[id]?.body == nil && isLeaf(id)) else {
-            let before = nodes
             // The history may reach further than what is known, or join two known lines.
             let node = nodes[id]
             try addLine(history, origin: nil, flags: node?.flags ?? [], body: node?.body ?? body)
             if node?.body == nil { nodes[id]?.body = nil }
             prune(depth: depth)
-            return nodes.count != before.count
-                || nodes.contains { before[$0.key].map(\.parent) != .some($0.value.parent) }
+            return !hasSameLines(as: before)
         }
-        let before = self
         try addLine(history, origin: nil, flags: flags, body: body)
         if let current = before.current, !isAncestor(current.id, of: id) {
             let merged = self

@@ -97,13 +97,16 @@ extension RevisionTree {
 
     /// Whether this tree knows more, or something else, than another tree of the same document.
     package func tells(moreThan other: RevisionTree) -> Bool {
-        guard isTold,
-            nodes.count != other.nodes.count || closed != other.closed || copies != other.copies
-                || nodes.contains(where: { other.nodes[$0.key].map(\.parent) != .some($0.value.parent) })
-        else {
+        guard isTold, closed != other.closed || copies != other.copies || !hasSameLines(as: other) else {
             return false
         }
         return summary != other.summary
+    }
+
+    /// Whether another tree has the same revisions with the same parents.
+    func hasSameLines(as other: RevisionTree) -> Bool {
+        nodes.count == other.nodes.count
+            && nodes.allSatisfy { other.nodes[$0.key].map(\.parent) == .some($0.value.parent) }
     }
 
     /// Adds the knowledge of another database. Commutative, associative and idempotent, except for pruning.

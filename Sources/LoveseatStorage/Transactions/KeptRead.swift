@@ -25,7 +25,7 @@ final class KeptRead: Sendable {
     /// Begins the transaction if nobody writes. Called on the connection's queue.
     func begin(_ db: Database) throws {
         guard isAllowed, !isOpen.load(ordering: .relaxed) else { return }
-        // Whoever begins to write from here on finds it open, and waits until the connection's queue has ended it.
+        // A write that begins from here on finds it open, and waits until the connection's queue has ended it.
         isOpen.store(true, ordering: .sequentiallyConsistent)
         guard writers.load(ordering: .sequentiallyConsistent) == 0 else {
             return isOpen.store(false, ordering: .relaxed)

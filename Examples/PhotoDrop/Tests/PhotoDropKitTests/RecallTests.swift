@@ -47,14 +47,7 @@ import Testing
         for photo in photos { try shelf.collection.delete(id: photo.id) }
         var collection = CollectionConfiguration(collection: shelf.collection)
         collection.documentIDs = photos.map(\.id)
-        var configuration = ReplicatorConfiguration(
-            collections: [collection],
-            target: URLEndpoint(url: try #require(code.urls.first))
-        )
-        configuration.replicatorType = .push
-        configuration.pinnedServerFingerprint = code.pin.fingerprint
-        configuration.authenticator = BasicAuthenticator(username: code.username, password: code.secret)
-        let replicator = Replicator(configuration)
+        let replicator = Replicator(try SessionTests.configuration(.push, collection, to: code))
         let events = replicator.documentReplications
         replicator.start()
         var refusals: [String] = []

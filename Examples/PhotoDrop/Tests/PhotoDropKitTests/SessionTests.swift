@@ -35,6 +35,22 @@ import Testing
         [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + RandomBytes.make(size)
     }
 
+    /// What a program that is not PhotoDrop needs to replicate with a session.
+    static func configuration(
+        _ type: ReplicatorType,
+        _ collection: CollectionConfiguration,
+        to code: DropCode
+    ) throws -> ReplicatorConfiguration {
+        var configuration = ReplicatorConfiguration(
+            collections: [collection],
+            target: URLEndpoint(url: try #require(code.urls.first))
+        )
+        configuration.replicatorType = type
+        configuration.pinnedServerFingerprint = code.pin.fingerprint
+        configuration.authenticator = BasicAuthenticator(username: code.username, password: code.secret)
+        return configuration
+    }
+
     private func receiver(_ scratch: Scratch, _ change: (inout ReceiverOptions) -> Void = { _ in }) throws
         -> Receiver
     {
@@ -169,14 +185,8 @@ import Testing
         _ = try await send(code, [file])
         let thief = try Database(name: "thief", config: DatabaseConfiguration(directory: scratch.path))
         let collection = try thief.defaultCollection()
-        var configuration = ReplicatorConfiguration(
-            collections: [collection],
-            target: URLEndpoint(url: try #require(code.urls.first))
-        )
-        configuration.replicatorType = .pull
-        configuration.pinnedServerFingerprint = code.pin.fingerprint
-        configuration.authenticator = BasicAuthenticator(username: code.username, password: code.secret)
-        let replicator = Replicator(configuration)
+        let own = CollectionConfiguration(collection: collection)
+        let replicator = Replicator(try Self.configuration(.pull, own, to: code))
         replicator.start()
         let status = await replicator.waitUntilStopped()
         #expect(status.error?.code == .httpForbidden)

@@ -74,7 +74,7 @@ package final class DropFilter: Sendable {
         return blobs.isEmpty ? refusal(ofOther: document) : refusal(ofPhoto: document, blobs)
     }
 
-    /// Nobody can read the ID of a photo, which contains the ID of its sender: who knows it has sent the photo.
+    /// Nobody can read the ID of a photo, which contains the ID of its sender: a sender that knows it has sent the photo.
     private func refusal(ofRecalled id: String) -> LoveseatError? {
         guard allowsRecall, SenderID(documentID: id) != nil, state.withLock({ $0.photos[id] != nil }) else {
             return LoveseatError(.httpForbidden, "\(id) cannot be withdrawn")

@@ -197,10 +197,7 @@ package final class PhotoFolder: Sendable {
 
     /// A time without a time zone counts as local time.
     private static func time(_ taken: String) -> timespec? {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.dateFormat = "yyyy-MM-dd'T'HH:mm:ss"
-        guard let date = formatter.date(from: taken) else { return nil }
+        guard let date = LocalTime.date(taken) else { return nil }
         return timespec(tv_sec: Int(date.timeIntervalSince1970), tv_nsec: 0)
     }
 

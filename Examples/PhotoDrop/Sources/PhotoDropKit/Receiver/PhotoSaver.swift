@@ -83,13 +83,11 @@ package actor PhotoSaver {
 
     /// Removes a photo from the session. Its file stays, or goes to the trash if no other photo has the same content.
     package func forget(_ id: String) throws {
-        guard !forgotten.contains(id), let document = try received.document(id: id) else { return }
+        guard !forgotten.contains(id), try received.exists(id: id) else { return }
         let record = try saved.document(id: Self.savedID(id))
-        if deletesFiles, let file = record?["file"]?.string,
-            holders[file, default: []].subtracting([id]).isEmpty
-        {
+        if deletesFiles, let file = ownFile(of: id, record) {
             try folder.trash(file)
-            ReceivedPhoto(document).map { files[$0.blob.digest] = nil }
+            noteRemoval(of: file)
         }
         try received.purge(id: id)
         forgotten.insert(id)
@@ -104,15 +102,26 @@ package actor PhotoSaver {
             guard let record = try saved.document(id: Self.savedID(id)), try !received.exists(id: id) else {
                 continue
             }
-            if let file = record["file"]?.string, holders[file, default: []].subtracting([id]).isEmpty {
+            if let file = ownFile(of: id, record) {
                 folder.remove(file, ifItsDigestIs: record["content"]?.string ?? "")
-                for (digest, name) in files where name == file { files[digest] = nil }
+                noteRemoval(of: file)
             }
             try close(id, record)
         }
     }
 
     private func savedIDs() throws -> [String] { try saved.documents().compactMap { $0["id"]?.string } }
+
+    /// The file of a photo; nil if other photos have the same one.
+    private func ownFile(of id: String, _ record: Document?) -> String? {
+        guard let file = record?["file"]?.string, holders[file, default: []].subtracting([id]).isEmpty else {
+            return nil
+        }
+        return file
+    }
+
+    /// The same content is written again if it comes again.
+    private func noteRemoval(of file: String) { files = files.filter { $0.value != file } }
 
     /// Ends what is known of a photo that is not in the session any more.
     private func close(_ id: String, _ record: Document?) throws {

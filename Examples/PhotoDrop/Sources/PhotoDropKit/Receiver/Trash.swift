@@ -63,10 +63,7 @@ enum Trash {
         } catch { return false }
         let path = URL(filePath: "\(folder)/\(name)").standardizedFileURL.path
         let place = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.dateFormat = "yyyy-MM-dd'T'HH:mm:ss"
-        let text = "[Trash Info]\nPath=\(place)\nDeletionDate=\(formatter.string(from: Date()))\n"
+        let text = "[Trash Info]\nPath=\(place)\nDeletionDate=\(LocalTime.text(Date()))\n"
         for number in 1...maximumNumber {
             let candidate = FileName.numbered(name, number)
             let note = "\(trash)/info/\(candidate).trashinfo"
