@@ -143,6 +143,10 @@ package actor ReplicationDriver: Replication {
 
     package func stop() { perform(peer.stop()) }
 
+    package func pending(listing limit: Int, unread: Int) -> PendingTransfers {
+        peer.session.pending(listing: limit, unread: unread)
+    }
+
     private func perform(_ first: [ReplicationConnection.Action]) {
         for action in first {
             switch action {

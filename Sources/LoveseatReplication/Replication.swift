@@ -6,6 +6,9 @@ package protocol Replication: Sendable {
     func run() async -> LoveseatError?
     /// Ends the replication in good order.
     func stop() async
+    /// The documents that are on their way, or wait for their turn. Lists at most `limit` of them, and looks at most at `unread` changes that
+    /// were not looked at yet.
+    func pending(listing limit: Int, unread: Int) async -> PendingTransfers
 }
 
 /// What a replication asks of the layer above.

@@ -87,6 +87,9 @@ package final class ReplicationSupervisor: Sendable {
         if let replication { runtime.task { await replication.stop() } }
     }
 
+    /// The replication over the current connection; nil if there is none.
+    package var replication: (any Replication)? { state.withLock { $0.replication } }
+
     // MARK: Running
 
     private var isStopping: Bool { state.withLock { $0.isStopping } }

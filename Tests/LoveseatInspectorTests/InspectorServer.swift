@@ -86,6 +86,8 @@ struct TestBackend: InspectorBackend {
 
     func peers(after event: Int) async throws -> JSONValue? { nil }
 
+    func pending(over key: String) async throws -> JSONValue? { nil }
+
     func perform(_ edit: InspectorEdit) async throws -> RevisionID {
         let database = database
         return try await Reading.run { try edit.perform(on: database) }

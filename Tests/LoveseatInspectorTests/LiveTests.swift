@@ -81,14 +81,14 @@ struct LiveTests {
         replicator.start()
         for await status in replicator.statuses where status.activity == .idle { break }
         let peer = try await awaited {
-            monitor.report(after: 0)["peers"]?[0]
+            await monitor.report(after: 0)["peers"]?[0]
         } until: {
             $0["sent"]?.int == 20
         }
         #expect(peer["direction"]?.string == "incoming" && peer["wire"]?.string == "BLIP")
         #expect(peer["address"]?.string?.hasPrefix("127.0.0.1") == true)
         let own = try await awaited {
-            other.report(after: 0)["peers"]?[0]
+            await other.report(after: 0)["peers"]?[0]
         } until: {
             $0["received"]?.int == 20
         }
@@ -96,7 +96,7 @@ struct LiveTests {
         replicator.stop()
         await replicator.waitUntilStopped()
         let log = try await awaited {
-            monitor.report(after: 0)["events"]?.array?.last
+            await monitor.report(after: 0)["events"]?.array?.last
         } until: {
             $0["kind"]?.string == "disconnected"
         }
@@ -119,16 +119,86 @@ struct LiveTests {
         try await there.close()
     }
 
+    @Test func `a peer that is slow has its documents listed as pending, with the reason`() async throws {
+        let scratch = try Scratch()
+        let (here, there) = (try scratch.database("here"), try scratch.database("there"))
+        let count = 3_000
+        let collectionHere = try here.defaultCollection()
+        try await here.write { transaction in
+            for number in 0..<count {
+                _ = try transaction.save(Document(id: "d\(number)", ["n": 1]), in: collectionHere)
+            }
+        }
+        var configuration = URLEndpointListenerConfiguration(collections: [try here.defaultCollection()])
+        configuration.disableTLS = true
+        configuration.networkInterface = "127.0.0.1"
+        let listener = URLEndpointListener(configuration)
+        let monitor = try PeerMonitor(here)
+        monitor.observe(listener)
+        try await listener.start()
+        // The peer stores nothing before it is let.
+        let gate = DispatchSemaphore(value: 0)
+        var collection = CollectionConfiguration(collection: try there.defaultCollection())
+        collection.pullFilter = { document, _ in
+            if document.id == "d0" { gate.wait() }
+            return document.id != "d1"
+        }
+        var active = ReplicatorConfiguration(
+            collections: [collection],
+            target: URLEndpoint(url: try #require(listener.urls?.first))
+        )
+        (active.continuous, active.replicatorType) = (true, .pull)
+        let replicator = Replicator(active)
+        let other = try PeerMonitor(there)
+        other.observe(replicator)
+        replicator.start()
+        let peer = try await awaited {
+            await monitor.report(after: 0)["peers"]?[0]
+        } until: {
+            $0["pendingDocuments"]?.int == count
+        }
+        #expect(peer["why"]?.string == "pending")
+        let key = try #require(peer["key"]?.string)
+        let list = try await monitor.pending(over: key)
+        #expect(list["counts"] == ["pending": JSONValue(count)] && list["isCut"] == false)
+        #expect(list["documents"]?.array?.count == 500)
+        #expect(
+            list["documents"]?[0]?["id"]?.string == "d0" && list["documents"]?[0]?["way"]?.string == "out"
+        )
+        // The peer's own connection cannot say anything while its filter does not return, and holds up no report.
+        #expect(await other.report(after: 0)["peers"]?[0]?["direction"]?.string == "outgoing")
+        gate.signal()
+        let done = try await awaited {
+            await monitor.report(after: 0)["peers"]?[0]
+        } until: {
+            $0["pendingDocuments"]?.int == 0
+        }
+        #expect(done["lag"] == nil && done["why"]?.string == "refused")
+        // What its filter left out was refused, for this side.
+        let left = try await monitor.pending(over: key)
+        #expect(left["counts"] == ["refused": 1] && left["documents"]?[0]?["id"]?.string == "d1")
+        // What the peer has changed is pending at its side as long as it only pulls.
+        let own = try #require(await other.report(after: 0)["peers"]?[0]?["key"]?.string)
+        #expect(try await other.pending(over: own)["counts"] == [:])
+        await #expect(throws: LoveseatError.self) { try await monitor.pending(over: "in-4711") }
+        replicator.stop()
+        await replicator.waitUntilStopped()
+        monitor.stop()
+        other.stop()
+        try await here.close()
+        try await there.close()
+    }
+
     /// Asks until the answer is as it should be, for ten seconds.
     private func awaited(
-        _ value: () -> JSONValue?,
+        _ value: () async throws -> JSONValue?,
         until isMeant: (JSONValue) -> Bool
     ) async throws -> JSONValue {
         let deadline = ContinuousClock.now + .seconds(10)
         while ContinuousClock.now < deadline {
-            if let value = value(), isMeant(value) { return value }
+            if let value = try await value(), isMeant(value) { return value }
             try await Task.sleep(for: .milliseconds(20))
         }
-        return try #require(value())
+        return try #require(try await value())
     }
 }

@@ -92,7 +92,7 @@ struct PartTests {
     @Test func `the log keeps the last 1,000 events, and cuts what peers say`() {
         var log = PeerEventLog()
         let long = String(repeating: "x", count: 100_000)
-        for time in 0..<5_000 { log.add(.connected, long, long, document: long, at: Int64(time)) }
+        for time in 0..<5_000 { log.add(.connected, long, long, document: long, on: "in-1", at: Int64(time)) }
         let events = log.events(after: 0, limit: .max)
         #expect(events.count == 1_000 && events.first?.number == 4_001)
         #expect(events.allSatisfy { $0.text.count <= 500 && $0.peer.count <= 500 })

@@ -114,6 +114,12 @@ class Started:
     def root(self):
         return self.page.split("?")[0]
 
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(20)

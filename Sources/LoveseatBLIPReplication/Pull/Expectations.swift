@@ -31,6 +31,12 @@ struct Expectations: Sendable {
     /// Nothing that was asked for is still to come. What was agreed to may never come.
     var isAnswered: Bool { entries.isEmpty }
 
+    /// The documents, in the order of their announcement; then those that were agreed to.
+    var documentIDs: [String] {
+        let announced = entries.sorted { $0.value.place < $1.value.place }.map(\.key.documentID)
+        return announced + agreed.documentIDs
+    }
+
     func contains(_ documentID: String) -> Bool { entries.keys.contains { $0.documentID == documentID } }
 
     /// Remembers that a revision was asked for; false if it was asked for before.

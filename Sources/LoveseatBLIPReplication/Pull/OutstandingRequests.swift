@@ -7,6 +7,11 @@ struct OutstandingRequests: Sendable {
     private(set) var total = 0
     private var refused: [String] = []
 
+    /// The documents, each as often as it was asked for.
+    var documentIDs: [String] {
+        counts.sorted { $0.key < $1.key }.flatMap { Array(repeating: $0.key, count: $0.value) }
+    }
+
     mutating func add(_ documentID: String) {
         counts[documentID, default: 0] += 1
         total += 1

@@ -279,6 +279,7 @@ struct PullSession: Sendable {
         effects.ask { try $0.noteFailure(failed, error, in: collection) }
     }
 
+    /// Reports what became of a document. A passive side's app hears only of errors.
     func report(
         _ id: String,
         isDeleted: Bool,
@@ -286,7 +287,7 @@ struct PullSession: Sendable {
         _ error: LoveseatError?,
         _ effects: inout SessionEffects
     ) {
-        guard isActive else { return }
+        guard isActive || error != nil else { return }
         effects.append(
             .report(
                 .document(

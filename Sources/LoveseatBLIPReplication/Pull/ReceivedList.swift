@@ -36,6 +36,13 @@ struct ReceivedList: Sendable {
         }
     }
 
+    var documentIDs: [String] {
+        switch entries {
+        case .changes(let changes): changes.map(\.documentID)
+        case .proposals(let proposals, _): proposals.map(\.documentID)
+        }
+    }
+
     func announces(_ documentID: String) -> Bool {
         guard case .changes(let changes) = entries else { return false }
         return changes.contains { $0.documentID == documentID }

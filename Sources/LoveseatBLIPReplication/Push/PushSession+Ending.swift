@@ -71,8 +71,9 @@ extension PushSession {
         effects.ask { try $0.markSynced(marks, in: collection) }
     }
 
+    /// Reports what became of a document. A passive side's app hears only of errors.
     func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
-        guard isProposing else { return }
+        guard isProposing || error != nil else { return }
         let event = DocumentEvent(
             collection: collection,
             documentID: change.documentID,

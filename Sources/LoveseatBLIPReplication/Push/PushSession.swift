@@ -35,7 +35,7 @@ struct PushSession {
     private let initiallyCompleted: SequenceSet
     /// Only these documents; nil for all.
     private let documentIDs: Set<String>?
-    private var lastRead: UInt64
+    private(set) var lastRead: UInt64
     var hasMore = true
     private(set) var backlog = Backlog.isRead(toItsEnd: false)
     /// Up to this sequence the peer wants to hear of no tombstones.
@@ -157,27 +157,37 @@ struct PushSession {
 
     private mutating func read(_ isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
         flushMarks(&effects)
-        var query = ChangeQuery(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
+        let query = query(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
+        guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
+        hasMore = page.hasMore
+        if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
+        lastRead = max(lastRead, page.through)
+        var list: [Outgoing] = []
+        for change in page.changes where isNews(change, isEcho) {
+            if let document = take(change, &effects) { list.append(document) }
+        }
+        if !list.isEmpty { offer(list, &effects) }
+        if backlog != .isAnnounced, !hasMore { backlog = .isRead(toItsEnd: true) }
+        sayCaughtUp(&effects)
+    }
+
+    func query(since sequence: UInt64, limit: Int) -> ChangeQuery {
+        var query = ChangeQuery(since: sequence, limit: limit)
         query.documentIDs = documentIDs
         query.tombstonesSkipped = tombstonesSkipped
         query.isForPush = isProposing
         // Until it has answered once, the peer may be a Loveseat. Others ignore what they are told.
         query.tellsTrees = peer == .loveseat || (isProposing && receiver == nil)
         query.tellsLosses = subscription?.wantsRevocations == true
-        guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
-        hasMore = page.hasMore
-        if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
-        lastRead = max(lastRead, page.through)
+        return query
+    }
+
+    /// Whether a change of the feed is to be offered.
+    func isNews(_ change: LocalChange, _ isEcho: (LocalChange) -> Bool) -> Bool {
+        guard !initiallyCompleted.contains(change.sequence) else { return false }
+        // The active side knows by its marks what the peer has; a passive one only remembers.
         let isLive = backlog == .isAnnounced && !isProposing
-        var list: [Outgoing] = []
-        for change in page.changes where !initiallyCompleted.contains(change.sequence) {
-            // The active side knows by its marks what the peer has; a passive one only remembers.
-            if isLive, change.knowledge == nil, !change.takesAway, isEcho(change) { continue }
-            if let document = take(change, &effects) { list.append(document) }
-        }
-        if !list.isEmpty { offer(list, &effects) }
-        if backlog != .isAnnounced, !hasMore { backlog = .isRead(toItsEnd: true) }
-        sayCaughtUp(&effects)
+        return !(isLive && change.knowledge == nil && !change.takesAway && isEcho(change))
     }
 
     /// Takes a change from the feed; returns its document if it is to be offered now.

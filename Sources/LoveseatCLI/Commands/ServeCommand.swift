@@ -207,7 +207,8 @@ extension Serve {
                 }
                 try await PairShow.show(pairing, listener, name: name, seconds: seconds, reply)
             case .forgetPeer(let fingerprint): try PairForget.forget(fingerprint, in: database)
-            case .peers(let number): try reply(.output(monitor.report(after: number).description))
+            case .peers(let number): try reply(.output(await monitor.report(after: number).description))
+            case .pending(let key): try reply(.output(try await monitor.pending(over: key).description))
             case .edit(let edit): try reply(.output(try await backend.perform(edit).text))
             }
         }

@@ -116,7 +116,8 @@ struct SyncOptions: ParsableArguments {
             let folder = argument.folder
             let control = try ControlServer(folder: folder) { request, reply in
                 switch request {
-                case .peers(let number): try reply(.output(monitor.report(after: number).description))
+                case .peers(let number): try reply(.output(await monitor.report(after: number).description))
+                case .pending(let key): try reply(.output(try await monitor.pending(over: key).description))
                 case .edit(let edit): try reply(.output(try await backend.perform(edit).text))
                 case .showPairing, .forgetPeer: throw ControlClient.notServing(folder)
                 }

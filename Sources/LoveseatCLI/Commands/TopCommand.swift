@@ -7,14 +7,17 @@ struct Top: AsyncParsableCommand {
         abstract: "Show the peers of a running `serve` live: rates, and what is pending.",
         discussion: """
             Asks the process that serves the database once a second, until interrupted. The rates are those of the last second. \
-            Pending is in approximate bytes, in both directions.
+            Pending are documents and approximate bytes, in both directions, as far as this side knows: what a peer has not announced is \
+            not known here.
 
-            EXAMPLE: loveseat top trips --once
+            EXAMPLE: loveseat top trips --once --pending
             """
     )
     @OptionGroup var argument: DatabaseArgument
     @Flag(help: "Show the peers once, and end.")
     var once = false
+    @Flag(help: "List the documents that are pending at each peer, with the reasons.")
+    var pending = false
     @Flag(help: "Print one JSON object per second, as /api/peers of the inspector has it.")
     var json = false
 
@@ -28,17 +31,35 @@ struct Top: AsyncParsableCommand {
         var number = 0
         while !isOver() {
             try Output.standard.checkReader()
-            guard let report = try await backend.peers(after: number) else {
+            guard var report = try await backend.peers(after: number) else {
                 throw LoveseatError(
                     .notFound,
                     "\(argument.database) is not being served: start `loveseat serve \(argument.database)`"
                 )
             }
             number = report["lastEvent"]?.int ?? number
+            if pending {
+                report["peers"] = .array(try await withPending(report["peers"]?.array ?? [], backend))
+            }
             try show(report, isLive: isLive)
             if once { return }
             try await Task.sleep(for: .seconds(1))
         }
+    }
+
+    /// Adds what is pending to each peer where it is known.
+    private func withPending(_ peers: [JSONValue], _ backend: ControlBackend) async throws -> [JSONValue] {
+        var found: [JSONValue] = []
+        for var peer in peers {
+            do { peer["pending"] = try await backend.pending(over: peer["key"]?.string ?? "") } catch {
+                // It has disconnected, or nobody knows.
+                guard LoveseatError.Code.notFound ~= error || LoveseatError.Code.unsupported ~= error else {
+                    throw error
+                }
+            }
+            found.append(peer)
+        }
+        return found
     }
 
     private func show(_ report: JSONValue, isLive: Bool) throws {
@@ -88,20 +109,49 @@ struct PeerTableText {
             let cells = zip(row, widths).map { $0.padding(toLength: max($1, 1), withPad: " ", startingAt: 0) }
             lines.append(cells.joined(separator: "  ").trimmingEnd)
         }
+        for peer in peers where peer["pending"] != nil {
+            lines += ["", "\(Self.name(of: peer)):"] + Self.pending(peer["pending"] ?? .null)
+        }
         self.lines = lines
     }
 
     private static func row(_ peer: JSONValue, now: Int) -> [String] {
         let rate = peer["rate"]
         let documents = (rate?["sent"]?.int ?? 0) + (rate?["received"]?.int ?? 0)
-        let pending = peer["pendingBytes"]?.int ?? 0
-        let name = (peer["title"]?.string ?? "").printable
         return [
-            String(name.prefix(maximumName)), peer["direction"]?.string ?? "", peer["wire"]?.string ?? "",
+            name(of: peer), peer["direction"]?.string ?? "", peer["wire"]?.string ?? "",
             peer["state"]?.string ?? "", "\(peer["sent"]?.int ?? 0)", "\(peer["received"]?.int ?? 0)",
-            "\(documents)/s", pending == 0 ? "-" : bytes(pending), peer["why"]?.string ?? "-",
+            "\(documents)/s", amount(peer), peer["why"]?.string ?? "-",
             duration(max(0, now - (peer["since"]?.int ?? now)) / 1_000),
         ]
+    }
+
+    private static func name(of peer: JSONValue) -> String {
+        String((peer["title"]?.string ?? "").printable.prefix(maximumName))
+    }
+
+    private static func amount(_ peer: JSONValue) -> String {
+        let (documents, size) = (peer["pendingDocuments"]?.int ?? 0, peer["pendingBytes"]?.int ?? 0)
+        let parts = [documents == 0 ? nil : documents.counted("document"), size == 0 ? nil : bytes(size)]
+        let text = parts.compactMap(\.self).joined(separator: ", ")
+        return text.isEmpty ? "-" : text
+    }
+
+    /// The documents that are pending at a peer, one a line, and how many others there are.
+    private static func pending(_ list: JSONValue) -> [String] {
+        let documents = list["documents"]?.array ?? []
+        let sum = list["counts"]?.object.map { $0.reduce(0) { $0 + ($1.value.int ?? 0) } } ?? 0
+        let lines = documents.map { document in
+            let collection = document["collection"]?.string.map { "\($0)/" } ?? ""
+            let id = "\(collection)\(document["id"]?.string ?? "")".printable
+            let way = document["way"]?.string == "out" ? "to the peer" : "from the peer"
+            let detail = (document["detail"]?.string ?? "").printable
+            return "  \(id) (\(way)): \(document["why"]?.string ?? ""): \(detail)"
+        }
+        let others = sum - documents.count
+        let isCut = list["isCut"]?.bool == true
+        if others > 0 { return lines + ["  and \(others)\(isCut ? " or more" : "") others"] }
+        return lines.isEmpty ? ["  nothing is pending"] : lines
     }
 
     static func bytes(_ count: Int) -> String {

@@ -8,6 +8,8 @@ enum ControlRequest {
     case forgetPeer(fingerprint: String)
     /// A report of the connections, with the events after a number.
     case peers(after: Int)
+    /// What is pending at a connected peer, by its key in that report.
+    case pending(peer: String)
     case edit(InspectorEdit)
 
     init?(_ json: JSONValue) {
@@ -17,6 +19,8 @@ enum ControlRequest {
             self = .forgetPeer(fingerprint: fingerprint)
         } else if let number = json["peers"]?.int {
             self = .peers(after: number)
+        } else if let key = json["pending"]?.string {
+            self = .pending(peer: key)
         } else if let edit = json["edit"],
             let edit = try? InspectorEdit(JSONElement(parsing: Array(edit.description.utf8)))
         {
@@ -32,6 +36,7 @@ enum ControlRequest {
             ["showPairing": JSONValue(seconds), "name": name.map { .string($0) } ?? .null]
         case .forgetPeer(let fingerprint): ["forgetPeer": .string(fingerprint)]
         case .peers(let number): ["peers": JSONValue(number)]
+        case .pending(let key): ["pending": .string(key)]
         case .edit(let edit): ["edit": edit.json]
         }
     }

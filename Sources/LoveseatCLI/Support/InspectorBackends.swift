@@ -8,7 +8,9 @@ struct ServingBackend: InspectorBackend {
     let database: Database
     let monitor: PeerMonitor
 
-    func peers(after event: Int) async throws -> JSONValue? { monitor.report(after: event) }
+    func peers(after event: Int) async throws -> JSONValue? { await monitor.report(after: event) }
+
+    func pending(over key: String) async throws -> JSONValue? { try await monitor.pending(over: key) }
 
     func perform(_ edit: InspectorEdit) async throws -> RevisionID {
         let database = database
@@ -27,11 +29,14 @@ struct ControlBackend: InspectorBackend {
         return argument
     }
 
-    func peers(after event: Int) async throws -> JSONValue? {
+    func peers(after event: Int) async throws -> JSONValue? { try await ask(.peers(after: event)) }
+
+    func pending(over key: String) async throws -> JSONValue? { try await ask(.pending(peer: key)) }
+
+    /// The answer of the process that serves the database; nil if there is none.
+    private func ask(_ request: ControlRequest) async throws -> JSONValue? {
         let folder = argument.folder
-        let reply = try await Reading.run {
-            try ControlClient.reply(to: .peers(after: event), folder: folder)
-        }
+        let reply = try await Reading.run { try ControlClient.reply(to: request, folder: folder) }
         return try reply.map { try JSONValue(parsing: $0) }
     }
 

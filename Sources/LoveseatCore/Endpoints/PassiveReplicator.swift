@@ -46,11 +46,12 @@ package final class PassiveReplicator: Sendable {
         server.counts
     }
 
-    /// Serves one peer until its connection ends; returns why if that is an error.
+    /// Serves one peer until its connection ends; returns why if that is an error. `began` is called with the replication before that begins.
     @discardableResult
     package func serve(
         _ connection: PeerConnection,
-        report: @escaping @Sendable (ReplicationReport) -> Void = { _ in }
+        report: @escaping @Sendable (ReplicationReport) -> Void = { _ in },
+        began: @escaping @Sendable (any Replication) -> Void = { _ in }
     ) async -> LoveseatError? {
         let store: DocumentStore
         do throws(LoveseatError) { store = try database.store } catch {
@@ -75,7 +76,7 @@ package final class PassiveReplicator: Sendable {
                     filter(connection.peer, Document(candidate), candidate.isDeleted ? .deleted : [])
                 }
             }
-            return ReplicationDriver(
+            let driver = ReplicationDriver(
                 session: ReplicationSession(
                     passive: plan,
                     store: ConnectionStore(
@@ -94,6 +95,8 @@ package final class PassiveReplicator: Sendable {
                 compressionLevel: compressionLevel,
                 hooks: hooks
             )
+            began(driver)
+            return driver
         }
     }
 

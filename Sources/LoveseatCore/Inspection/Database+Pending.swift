@@ -1,5 +1,5 @@
-import LoveseatModel
-import LoveseatReplication
+package import LoveseatModel
+package import LoveseatReplication
 import LoveseatStorage
 
 /// A remote database that this one has replicated with, for questions that need no connection.
@@ -30,23 +30,17 @@ extension Database {
         _ body: (PendingDocument) throws -> Bool
     ) throws {
         for collection in try currentCollections() {
-            let replicator = try replicator(with: remote, collection)
-            func report(_ id: String, _ state: SyncState) throws -> Bool {
-                try body(PendingDocument(collection: collection.fullName, id: id, state: state))
-            }
-            for id in try replicator.pendingDocumentIds(collection: collection).sorted() {
-                guard try report(id, .pending) else { return }
-            }
-            for id in try collection.conflictedDocumentIDs() {
-                guard try report(id, .inConflict) else { return }
-            }
-            for (id, error) in try replicator.refusedDocuments(collection: collection).sorted(by: {
-                $0.key < $1.key
-            }) {
-                guard try report(id, .refused(error)) else { return }
-            }
-            for (id, error) in try replicator.pullFailures(collection).sorted(by: { $0.key < $1.key }) {
-                guard try report(id, .notPulled(error)) else { return }
+            guard try replicator(with: remote, collection).forEachPending(body) else { return }
+        }
+    }
+
+    /// The number of documents that have changed after a sequence of a collection; at most `limit`.
+    package func changeCount(of collection: CollectionName, after sequence: UInt64, limit: Int) throws -> Int
+    {
+        try DocumentStore.wrapping {
+            try store.read { view in
+                guard let handle = view.collections.first(where: { $0.name == collection }) else { return 0 }
+                return try view.changeCount(in: handle, after: sequence, limit: limit)
             }
         }
     }
@@ -75,6 +69,39 @@ extension Database {
 }
 
 extension Replicator {
+    /// Calls a closure with each document that is known not to be at the peer as it is here, or the other way round, by this configuration.
+    ///
+    /// - Returns: false if the closure returned false, which ends the call.
+    package func forEachPending(_ body: (Database.PendingDocument) throws -> Bool) throws -> Bool {
+        for collection in config.collections.map(\.collection) {
+            func report(_ id: String, _ state: SyncState) throws -> Bool {
+                try body(Database.PendingDocument(collection: collection.fullName, id: id, state: state))
+            }
+            if config.replicatorType != .pull {
+                for id in try pendingDocumentIds(collection: collection).sorted() {
+                    guard try report(id, .pending) else { return false }
+                }
+                for (id, error) in try refusedDocuments(collection: collection).sorted(by: { $0.key < $1.key }
+                ) {
+                    guard try report(id, .refused(error)) else { return false }
+                }
+            }
+            for id in try collection.conflictedDocumentIDs() {
+                guard try report(id, .inConflict) else { return false }
+            }
+            guard config.replicatorType != .push else { continue }
+            for (id, error) in try pullFailures(collection).sorted(by: { $0.key < $1.key }) {
+                guard try report(id, .notPulled(error)) else { return false }
+            }
+        }
+        return true
+    }
+
+    /// The documents that are on their way over the current connection, or wait for their turn; nil if there is no connection.
+    package func pending(listing limit: Int, unread: Int) async -> PendingTransfers? {
+        await supervisor.replication?.pending(listing: limit, unread: unread)
+    }
+
     fileprivate func hasCheckpoint() throws -> Bool {
         let setup = try ReplicationSetup(config, registersPeer: false)
         return try DocumentStore.wrapping {

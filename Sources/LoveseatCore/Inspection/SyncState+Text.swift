@@ -1,4 +1,5 @@
 import LoveseatModel
+package import LoveseatReplication
 
 extension SyncState {
     /// The reason, as `loveseat why` and the inspector name it.
@@ -37,6 +38,25 @@ extension SyncState {
         case .notPushed: "the replication only pulls"
         case .expired: "it has expired and is about to be purged"
         case .passedOver: "an earlier run passed over it; change it, or use --reset"
+        }
+    }
+}
+
+extension PendingTransfer {
+    /// What is awaited, for people.
+    package var sentence: String {
+        switch stage {
+        case .waits: "it waits for its turn to be offered to the peer"
+        case .offered: "it was offered, and the peer has not answered"
+        case .wanted: "the peer wants it, and gets it as soon as it has taken what was sent before"
+        case .sent: "it was sent, and the peer has not confirmed it"
+        case .refusedOnce: "the peer refused it, and is asked once more when everything else is through"
+        case .parked: "the peer has another revision, which has to come first"
+        case .failed: "it could not be pushed over this connection; the next one tries again"
+        case .announced: "the peer has announced it, and has not been answered"
+        case .expected: "the peer was asked for it, and has not sent it"
+        case .fetchingBlobs: "it has come, and its blobs are being fetched"
+        case .received: "it has come, and is about to be stored"
         }
     }
 }

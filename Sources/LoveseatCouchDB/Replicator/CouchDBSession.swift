@@ -143,6 +143,9 @@ actor CouchDBSession: Replication {
         return isStopping ? nil : Self.failure(of: error)
     }
 
+    /// Nothing: the database knows what is pending, and this wire has no more to say.
+    func pending(listing limit: Int, unread: Int) -> PendingTransfers { PendingTransfers() }
+
     func stop() {
         isStopping = true
         work?.cancel()

@@ -19,8 +19,14 @@ extension InspectorRoutes {
         ])
     }
 
-    /// What is not at a remote database as it is here, and why: of one document, or of all.
+    /// What is not at a connected peer or a remote database as it is here, and why: of one document, or of all.
     func pending(_ request: WebRequest) async throws -> WebReply {
+        if let key = request.query["peer"] {
+            guard let list = try await backend.pending(over: key) else {
+                throw LoveseatError(.notFound, "no peer is connected: the database is not being served")
+            }
+            return .json(list)
+        }
         let shown = try request.required("remote")
         let database = database
         let remote = try await Reading.run {
@@ -42,25 +48,15 @@ extension InspectorRoutes {
         return .json(try await Reading.run { try Self.pending(at: remote, in: database) })
     }
 
-    private static let maximumPending = 500
-
     private static func pending(at remote: String, in database: Database) throws -> JSONValue {
-        var counts: [String: Int] = [:]
-        var documents: [JSONValue] = []
-        try database.forEachPending(at: remote) { pending in
-            counts[pending.state.name, default: 0] += 1
-            if documents.count < maximumPending {
-                documents.append([
-                    "collection": .string(pending.collection), "id": .string(pending.id),
-                    "why": .string(pending.state.name), "detail": .string(pending.state.sentence),
-                ])
-            }
+        var list = PendingList()
+        try database.forEachPending(at: remote) {
+            list.add($0)
             return true
         }
-        return [
-            "remote": .string(remote.withoutCredentials), "documents": .array(documents),
-            "counts": .object(JSONObject(counts.mapValues { JSONValue($0) })),
-        ]
+        var json = list.json
+        json["remote"] = .string(remote.withoutCredentials)
+        return json
     }
 
     func mesh() async throws -> WebReply {

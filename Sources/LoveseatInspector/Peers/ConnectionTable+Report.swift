@@ -38,8 +38,9 @@ extension ConnectionTable {
         json["fingerprint"] = sighting.fingerprint.map { .string($0) }
         json["error"] = (sighting.error ?? line.lastFailure).map { .string($0) }
         json["upToDate"] = line.upToDate.map { JSONValue($0) }
+        json["pendingDocuments"] = line.pending.map { JSONValue($0) }
         // The lag: how long the peer has not had everything.
-        if pending > 0 {
+        if pending > 0 || line.pending ?? 0 > 0 {
             json["lag"] = JSONValue(now - (line.upToDate ?? line.since))
             json["why"] = "pending"
         } else if line.failures > 0 {

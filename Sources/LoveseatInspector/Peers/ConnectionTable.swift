@@ -12,6 +12,8 @@ package struct ConnectionTable: Sendable {
         /// Documents that could not be replicated, since the connection began.
         var failures = 0
         var lastFailure: String?
+        /// Documents that are on their way, or wait for their turn; nil if that is not known.
+        var pending: Int?
         /// As of the last second.
         var counted = RateHistory.Sample()
         var rate = RateHistory.Sample()
@@ -42,6 +44,7 @@ package struct ConnectionTable: Sendable {
                 .disconnected,
                 sighting.title,
                 "disconnected after \(sighting.sent) sent and \(sighting.received) received\(error)",
+                on: sighting.key,
                 at: now
             )
             return past.note(line, at: now)
@@ -50,7 +53,7 @@ package struct ConnectionTable: Sendable {
         var line = old ?? Line(sighting: sighting, since: sighting.since ?? now)
         if old == nil {
             let side = sighting.direction == .incoming ? "has connected" : "is being connected to"
-            log.add(.connected, sighting.title, "\(side), over \(sighting.wire)", at: now)
+            log.add(.connected, sighting.title, "\(side), over \(sighting.wire)", on: sighting.key, at: now)
         }
         let before = old?.sighting.activity
         line.sighting = sighting
@@ -62,16 +65,32 @@ package struct ConnectionTable: Sendable {
                     .upToDate,
                     sighting.title,
                     "up to date: \(sighting.sent) sent, \(sighting.received) received",
+                    on: sighting.key,
                     at: now
                 )
                 past.note(line, at: now)
             }
         case .offline where before != .offline:
-            log.add(.offline, sighting.title, sighting.error ?? "cannot be reached", at: now)
+            log.add(
+                .offline,
+                sighting.title,
+                sighting.error ?? "cannot be reached",
+                on: sighting.key,
+                at: now
+            )
         default: break
         }
         lines[sighting.key] = line
     }
+
+    /// The keys of the connections.
+    package var keys: [String] { lines.keys.sorted() }
+
+    /// Notes how many documents are on their way over a connection, or wait for their turn; nil if that is not known.
+    package mutating func notePending(_ count: Int?, on key: String) { lines[key]?.pending = count }
+
+    /// The last failures of a connection's documents.
+    func failures(on key: String) -> [PeerEvent] { log.failures(on: key) }
 
     /// Adds a document that could not be replicated.
     package mutating func failed(
@@ -91,6 +110,7 @@ package struct ConnectionTable: Sendable {
             message,
             document: document,
             why: isPush || isRefusal ? .refused : .notPulled,
+            on: key,
             at: now
         )
     }
@@ -115,6 +135,7 @@ package struct ConnectionTable: Sendable {
                     .transferred,
                     line.sighting.title,
                     "\(line.rate.sent) sent, \(line.rate.received) received",
+                    on: key,
                     at: now
                 )
             }

@@ -26,6 +26,8 @@ package struct PeerEvent: Sendable {
     package let text: String
     package var document: String?
     package var why: Reason?
+    /// The connection's ``PeerSighting/key``.
+    var connection = ""
 
     var json: JSONValue {
         var json: JSONObject = [
@@ -34,6 +36,7 @@ package struct PeerEvent: Sendable {
         ]
         json["document"] = document.map { .string($0) }
         json["why"] = why.map { .string($0.rawValue) }
+        json["connection"] = .string(connection)
         return .object(json)
     }
 }
@@ -55,6 +58,7 @@ package struct PeerEventLog: Sendable {
         _ text: String,
         document: String? = nil,
         why: PeerEvent.Reason? = nil,
+        on connection: String,
         at time: Int64
     ) {
         lastNumber += 1
@@ -68,9 +72,18 @@ package struct PeerEventLog: Sendable {
                 peer: String(peer.prefix(Self.maximumText)),
                 text: String(text.prefix(Self.maximumText)),
                 document: document.map { String($0.prefix(Self.maximumText)) },
-                why: why
+                why: why,
+                connection: connection
             )
         )
+    }
+
+    /// The last failures of a connection's documents, each once, the latest one first.
+    package func failures(on connection: String) -> [PeerEvent] {
+        var seen: Set<String?> = []
+        return events.suffix(Self.maximumEvents).reversed().filter {
+            $0.kind == .failed && $0.connection == connection && seen.insert($0.document).inserted
+        }
     }
 
     /// The events after a number, of the last 1,000; the first ones if there are more than the limit.

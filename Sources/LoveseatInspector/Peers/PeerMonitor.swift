@@ -3,6 +3,7 @@ package import LoveseatCore
 import LoveseatIdentity
 package import LoveseatModel
 package import LoveseatNetwork
+import LoveseatReplication
 import Synchronization
 
 /// Observes the connections of this process, for the inspector and `loveseat top`.
@@ -10,8 +11,18 @@ package final class PeerMonitor: Sendable {
     private let database: Database
     private let table: Mutex<ConnectionTable>
     private let tasks = Mutex<[Task<Void, Never>]>([])
+    private let observed = Mutex(Observed())
     /// How often the peers of earlier connections are recorded, in seconds.
     private static let recordEvery = 10
+
+    /// What is asked for pending documents.
+    private struct Observed {
+        var listener: URLEndpointListener?
+        /// By the keys of their connections.
+        var replicators: [String: Replicator] = [:]
+        /// The connections whose documents are being counted.
+        var counting: Set<String> = []
+    }
 
     /// `database`: open for writing.
     package init(_ database: Database) throws {
@@ -24,6 +35,7 @@ package final class PeerMonitor: Sendable {
     /// Begins to observe. Call it before the listener starts.
     package func observe(_ listener: URLEndpointListener) {
         let (changes, failures) = (listener.peerChanges, listener.failures)
+        observed.withLock { $0.listener = listener }
         run { monitor in
             for await peer in changes {
                 monitor.table.withLock { $0.update(PeerSighting(peer), at: Self.now) }
@@ -41,6 +53,7 @@ package final class PeerMonitor: Sendable {
     package func observe(_ replicator: Replicator) {
         let (statuses, documents) = (replicator.statuses, replicator.documentReplications)
         let key = "out-\(UInt(bitPattern: ObjectIdentifier(replicator).hashValue))"
+        observed.withLock { $0.replicators[key] = replicator }
         let shared = Counts()
         run { monitor in
             for await status in statuses {
@@ -94,7 +107,8 @@ package final class PeerMonitor: Sendable {
     }
 
     /// The peers, rates and the events after a number.
-    package func report(after number: Int) -> JSONValue {
+    package func report(after number: Int) async -> JSONValue {
+        await countPending()
         let now = Self.now
         var report = table.withLock { $0.report(after: number, at: now) }
         report["process"] = JSONValue(Int(ProcessInfo.processInfo.processIdentifier))
@@ -140,11 +154,111 @@ package final class PeerMonitor: Sendable {
     }
 }
 
+/// What is pending at the peers that are connected.
+extension PeerMonitor {
+    /// How long a report waits for peers that are slow to count.
+    private static let patience = Duration.milliseconds(300)
+    /// How many changes that a connection has not looked at yet are counted.
+    private static let maximumUnread = 100_000
+    /// How many of them are looked at for a list.
+    private static let maximumListed = 10_000
+
+    /// The documents that are on their way over a connection; nil if it is not known, or cannot say.
+    private func transfers(over key: String, listing limit: Int, unread: Int) async -> PendingTransfers? {
+        let (listener, replicator) = observed.withLock { ($0.listener, $0.replicators[key]) }
+        if let replicator { return await replicator.pending(listing: limit, unread: unread) }
+        guard let number = PeerSighting.number(of: key) else { return nil }
+        return await listener?.pending(of: number, listing: limit, unread: unread)
+    }
+
+    /// Counts for every connection. One that takes longer is counted for the next report.
+    private func countPending() async {
+        let counts = table.withLock { $0.keys }.map { key in Task { await count(key) } }
+        let (end, signal) = AsyncStream<Void>.makeStream()
+        let all = Task {
+            for count in counts { await count.value }
+            signal.finish()
+        }
+        let timer = Task {
+            try? await Task.sleep(for: Self.patience)
+            signal.finish()
+        }
+        for await _ in end {}
+        timer.cancel()
+        all.cancel()
+    }
+
+    private func count(_ key: String) async {
+        guard observed.withLock({ $0.counting.insert(key).inserted }) else { return }
+        defer { observed.withLock { _ = $0.counting.remove(key) } }
+        guard let transfers = await transfers(over: key, listing: 0, unread: 0) else {
+            return table.withLock { $0.notePending(nil, on: key) }
+        }
+        var sum = transfers.count
+        if !transfers.unread.isEmpty {
+            let database = database
+            let unread = try? await Reading.run {
+                try transfers.unread.reduce(0) {
+                    try $0 + database.changeCount(of: $1.key, after: $1.value, limit: Self.maximumUnread)
+                }
+            }
+            sum += unread ?? 0
+        }
+        table.withLock { [sum] in $0.notePending(sum, on: key) }
+    }
+
+    /// The documents that are pending at a connected peer, with the reasons, as `/api/pending` has them.
+    ///
+    /// - Throws: `LoveseatError`: `notFound` if there is no such connection.
+    package func pending(over key: String) async throws -> JSONValue {
+        let failures = table.withLock { $0.keys.contains(key) ? $0.failures(on: key) : nil }
+        guard let failures else {
+            throw LoveseatError(.notFound, "the peer is not connected any more")
+        }
+        var list = PendingList()
+        if let replicator = observed.withLock({ $0.replicators[key] }) {
+            // What the session has not looked at is among what the database knows.
+            if var transfers = await replicator.pending(listing: Self.maximumListed, unread: 0) {
+                transfers.unread = [:]
+                list.add(transfers)
+            }
+            list = try await Reading.run { [list] in
+                var list = list
+                _ = try replicator.forEachPending {
+                    list.add($0)
+                    return true
+                }
+                return list
+            }
+        } else if let transfers = await transfers(
+            over: key,
+            listing: Self.maximumListed,
+            unread: Self.maximumListed
+        ) {
+            list.add(transfers)
+            for failure in failures { list.add(failure) }
+        } else {
+            throw LoveseatError(
+                .unsupported,
+                "what is pending at this peer is not known: over CouchDB's wire, only the client knows its place"
+            )
+        }
+        var json = list.json
+        json["peer"] = .string(key)
+        return json
+    }
+}
+
 extension PeerSighting {
     /// The prefix of keys of replications over CouchDB's wire.
     static let taskPrefix = "couchdb-"
 
     static func key(_ number: Int) -> String { "in-\(number)" }
+
+    /// The number in a key of a listener's connection.
+    static func number(of key: String) -> Int? {
+        key.hasPrefix("in-") ? Int(key.dropFirst(3)) : nil
+    }
 
     fileprivate init(_ peer: ListenerPeer) {
         self.init(

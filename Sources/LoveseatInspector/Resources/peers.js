@@ -30,6 +30,15 @@ export const peersView = place => {
   // Peers
 
   const fact = (name, ...value) => [element('dt', {}, name), element('dd', {}, ...value)]
+  const pendingText = peer => {
+    const parts = [peer.pendingDocuments > 0 && counted(peer.pendingDocuments, 'document'), peer.pendingBytes > 0 && bytes(peer.pendingBytes)].filter(part => part)
+    return parts.length === 0 ? 'nothing' : `${parts.join(', ')}, both ways `
+  }
+  const choice = peer => element('button', { type: 'button', onclick: () => {
+    remote.value = `peer:${peer.key}`
+    showPending()
+    pendingSection.scrollIntoView({ behavior: 'smooth' })
+  } }, 'Which?')
   const card = (peer, now) => element('article', { class: 'card peer' },
     element('h3', {},
       element('span', { class: `dot ${peer.state}`, title: peer.state }), peer.title,
@@ -43,7 +52,7 @@ export const peersView = place => {
       fact('certificate', peer.certificate ?? (peer.fingerprint ? 'without a name' : 'none was shown')),
       peer.fingerprint ? fact('pin', element('code', { class: 'pin' }, peer.fingerprint)) : [],
       fact('lag', peer.lag === undefined ? 'none' : duration(peer.lag)),
-      fact('pending', peer.pendingBytes > 0 ? `${bytes(peer.pendingBytes)}, both ways` : 'nothing'),
+      fact('pending', pendingText(peer), peer.pendingDocuments > 0 && choice(peer)),
       peer.why ? fact('why', element('span', { class: `tag ${peer.why === 'refused' ? 'bad' : ''}` }, peer.why), peer.failures > 0 ? ` ${counted(peer.failures, 'document')} failed` : '') : [],
       fact('documents', `${peer.sent.toLocaleString('en')} sent, ${peer.received.toLocaleString('en')} received`),
       fact('rate', `${peer.rate.sent} sent/s, ${peer.rate.received} received/s, ${bytes(peer.rate.bytes)}/s`)))
@@ -107,19 +116,31 @@ export const peersView = place => {
 
   // Pending
 
+  let shown = ''
   const showPending = async () => {
-    if (!remote.value) return
+    const chosen = remote.value
+    if (!chosen) return
+    const [kind, name] = [chosen.slice(0, chosen.indexOf(':')), chosen.slice(chosen.indexOf(':') + 1)]
     try {
-      const answer = await get('pending', { remote: remote.value })
-      if (isClosed) return
+      const answer = await get('pending', { [kind]: name })
+      if (isClosed || remote.value !== chosen) return
+      const text = JSON.stringify([chosen, answer])
+      if (text === shown) return
+      shown = text
       const counts = Object.entries(answer.counts)
       pending.replaceChildren(
-        element('p', {}, counts.length === 0 ? 'Everything is known to be at both sides.' : counts.map(([why, count]) => element('span', { class: 'tag' }, `${why} ${count.toLocaleString('en')}`))),
+        element('p', {}, counts.length === 0 ? 'Everything that is known of is at both sides.' : counts.map(([why, count]) => element('span', { class: 'tag' }, `${why} ${count.toLocaleString('en')}${answer.isCut ? ' or more' : ''}`))),
         element('ul', { class: 'pending' }, answer.documents.slice(0, 200).map(document => element('li', {},
-          element('a', { href: documentLink(document.collection, document.id) }, document.id),
-          element('span', { class: `tag ${document.why === 'pending' ? '' : 'bad'}` }, document.why), element('span', { class: 'hint' }, document.detail)))))
-    } catch (error) { pending.replaceChildren(failure(error)) }
+          kind === 'peer' && element('span', { class: 'tag', title: document.way === 'out' ? 'to the peer' : 'from the peer' }, document.way === 'out' ? '→' : '←'),
+          document.collection ? element('a', { href: documentLink(document.collection, document.id) }, document.id) : element('strong', {}, document.id),
+          element('span', { class: `tag ${document.why === 'pending' ? '' : 'bad'}` }, document.why),
+          element('span', { class: 'hint' }, document.time ? `${clock(document.time)}: ${document.detail}` : document.detail)))))
+    } catch (error) {
+      shown = ''
+      if (!isClosed && remote.value === chosen) pending.replaceChildren(failure(error))
+    }
   }
+  const refreshPending = throttled(1000, showPending)
   remote.addEventListener('change', showPending)
 
   // Earlier peers
@@ -137,12 +158,27 @@ export const peersView = place => {
         others.map(address => element('tr', {}, element('td', {}, address), element('td', {}, 'outgoing'), element('td', { colspan: 5, class: 'hint' }, 'its times were not recorded')))))))
   }
 
-  const showRemotes = remotes => {
-    const chosen = remote.value
-    remote.replaceChildren(...remotes.map(address => element('option', { value: address }, address)))
-    if (remotes.includes(chosen)) remote.value = chosen
-    pendingSection.hidden = remotes.length === 0
-    showPending()
+  // Whose pending documents can be listed: connected peers, and remote databases that this one has checkpoints for.
+  let remotes = []
+  let choices = ''
+  const showChoices = report => {
+    remotes = report.remotes ?? remotes
+    const connected = report.peers.filter(peer => peer.pendingDocuments !== undefined || peer.direction === 'outgoing')
+    const known = JSON.stringify([remotes, connected.map(peer => [peer.key, peer.title])])
+    if (known !== choices) {
+      choices = known
+      const chosen = remote.value
+      const group = (label, options) => options.length > 0 && element('optgroup', { label }, options)
+      remote.replaceChildren(...[
+        group('Connected', connected.map(peer => element('option', { value: `peer:${peer.key}` }, `${peer.title} ${peer.direction === 'incoming' ? '←' : '→'}`))),
+        group('Remote databases', remotes.map(address => element('option', { value: `remote:${address}` }, address))),
+      ].filter(options => options))
+      if ([...remote.options].some(option => option.value === chosen)) remote.value = chosen
+      pendingSection.hidden = remote.options.length === 0
+      if (remote.value !== chosen) showPending()
+    }
+    // What is pending at a remote database changes only with this one.
+    if (remote.value.startsWith('peer:')) refreshPending()
   }
 
   const load = async () => {
@@ -152,7 +188,7 @@ export const peersView = place => {
       showPeers(report)
       showRates(report.rates)
       showPast(report.past, report.remotes, report.time)
-      showRemotes(report.remotes)
+      showChoices(report)
       addEvents(report)
       // The log comes in pieces.
       while (report.events.length > 0 && report.events.at(-1).number < report.lastEvent && !isClosed) {
@@ -166,16 +202,18 @@ export const peersView = place => {
     const report = await get('peers', { after: 1000000000 }).catch(() => undefined)
     if (report && !isClosed) {
       showPast(report.past, report.remotes, report.time)
-      showRemotes(report.remotes)
+      showChoices(report)
+      refreshPending()
     }
   })
   let lastPast = ''
   return {
     peers: report => {
       showPeers(report)
-      if (!report.isServing) return
+      if (!report.isServing) return showChoices({ peers: [] })
       showRates(report.rates)
       addEvents(report)
+      showChoices(report)
       const keys = JSON.stringify(report.past.map(entry => [entry.key, entry.upToDate]))
       if (keys !== lastPast) {
         lastPast = keys

@@ -39,6 +39,8 @@ final class PeerRegistry: Sendable {
         var peers = 0
         /// The peers that are connected.
         var connected: [Int: ListenerPeer] = [:]
+        /// What runs over their connections.
+        var replications: [Int: any Replication] = [:]
 
         /// The feeds that have ended by now.
         mutating func ended() -> [FeedBuffer<ListenerPeer>] {
@@ -94,6 +96,15 @@ final class PeerRegistry: Sendable {
         state.withLockedValue { $0.connected.values.sorted { $0.number < $1.number } }
     }
 
+    /// What runs over a peer's connection; nil if that has ended.
+    func replication(of number: Int) -> (any Replication)? {
+        state.withLockedValue { $0.replications[number] }
+    }
+
+    func began(_ replication: any Replication, over number: Int) {
+        state.withLockedValue { $0.replications[number] = replication }
+    }
+
     deinit {
         for feed in state.withLockedValue({ $0.ending + $0.feeds.all }) { feed.finish() }
         for feed in state.withLockedValue({ $0.blobFeeds.all }) { feed.finish() }
@@ -124,7 +135,10 @@ final class PeerRegistry: Sendable {
 
     private func push(_ peer: ListenerPeer) {
         let (feeds, ended) = state.withLockedValue { state in
-            if peer.status.activity == .stopped { state.peers -= 1 }
+            if peer.status.activity == .stopped {
+                state.peers -= 1
+                state.replications[peer.number] = nil
+            }
             state.connected[peer.number] = peer.status.activity == .stopped ? nil : peer
             let feeds = state.ending + state.feeds.all
             return (feeds, state.ended())

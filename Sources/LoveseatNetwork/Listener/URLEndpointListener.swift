@@ -3,7 +3,7 @@ import Logging
 public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel
-import LoveseatReplication
+package import LoveseatReplication
 import NIOConcurrencyHelpers
 import NIOCore
 
@@ -223,6 +223,13 @@ public final class URLEndpointListener: Sendable {
     /// A feed of the documents that cannot be replicated with a peer, from now on. It ends when the listener stops.
     package var failures: Feed<ListenerFailure> { registry.failures }
 
+    /// The documents that are on their way over a peer's connection, or wait for their turn; nil if it has ended.
+    ///
+    /// `number`: ``ListenerPeer/number``.
+    package func pending(of number: Int, listing limit: Int, unread: Int) async -> PendingTransfers? {
+        await registry.replication(of: number)?.pending(listing: limit, unread: unread)
+    }
+
     /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
     ///
     /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
@@ -270,13 +277,17 @@ public final class URLEndpointListener: Sendable {
             Task.detached {
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
                 let entry = registry.add(connection.peer)
-                let error = await peers.serve(connection) { report in
-                    switch report {
-                    case .blob(let event): registry.transferred(BlobTransfer(event))
-                    case .document(let event): registry.replicated(event, over: entry.number)
-                    default: entry.update(report)
-                    }
-                }
+                let error = await peers.serve(
+                    connection,
+                    report: { report in
+                        switch report {
+                        case .blob(let event): registry.transferred(BlobTransfer(event))
+                        case .document(let event): registry.replicated(event, over: entry.number)
+                        default: entry.update(report)
+                        }
+                    },
+                    began: { registry.began($0, over: entry.number) }
+                )
                 entry.end(error)
                 LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
             }

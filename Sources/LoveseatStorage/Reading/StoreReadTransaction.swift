@@ -119,11 +119,14 @@ package class StoreReadTransaction {
         ) ?? 0
     }
 
-    /// The number of changes after a sequence.
-    package func changeCount(in collection: CollectionHandle, after sequence: UInt64) throws -> Int {
-        try Int.fetchOne(
-            database.cachedStatement(sql: "SELECT count(*) FROM \"\(collection.table)\" WHERE sequence > ?"),
-            arguments: [Int64(clamping: sequence)]
+    /// The number of changes after a sequence; at most `limit`, which is all of them by default.
+    package func changeCount(in collection: CollectionHandle, after sequence: UInt64, limit: Int = -1) throws
+        -> Int
+    {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM \"\(collection.table)\" WHERE sequence > ? LIMIT ?)"
+        return try Int.fetchOne(
+            database.cachedStatement(sql: sql),
+            arguments: [Int64(clamping: sequence), limit]
         ) ?? 0
     }
 

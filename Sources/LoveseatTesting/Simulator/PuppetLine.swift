@@ -23,6 +23,7 @@ package final class PuppetLine: @unchecked Sendable {
     /// What the driver has reported to the app.
     package var reports: [ReplicationReport] { heard.all }
     private var hasEnded = false
+    private var driver: ReplicationDriver?
     private var puppetFailure: BLIPError?
 
     private final class Changes: @unchecked Sendable {
@@ -68,6 +69,7 @@ package final class PuppetLine: @unchecked Sendable {
     package func connect(_ negotiated: ReplicationProtocol) throws {
         link.listen(.far, { [unowned self] in hear($0) })
         let driver = makeDriver(negotiated)
+        self.driver = driver
         runtime.task { [self] in
             failure = await driver.run()
             hasEnded = true
@@ -79,6 +81,16 @@ package final class PuppetLine: @unchecked Sendable {
     package func localChange(in name: CollectionName = .default) throws {
         changes.notify?(name)
         try settle()
+    }
+
+    /// What the driver says is on its way, or waits for its turn; nil before there is a driver.
+    package func pending(listing limit: Int, unread: Int) throws -> PendingTransfers? {
+        guard let driver else { return nil }
+        var found: PendingTransfers?
+        nonisolated(unsafe) let keep: (PendingTransfers) -> Void = { found = $0 }
+        runtime.task { keep(await driver.pending(listing: limit, unread: unread)) }
+        try settle()
+        return found
     }
 
     /// Carries what the puppet has to say, and lets time pass until neither side says anything more.

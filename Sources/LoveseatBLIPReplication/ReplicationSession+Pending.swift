@@ -1,0 +1,98 @@
+import LoveseatModel
+package import LoveseatReplication
+
+extension ReplicationSession {
+    /// The documents that are on their way in either direction, or wait for their turn. Lists at most `limit` of them. Reads at most about
+    /// `unread` changes that the session has not looked at yet.
+    package func pending(listing limit: Int, unread: Int) -> PendingTransfers {
+        var found = PendingTransfers()
+        for index in collections.indices { collections[index].addPending(to: &found, limit: limit) }
+        var left = unread
+        for index in collections.indices {
+            collections[index].addUnread(to: &found, limit: limit, reading: &left, effects.store)
+        }
+        return found
+    }
+}
+
+extension ReplicationSession.CollectionSession {
+    /// Adds what was offered or announced.
+    fileprivate func addPending(to found: inout PendingTransfers, limit: Int) {
+        func add(_ id: String, isPush: Bool, _ stage: PendingTransfer.Stage) {
+            let transfer = PendingTransfer(collection: name, documentID: id, isPush: isPush, stage: stage)
+            found.add(transfer, limit: limit)
+        }
+        for document in push?.underWay ?? [] { add(document.id, isPush: true, document.pendingStage) }
+        for (id, stage) in pull.underWay { add(id, isPush: false, stage) }
+    }
+
+    /// Adds what the push has not looked at yet.
+    fileprivate func addUnread(
+        to found: inout PendingTransfers,
+        limit: Int,
+        reading left: inout Int,
+        _ store: any RevisionStore
+    ) {
+        guard let push, push.hasMore else { return }
+        var since = push.lastRead
+        while left > 0 {
+            let query = push.query(since: since, limit: min(left, 1_000))
+            // What cannot be read now ends the session when it is this change's turn.
+            guard let page = try? store.changes(in: push.collection, query) else { break }
+            for change in page.changes where push.isNews(change, pull.echoes.contains) {
+                found.add(
+                    PendingTransfer(
+                        collection: name,
+                        documentID: change.documentID,
+                        isPush: true,
+                        stage: .waits
+                    ),
+                    limit: limit
+                )
+            }
+            guard page.hasMore, page.through > since else { return }
+            left -= Int(clamping: page.through - since)
+            since = page.through
+        }
+        found.unread[name] = since
+    }
+}
+
+extension PushSession {
+    /// What was read from the feed and is not done with, in order.
+    fileprivate var underWay: [Outgoing] {
+        let all =
+            isProposing
+            ? Array(documents.values) : waiting + lists.values.flatMap(\.self) + queue + inFlight.values
+        return all.sorted { $0.change.sequence < $1.change.sequence }
+    }
+}
+
+extension Outgoing {
+    fileprivate var pendingStage: PendingTransfer.Stage {
+        switch stage {
+        case .offered: .offered
+        case .wanted: .wanted
+        case .sent: .sent
+        case .forbidden: .refusedOnce
+        case .parked: .parked
+        case .failed: .failed
+        }
+    }
+}
+
+extension PullSession {
+    /// What was announced and is not stored, by document.
+    fileprivate var underWay: [(id: String, stage: PendingTransfer.Stage)] {
+        let announced = lists.sorted { $0.key < $1.key }.flatMap { $0.value.documentIDs }
+        let came = incoming.sorted { $0.key < $1.key }.map { _, entry in
+            let isReady = if case .ready = entry.stage { true } else { false }
+            return (entry.revision.documentID, PendingTransfer.Stage(isReady: isReady))
+        }
+        return came + expectations.documentIDs.map { ($0, .expected) } + announced.map { ($0, .announced) }
+    }
+}
+
+extension PendingTransfer.Stage {
+    fileprivate init(isReady: Bool) { self = isReady ? .received : .fetchingBlobs }
+}

@@ -1,0 +1,74 @@
+import LoveseatCore
+import LoveseatModel
+import LoveseatReplication
+
+/// Documents that are not at both sides, with the reasons: all counted, the first ones listed.
+struct PendingList {
+    static let maximumDocuments = 500
+
+    private struct Key: Hashable {
+        let collection: String
+        let id: String
+        let isPush: Bool
+    }
+
+    private var counts: [String: Int] = [:]
+    private var documents: [JSONValue] = []
+    private var added: Set<Key> = []
+    /// Whether there are more than were counted.
+    var isCut = false
+
+    mutating func add(_ transfers: PendingTransfers) {
+        for transfer in transfers.documents {
+            add(
+                Key(
+                    collection: transfer.collection.fullName,
+                    id: transfer.documentID,
+                    isPush: transfer.isPush
+                ),
+                .pending,
+                transfer.sentence
+            )
+        }
+        let others = transfers.count - transfers.documents.count
+        if others > 0 { counts[SyncState.pending.name, default: 0] += others }
+        if !transfers.unread.isEmpty { isCut = true }
+    }
+
+    mutating func add(_ pending: Database.PendingDocument) {
+        let isPush = if case .notPulled = pending.state { false } else { true }
+        let key = Key(collection: pending.collection, id: pending.id, isPush: isPush)
+        add(key, pending.state, pending.state.sentence)
+    }
+
+    /// Adds a document that could not be replicated.
+    mutating func add(_ failure: PeerEvent) {
+        guard let id = failure.document, let why = failure.why else { return }
+        let key = Key(collection: "", id: id, isPush: why != .notPulled)
+        add(key, named: why.rawValue, failure.text, at: failure.time)
+    }
+
+    private mutating func add(_ key: Key, _ state: SyncState, _ sentence: String) {
+        add(key, named: state.name, sentence)
+    }
+
+    private mutating func add(_ key: Key, named why: String, _ detail: String, at time: Int64? = nil) {
+        guard added.insert(key).inserted else { return }
+        counts[why, default: 0] += 1
+        guard documents.count < Self.maximumDocuments else { return }
+        var document: JSONObject = [
+            "id": .string(key.id), "way": key.isPush ? "out" : "in", "why": .string(why),
+            "detail": .string(detail),
+        ]
+        if !key.collection.isEmpty { document["collection"] = .string(key.collection) }
+        document["time"] = time.map { JSONValue($0) }
+        documents.append(.object(document))
+    }
+
+    var json: JSONValue {
+        [
+            "documents": .array(documents), "isCut": .bool(isCut),
+            "counts": .object(JSONObject(counts.mapValues { JSONValue($0) })),
+        ]
+    }
+}

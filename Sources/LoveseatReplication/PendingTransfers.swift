@@ -1,0 +1,59 @@
+package import LoveseatModel
+
+/// A document that is on its way over a connection, or waits for its turn.
+package struct PendingTransfer: Hashable, Sendable {
+    /// What is awaited.
+    package enum Stage: Hashable, Sendable {
+        /// To the peer: it has not been offered yet.
+        case waits
+        /// It was offered, and the peer has not answered.
+        case offered
+        /// The peer wants it.
+        case wanted
+        /// It was sent, and the peer has not confirmed it.
+        case sent
+        /// The peer refused it once, and is asked again when everything else is through.
+        case refusedOnce
+        /// The peer has another revision, which has to come first.
+        case parked
+        /// It could not be pushed over this connection.
+        case failed
+        /// From the peer: it was announced, and is not judged yet.
+        case announced
+        /// It was asked for, and has not come.
+        case expected
+        /// It has come, and blobs of it are missing.
+        case fetchingBlobs
+        /// It has come, and is about to be stored.
+        case received
+    }
+
+    package let collection: CollectionName
+    package let documentID: String
+    /// Whether it goes to the peer.
+    package let isPush: Bool
+    package let stage: Stage
+
+    package init(collection: CollectionName, documentID: String, isPush: Bool, stage: Stage) {
+        (self.collection, self.documentID) = (collection, documentID)
+        (self.isPush, self.stage) = (isPush, stage)
+    }
+}
+
+/// The documents that a connection has still to transfer, as far as this side knows.
+package struct PendingTransfers: Sendable {
+    /// The first ones, up to a limit.
+    package var documents: [PendingTransfer] = []
+    /// All of them, without those of ``unread``.
+    package var count = 0
+    /// The collections with changes that were not looked at yet, and the sequences after which those are.
+    package var unread: [CollectionName: UInt64] = [:]
+
+    package init() {}
+
+    /// Counts a document, and lists it if fewer than `limit` are listed.
+    package mutating func add(_ document: @autoclosure () -> PendingTransfer, limit: Int) {
+        count += 1
+        if documents.count < limit { documents.append(document()) }
+    }
+}
