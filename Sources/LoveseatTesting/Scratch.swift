@@ -19,6 +19,9 @@ package final class Scratch: Sendable {
     package func database(_ name: String) throws -> Database { try Database(name: name, config: config) }
 }
 
+/// Whether the tests run under the thread sanitizer, which looks for races and needs no volume.
+package let isSanitized = ProcessInfo.processInfo.environment["LOVESEAT_SANITIZED"] != nil
+
 extension LoveseatCore.Collection {
     /// Saves a document with a revision of this database, and one that a pull brought: a conflict that waits for a resolver.
     package func saveConflict(_ id: String) throws {

@@ -166,7 +166,7 @@ struct ReplicatorTests {
     {
         let source = try (type == .push ? near : far).defaultCollection()
         let target = try (type == .push ? far : near).defaultCollection()
-        let count: UInt64 = 5_000
+        let count: UInt64 = isSanitized ? 2_500 : 5_000
         try await source.database.write { transaction in
             for number in 0..<count {
                 try transaction.save(Document(id: "doc\(number)", ["n": JSONValue(number)]), in: source)

@@ -11,7 +11,7 @@ import subprocess
 import termios
 import time
 
-from harness import PROGRAM, Scratch, check, need
+from harness import PROGRAM, Scratch, check, need, wait_until
 from network import fetch, refuses
 from pictures import (
     TINY_JPEG, corners, draw_jpeg, landscape, photo_file, photo_files, read_qr, stored_for, terminal_picture,
@@ -59,6 +59,47 @@ def duplicates():
         check([event.get("duplicate", False) for event in saved] == [False, True, False], f"{saved}")
         check(receiver.interrupt() == 0, "receive")
         check(receiver.files() == ["a (2).jpg", "a.jpg"], f"{receiver.files()}")
+        counts = f"2 photos are in {receiver.folder}; 1 duplicate was not saved again"
+        check(counts in receiver.error_text(), receiver.error_text())
+
+
+def recalling():
+    """recall takes photos back: those of this sender, if the receiver allows it, and not what somebody has changed"""
+    with Scratch("8.1") as scratch:
+        photos = photo_files(scratch.path / "from", [50_000] * 3)
+        receiver = scratch.receiver("--allow-recall")
+        sent = scratch.send(receiver.code, scratch.path / "from")
+        check(sent.returncode == 0, sent.stderr)
+        receiver.wait_saved(3)
+        sender = re.search(r"this is sender ([0-9a-f]{16})", sent.stderr).group(1)
+
+        def recall(*paths, code=receiver.code, options=("--sender", sender)):
+            return scratch.send(code, *paths, options=options, command="recall")
+
+        check(recall(photos[0], options=()).returncode == 64, "without --sender")
+        result = recall(photos[0], options=("--sender", "00112233445566aa"))
+        check(result.returncode == 1 and "has not sent it" in result.stderr, f"{result.returncode} {result.stderr}")
+        renamed = scratch.path / "other/renamed.jpg"
+        renamed.parent.mkdir()
+        renamed.write_bytes(photos[2].read_bytes())
+        result = recall(renamed)
+        check(result.returncode == 1 and "another version" in result.stderr, f"{result.returncode} {result.stderr}")
+        check(len(receiver.files()) == 3, f"{receiver.files()}")
+        with open(receiver.folder / photos[1].name, "ab") as edited:
+            edited.write(b"edited")
+        result = recall(*photos[:2])
+        check(result.returncode == 0, f"{result.returncode} {result.stderr}")
+        check(result.stdout == "".join(f"recalled {photo.name}\n" for photo in photos[:2]), result.stdout)
+        left = [photo.name for photo in photos[1:]]
+        wait_until(lambda: receiver.files() == left, 10, lambda: f"{receiver.files()} is not {left}")
+        check(receiver.interrupt() == 0, "receive")
+        check(recall(photos[2]).returncode == 77, "recalled after the end")
+        other = scratch.receiver(folder="second")
+        check(scratch.send(other.code, photos[0], options=["--sender", sender]).returncode == 0, "send")
+        other.wait_saved(1)
+        result = recall(photos[0], code=other.code)
+        check(result.returncode == 1 and "does not allow" in result.stderr, f"{result.returncode} {result.stderr}")
+        check(other.files() == [photos[0].name], f"{other.files()}")
 
 
 def stripping():
@@ -101,6 +142,42 @@ def resizing():
         check((receiver.folder / "small.jpg").read_bytes() == small.read_bytes(), "the small photo was changed")
         result = scratch.send(receiver.code, large, options=["--max-edge", "200"], PATH="/nowhere")
         check(result.returncode == 64 and "libvips-tools" in result.stderr, result.stderr)
+
+
+def thumbnails_of_senders():
+    """A sender makes the thumbnail of a photo that the receiver's page cannot show; it has no GPS position"""
+    need("vips", "vipsthumbnail", "exiftool")
+    with Scratch("12.2") as scratch:
+        large = draw_jpeg(scratch.path / "from/large.jpg", stored_for(landscape(1), 6), orientation=6, latitude=48)
+        with open(large, "ab") as file:
+            file.write(bytes(9 << 20))
+        small = draw_jpeg(scratch.path / "from/small.jpg", landscape(2), orientation=1)
+        # A receiver that has no program to make thumbnails with.
+        receiver = scratch.receiver(environment={"PATH": "/nowhere"})
+        cookie = open_page(receiver.page)
+        sender = ("--sender", "00112233445566aa")
+        check(scratch.send(receiver.code, large, small, options=sender).returncode == 0, "send")
+        saved = {event["name"]: event for event in receiver.wait_saved(2)}
+        check((receiver.folder / "large.jpg").read_bytes() == large.read_bytes(), "the photo was changed")
+        root = receiver.page.split("?")[0]
+
+        def thumbnail(event):
+            return fetch(f"{root}thumb/{event['id']}", cookie=cookie)
+
+        status, headers, content = thumbnail(saved["large.jpg"])
+        check(status == 200 and headers["Content-Type"] == "image/jpeg", f"{status} {headers}")
+        check(len(content) <= 64 << 10, f"{len(content)} bytes")
+        picture = scratch.path / "thumbnail.jpg"
+        picture.write_bytes(content)
+        found = exiftool(picture)
+        check("GPS" not in found and "Orientation" not in found and "Date/Time Original" not in found, found)
+        check("320x240" in found, f"the thumbnail is not upright: {found}")
+        check(thumbnail(saved["small.jpg"])[0] == 404, "a photo that the page can show has a thumbnail")
+        # The same photo of the same sender, without a thumbnail.
+        result = scratch.send(receiver.code, large, options=sender, PATH="/nowhere")
+        check(result.returncode == 0 and result.stdout.startswith("1 photo,"), f"{result.stdout} {result.stderr}")
+        check(receiver.interrupt() == 0, receiver.error_text())
+        check(receiver.files() == ["large.jpg", "small.jpg"], f"{receiver.files()}")
 
 
 def exiftool(path):
@@ -243,5 +320,7 @@ def codes():
 
 
 TESTS = [
-    (1, twelve_photos), (2, terminal_codes), (2.1, codes), (8, duplicates), (12, stripping), (12.1, resizing), (16, hygiene), (17, terminals), (18, without_zbar),
+    (1, twelve_photos), (2, terminal_codes), (2.1, codes), (8, duplicates), (8.1, recalling),
+    (12, stripping), (12.1, resizing), (12.2, thumbnails_of_senders), (16, hygiene), (17, terminals),
+    (18, without_zbar),
 ]

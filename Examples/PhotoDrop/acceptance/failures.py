@@ -6,9 +6,9 @@ import socket
 import subprocess
 import time
 
-from harness import Scratch, Skipped, check, wait_until
+from harness import PROGRAM, Scratch, Skipped, check, wait_until
 from network import CuttingProxy, Impostor
-from pictures import photo_file, photo_files
+from pictures import TINY_JPEG, photo_file, photo_files
 
 
 def wrong_codes():
@@ -34,7 +34,11 @@ def wrong_codes():
         port = receiver.port
         check(receiver.interrupt() == 0, "receive")
         result = scratch.send(receiver.code, photo)
-        check(result.returncode == 77, f"after the end: {result.returncode} {result.stderr}")
+        check(
+            result.returncode == 77 and "ask for a new code" in result.stderr
+            and f"cannot reach Ana's laptop (127.0.0.1:{port}: connection refused)" in result.stderr,
+            f"after the end: {result.returncode} {result.stderr}",
+        )
         # Another session on the same port.
         other = scratch.receiver("--port", str(port), folder="other")
         result = scratch.send(receiver.code, photo)
@@ -48,6 +52,37 @@ def wrong_codes():
             result.returncode == 69 and f"cannot reach Ana's laptop ({address}: no answer)" in result.stderr,
             f"unreachable: {result.returncode} {result.stderr}",
         )
+
+
+def waiting():
+    """--wait: a sender waits for its receiver, at the start and when it is gone, for as long as it was told to"""
+    with Scratch("5.3") as scratch:
+        photo = photo_file(scratch.path / "from/a.jpg", 100_000)
+        receiver = scratch.receiver("--keep")
+        check(receiver.interrupt() == 0, "receive")
+        start = time.monotonic()
+        result = scratch.send(receiver.code, photo, options=["--wait", "3"])
+        seconds = time.monotonic() - start
+        check(result.returncode == 77 and "cannot reach" in result.stderr, f"{result.returncode} {result.stderr}")
+        check(3 <= seconds < 20, f"{seconds:.1f} s")
+        sender = scratch.sender(receiver.code, photo, options=["--wait", "0"])
+        waits = sender.wait_for(lambda event: event.get("event") == "waiting", what="a sender that waits")
+        check("cannot reach Ana's laptop" in waits["reason"], f"{waits}")
+        resumed = scratch.receiver(resume=receiver.session)
+        check(sender.wait(30) == 0, sender.error_text())
+        resumed.wait_saved(1)
+        # One that goes away while it receives, and does not come back.
+        photo_files(scratch.path / "large", [40_000_000] * 5)
+        sender = scratch.sender(resumed.code, scratch.path / "large", options=["--wait", "4"])
+        sender.wait_for(lambda event: event.get("state") == "sending" and event["sent"] > 0, what="bytes")
+        resumed.kill()
+        check(sender.wait(40) == 69, sender.error_text())
+        check("nothing moved for 4 seconds" in sender.error_text(), sender.error_text())
+        # Without a limit, an interrupt ends it.
+        sender = scratch.sender(resumed.code, photo, options=["--wait", "0"])
+        sender.wait_for(lambda event: event.get("event") == "waiting", what="a sender that waits")
+        sender.process.send_signal(signal.SIGINT)
+        check(sender.wait(20) == 130, sender.error_text())
 
 
 def cuts():
@@ -133,6 +168,48 @@ def used_port():
         resumed.wait_saved(1)
 
 
+def remembered_options():
+    """A session that is resumed has its options again, except those that are given; ports in use are named"""
+    with Scratch("7.3") as scratch:
+        receiver = scratch.receiver("--keep", "--max-photo", "1", "--strip", "--no-web", "--couch", "--count", "1")
+        check(receiver.page is None and "&c=1" in receiver.code, receiver.code)
+        large = photo_file(scratch.path / "from/large.jpg", 2_000_000)
+        small = scratch.path / "from/small.jpg"
+        small.write_bytes(TINY_JPEG)
+        check(scratch.send(receiver.code, small).returncode == 0, "send")
+        check(receiver.wait() == 0, receiver.error_text())
+        resumed = scratch.receiver(resume=receiver.session)
+        # The number of photos was reached: the session does not end at once.
+        check(resumed.code == receiver.code, f"{resumed.code} is not {receiver.code}")
+        check(resumed.page is None, "the page is served again")
+        result = scratch.send(resumed.code, large)
+        check(result.returncode == 1 and "larger than the 1 MB" in result.stderr, f"{result.returncode} {result.stderr}")
+        check(resumed.interrupt() == 0, resumed.error_text())
+        resumed = scratch.receiver("--web", "--no-couch", "--originals", "--max-photo", "3", resume=receiver.session)
+        check(resumed.page is not None and "&c=1" not in resumed.code, resumed.code)
+        check(scratch.send(resumed.code, large).returncode == 0, "the limit that was given is not used")
+        resumed.wait_saved(1)
+        check(resumed.interrupt() == 0, resumed.error_text())
+        check((receiver.folder / "large.jpg").read_bytes() == large.read_bytes(), "the photo differs")
+
+
+def ports_in_use():
+    """A port that is in use is named, with what to do"""
+    with Scratch("7.4") as scratch, socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        messages = {
+            "--port": f"port {port} is in use: use another --port",
+            "--web-port": f"on port {port}, because it is in use",
+        }
+        for option, words in messages.items():
+            result = subprocess.run(
+                [PROGRAM, "receive", scratch.path / "received", "--interface", "127.0.0.1", option, str(port)],
+                capture_output=True, text=True, env=scratch.environment(), timeout=30,
+            )
+            check(result.returncode == 64, f"{option}: {result.returncode} {result.stderr}")
+            check(words in result.stderr and option in result.stderr, f"{option}: {result.stderr}")
+
+
 def waiting_senders():
     """A ninth sender waits until another one has ended"""
     with Scratch("4.1") as scratch:
@@ -201,6 +278,7 @@ def stopped_receiver():
 
 
 TESTS = [
-    (4.1, waiting_senders), (5, wrong_codes), (5.1, stopped_receiver), (6, cuts), (7, killed_senders),
-    (7.1, killed_receivers), (7.2, used_port), (11, full_disk),
+    (4.1, waiting_senders), (5, wrong_codes), (5.1, stopped_receiver), (5.3, waiting), (6, cuts), (7, killed_senders),
+    (7.1, killed_receivers), (7.2, used_port), (7.3, remembered_options),
+    (7.4, ports_in_use), (11, full_disk),
 ]

@@ -72,10 +72,10 @@ class Scratch:
         self.running.append(receiver)
         return receiver
 
-    def send(self, code, *paths, options=(), timeout=60, **environment):
-        """Runs `photodrop send`, with the code on standard input, and returns its result."""
+    def send(self, code, *paths, options=(), timeout=60, command="send", **environment):
+        """Runs `photodrop send`, or `recall`, with the code on standard input, and returns its result."""
         return subprocess.run(
-            [PROGRAM, "send", *options, "-", *map(str, paths)],
+            [PROGRAM, command, *options, "-", *map(str, paths)],
             input=code + "\n", capture_output=True, text=True, timeout=timeout,
             env=self.environment(**environment),
         )
@@ -156,18 +156,17 @@ class JSONProcess:
 
 
 class Receiver(JSONProcess):
-    """`photodrop receive --json` on 127.0.0.1."""
+    """`photodrop receive --json` on 127.0.0.1. One that is resumed has to remember that."""
 
     def __init__(self, scratch, folder, options, resume=None, environment=None):
         self.folder = scratch.path / folder
-        place = ["--resume", resume] if resume else [str(self.folder)]
-        if not any(option.startswith("--min-free") for option in options):
-            options = (*options, "--min-free", "0")
-        super().__init__(
-            scratch,
-            [PROGRAM, "receive", *place, "--json", "--interface", "127.0.0.1", "--name", "Ana's laptop", *options],
-            environment=environment,
-        )
+        if resume:
+            place = ["--resume", resume]
+        else:
+            place = [str(self.folder), "--interface", "127.0.0.1", "--name", "Ana's laptop"]
+            if not any(option.startswith("--min-free") for option in options):
+                place += ["--min-free", "0"]
+        super().__init__(scratch, [PROGRAM, "receive", "--json", *place, *options], environment=environment)
         first = self.wait_for(lambda event: event["event"] == "code", what="the code")
         self.code = first["text"]
         self.compact = first.get("compact")

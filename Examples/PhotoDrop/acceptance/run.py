@@ -12,6 +12,7 @@ import traceback
 import basics
 import capacity
 import couchdb
+import events
 import failures
 import hostile
 import options
@@ -19,7 +20,7 @@ import pages
 from harness import Failure, Skipped
 
 TESTS = sorted(
-    [(number, test) for module in (basics, capacity, couchdb, failures, hostile, options, pages) for number, test in module.TESTS],
+    [(number, test) for module in (basics, capacity, couchdb, events, failures, hostile, options, pages) for number, test in module.TESTS],
     key=lambda entry: entry[0],
 )
 

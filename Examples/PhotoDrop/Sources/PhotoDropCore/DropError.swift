@@ -3,6 +3,8 @@ package struct DropError: Error, Hashable {
     package let kind: Kind
     /// One line for people: what happened, to which thing, what to do now.
     package let message: String
+    /// Whether it may be otherwise later: waiting may help.
+    package var mayPass = false
 
     package enum Kind: Int32, Hashable, Sendable {
         /// Some photos could not be sent or saved.

@@ -15,14 +15,15 @@ struct PhotoDropCommand: AsyncParsableCommand {
               photodrop receive ~/Pictures/trip        on one device: shows a QR code
               photodrop send 'CODE' *.jpg              on the other: the text of the code
               photodrop send --qr picture-of-the-code.jpg holidays/
+              photodrop recall 'CODE' --sender ID a.jpg    takes a photo back, if the receiver allows it
 
             EXIT CODES
-              0 all done · 1 some photos could not be sent or saved · 64 wrong usage · 65 not a code · 66 no such file · \
+              0 all done · 1 some photos could not be sent, saved or recalled · 64 wrong usage · 65 not a code · 66 no such file · \
             69 the receiver cannot be reached, or has stopped · 74 the disk failed · 77 the code is wrong or used up · \
             130 interrupted (SIGINT) or 143 terminated (SIGTERM) before it was done
             """,
         version: "0.1.0",
-        subcommands: [Receive.self, Send.self, Code.self, Draw.self]
+        subcommands: [Receive.self, Send.self, RecallPhotos.self, Code.self, Draw.self]
     )
 }
 

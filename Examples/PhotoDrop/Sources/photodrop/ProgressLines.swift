@@ -45,7 +45,7 @@ final class ProgressLines: Sendable {
             }
             state.withLock { $0.remark = nil }
         case .waiting(let reason):
-            state.withLock { $0.remark = "the connection is lost, trying again: \(reason)" }
+            state.withLock { $0.remark = "waiting for the receiver: \(reason)" }
         case .connecting, .done: return
         }
         draw()
@@ -85,7 +85,7 @@ final class ProgressLines: Sendable {
         let stored = photos.count { $0.state == .stored }
         let sent = photos.reduce(0) { $0 + $1.sent }
         let size = photos.reduce(0) { $0 + $1.size }
-        lines.append(line("\(stored) of \(photos.count) photos", sent, size))
+        if !photos.isEmpty { lines.append(line("\(stored) of \(photos.count) photos", sent, size)) }
         if let remark = state.remark { lines.append(String(remark.prefix(78))) }
         return lines
     }

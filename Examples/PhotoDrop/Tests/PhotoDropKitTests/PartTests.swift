@@ -78,6 +78,26 @@ import Testing
         #expect(filter.refusal(peer, photo("a"), .deleted)?.code == .httpForbidden)
     }
 
+    @Test func thumbnailsMayChange() {
+        let filter = filter(free: 1_500)
+        func withThumbnail(_ digest: Character, length: Int = 50) -> Document {
+            let thumbnail: JSONValue = [
+                "@type": "blob", "digest": .string("sha1-\(String(repeating: digest, count: 26))A="),
+                "length": JSONValue(length),
+            ]
+            var document = photo("a")
+            document["thumb"] = thumbnail
+            return document
+        }
+        #expect(filter.refusal(peer, withThumbnail("C"), []) == nil)
+        #expect(filter.refusal(peer, photo("a"), []) == nil)
+        #expect(filter.refusal(peer, withThumbnail("D"), []) == nil)
+        // What is new has to fit.
+        #expect(filter.refusal(peer, withThumbnail("E", length: 600), [])?.code == .diskFull)
+        #expect(filter.refusal(peer, withThumbnail("C"), []) == nil)
+        #expect(filter.refusal(peer, photo("a", digest: "B"), [])?.code == .httpForbidden)
+    }
+
     @Test func oneSender() {
         let filter = filter(isForOneSender: true)
         #expect(filter.refusal(peer, photo("a", sender: 1), []) == nil)

@@ -11,7 +11,7 @@ import Testing
     private func save(_ text: String, as name: String, in folder: PhotoFolder) throws -> String {
         let part = try folder.begin("digest")
         try part.write(text.utf8)
-        return try folder.finish(part, name: name, taken: "2026-11-21T10:00:00")
+        return try folder.finish(part, name: name, taken: "2026-11-21T10:00:00").name
     }
 
     @Test func nothingIsOverwritten() throws {
@@ -45,7 +45,7 @@ import Testing
     private func save(_ content: [UInt8], _ folder: PhotoFolder) throws -> String {
         let part = try folder.begin("digest")
         try part.write(content)
-        return try folder.finish(part, name: "photo.jpg", taken: nil)
+        return try folder.finish(part, name: "photo.jpg", taken: nil).name
     }
 
     @Test func `other files of one name get numbers, and the same content is kept once`() throws {
@@ -64,6 +64,27 @@ import Testing
         }
         let names = try FileManager.default.contentsOfDirectory(atPath: path)
         #expect(names.count == 6)
+    }
+
+    @Test func `a file that was there already is not new`() throws {
+        let scratch = try SessionTests.Scratch()
+        let folder = try folder(scratch)
+        for isNew in [true, false] {
+            let part = try folder.begin("digest")
+            try part.write([1, 2, 3] as [UInt8])
+            let file = try folder.finish(part, name: "photo.jpg", taken: nil)
+            #expect(file.name == "photo.jpg")
+            #expect(file.isNew == isNew)
+        }
+    }
+
+    @Test func `only the content that was written is removed`() throws {
+        let scratch = try SessionTests.Scratch()
+        let folder = try folder(scratch)
+        #expect(try save("abc", as: "a.jpg", in: folder) == "a.jpg")
+        #expect(!folder.remove("a.jpg", ifItsDigestIs: "da39a3ee5e6b4b0d3255bfef95601890afd80709"))
+        #expect(folder.remove("a.jpg", ifItsDigestIs: "a9993e364706816aba3e25717850c26c9cd0d89d"))
+        #expect(!folder.remove("a.jpg", ifItsDigestIs: "a9993e364706816aba3e25717850c26c9cd0d89d"))
     }
 
     @Test func `what only looks like the same file is not taken for it`() throws {

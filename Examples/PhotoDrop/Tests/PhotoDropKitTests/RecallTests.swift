@@ -85,6 +85,44 @@ import Testing
         await shelf.remove()
     }
 
+    /// What becomes of the photos if they are recalled by another process.
+    private func recallFiles(
+        _ code: DropCode,
+        _ names: [String],
+        sender: SenderID = SenderID(bytes: Array(1...8))
+    ) async throws -> [Recall.Outcome] {
+        let run = RecallRun(try await DropTarget.find(code), sender: sender, patience: 30)
+        let items = FileFinder.expand(names.map { "\(scratch.path)/\($0)" })
+        return try await run.recall(items, PhotoShelf.Changes()).recalls.map(\.outcome)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func photosAreRecalledByTheirFiles() async throws {
+        let receiver = try receiver { $0.allowsRecall = true }
+        let code = try await receiver.start()
+        let running = Task { try await receiver.run() }
+        try await send(to: code)
+        while try files(receiver).count < 2 { try await Task.sleep(for: .milliseconds(20)) }
+        // Only what this sender has sent, and under its name.
+        let stranger = SenderID(bytes: Array(2...9))
+        let refused = try await recallFiles(code, ["from/a.png"], sender: stranger)
+        guard case .failed? = refused.first else {
+            Issue.record("a photo of another sender: \(refused)")
+            return
+        }
+        let bytes = try #require(FileManager.default.contents(atPath: "\(scratch.path)/from/a.png"))
+        try scratch.write("other/renamed.png", Array(bytes))
+        #expect(try await recallFiles(code, ["other/renamed.png"]) == [.differs])
+        #expect(try files(receiver) == ["a.png", "b.png"])
+        // Twice is as good as once.
+        for _ in 0..<2 { #expect(try await recallFiles(code, ["from/b.png"]) == [.recalled]) }
+        await waitForTheEnd(of: 1, receiver)
+        #expect(try files(receiver) == ["a.png"])
+        receiver.stop()
+        _ = try await running.value
+        await shelf.remove()
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func nothingIsRecalledUnlessTheReceiverAllowsIt() async throws {
         let receiver = try receiver { _ in }
@@ -93,6 +131,11 @@ import Testing
         try await send(to: code)
         let refusals = try await recall(code)
         #expect(refusals.count == 2 && refusals.allSatisfy { $0.contains("cannot be withdrawn") })
+        guard case .failed(let reason)? = try await recallFiles(code, ["from/a.png"]).first else {
+            Issue.record("the photo was recalled")
+            return
+        }
+        #expect(reason.contains("does not allow recalls"))
         receiver.stop()
         _ = try await running.value
         #expect(try files(receiver) == ["a.png", "b.png"])

@@ -139,6 +139,8 @@ import Testing
         receiver.stop()
         #expect(try await running.value == .stopped)
         #expect(await duplicates.value == [false, true])
+        #expect(await receiver.saver.fileCount == 1)
+        #expect(await receiver.saver.duplicateCount == 1)
         #expect(try FileManager.default.contentsOfDirectory(atPath: receiver.folder) == ["a.png"])
     }
 
@@ -172,7 +174,100 @@ import Testing
         _ = try await running.value
         error = await #expect(throws: DropError.self) { try await send(code, [file]) }
         #expect(error?.kind == .refused)
+        #expect(error?.message.contains("ask for a new code") == true)
         #expect(try FileManager.default.contentsOfDirectory(atPath: receiver.folder).isEmpty)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func aSenderWaitsForAReceiverThatIsNotThereYet() async throws {
+        let scratch = try Scratch()
+        let receiver = try receiver(scratch) { $0.keeps = true }
+        let code = try await receiver.start()
+        var running = Task { try await receiver.run() }
+        receiver.stop()
+        _ = try await running.value
+        let (events, event) = AsyncStream<SendEvent>.makeStream()
+        let search = Task {
+            try await DropTarget.find(.current(code), within: 50) { event.yield($0) }
+        }
+        for await event in events {
+            guard case .waiting(let reason) = event else { continue }
+            #expect(reason.contains("cannot reach"))
+            break
+        }
+        let resumed = try Receiver(
+            SessionRecord.options(at: receiver.sessionFolder),
+            resuming: receiver.sessionFolder
+        )
+        _ = try await resumed.start()
+        running = Task { try await resumed.run() }
+        _ = try await search.value
+        resumed.stop()
+        _ = try await running.value
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func nobodyListensAtACodeWithoutEncryption() async throws {
+        let scratch = try Scratch()
+        let receiver = try receiver(scratch)
+        let own = try await receiver.start()
+        let running = Task { try await receiver.run() }
+        let port = try #require(own.urls.first?.port)
+        let code = try LegacyCode(text: "http://drop:secret@127.0.0.1:\(port)/drop")
+        _ = try await DropTarget.find(code)
+        receiver.stop()
+        _ = try await running.value
+        let error = await #expect(throws: DropError.self) { try await DropTarget.find(code) }
+        #expect(error?.kind == .unreachable)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func onlyTimeEndsTheAttemptsToConnect() async throws {
+        let scratch = try Scratch()
+        let receiver = try receiver(scratch)
+        let code = try await receiver.start()
+        let running = Task { try await receiver.run() }
+        let shelf = try PhotoShelf(sender: SenderID(bytes: RandomBytes.make(8)))
+        let sender = PhotoSender(
+            try await DropTarget.find(code),
+            shelf: shelf,
+            senderName: nil,
+            patience: .infinity
+        )
+        #expect(sender.configuration(pushing: ["photo:1"]).maxAttempts == .max)
+        await shelf.remove()
+        receiver.stop()
+        _ = try await running.value
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func filesAndDuplicatesAreCounted() async throws {
+        let scratch = try Scratch()
+        let bytes = Self.picture(5_000)
+        // The folder has one photo before the session begins.
+        try scratch.write("received/old.png", bytes)
+        let old = try scratch.write("from/old.png", bytes)
+        let new = try scratch.write("from/new.png", Self.picture(5_000))
+        let receiver = try receiver(scratch) { $0.allowsRecall = true }
+        let code = try await receiver.start()
+        let running = Task { try await receiver.run() }
+        let ana = SenderID(bytes: Array(1...8))
+        #expect(try await send(code, [old, new], sender: ana).stored == 2)
+        #expect(try await send(code, [new]).stored == 1)
+        while receiver.hub.photos.count < 3 { try await Task.sleep(for: .milliseconds(20)) }
+        // A file that was there before the session stays when its photo is recalled.
+        let target = try await DropTarget.find(code)
+        let run = RecallRun(target, sender: ana, patience: 30)
+        let (recalls, _) = try await run.recall(FileFinder.expand([old]), PhotoShelf.Changes())
+        #expect(recalls.map(\.outcome) == [.recalled])
+        while receiver.hub.photos.count > 2 { try await Task.sleep(for: .milliseconds(20)) }
+        receiver.stop()
+        _ = try await running.value
+        #expect(await receiver.saver.savedCount == 3)
+        #expect(await receiver.saver.fileCount == 1)
+        #expect(await receiver.saver.duplicateCount == 1)
+        let files = try FileManager.default.contentsOfDirectory(atPath: receiver.folder).sorted()
+        #expect(files == ["new.png", "old.png"])
     }
 
     @Test(.timeLimit(.minutes(1)))
@@ -222,15 +317,22 @@ import Testing
         let scratch = try Scratch()
         let first = try scratch.write("a.png", Self.picture(1_000))
         let second = try scratch.write("b.png", Self.picture(1_000))
-        let receiver = try receiver(scratch) { $0.keeps = true }
+        let receiver = try receiver(scratch) { options in
+            (options.keeps, options.idleSeconds, options.name) = (true, 500, "Ana's laptop")
+            options.page.port = 4_711
+        }
         let code = try await receiver.start()
         var running = Task { try await receiver.run() }
         _ = try await send(code, [first])
         receiver.stop()
         _ = try await running.value
-        var options = ReceiverOptions(folder: "unused")
-        options.interface = "127.0.0.1"
-        options.limits.freeBytes = 0
+        let options = try SessionRecord.options(at: receiver.sessionFolder)
+        #expect(options.interface == "127.0.0.1")
+        #expect(options.limits == receiver.options.limits)
+        #expect(options.idleSeconds == 500)
+        #expect(options.name == "Ana's laptop")
+        #expect(options.page.port == 4_711)
+        #expect(!options.keeps)
         let resumed = try Receiver(options, resuming: receiver.sessionFolder)
         let again = try await resumed.start()
         #expect(again.urls == code.urls)
@@ -242,6 +344,7 @@ import Testing
         _ = try await running.value
         let files = try FileManager.default.contentsOfDirectory(atPath: resumed.folder).sorted()
         #expect(files == ["a.png", "b.png"])
+        #expect(await resumed.saver.fileCount == 2)
         #expect(!FileManager.default.fileExists(atPath: receiver.sessionFolder))
     }
 }

@@ -3,6 +3,7 @@ import Loveseat
 /// A photo as a document: `photo:<sha1>:<sender>`.
 ///
 /// Its ID and its body depend on the file and the sender only. Sending a file again makes the same revision, which the receiver has already.
+/// If only one of two runs makes a thumbnail, the revisions differ and the ID does not: the receiver still saves the photo once.
 package struct PhotoDocument: Hashable, Sendable {
     package static let prefix = "photo:"
     /// The property of the blob.
@@ -13,6 +14,8 @@ package struct PhotoDocument: Hashable, Sendable {
     package let name: String
     package let photo: BlobReference
     package let info: ImageInfo
+    /// A JPEG of at most ``ReceivedPhoto/maximumThumbnail`` bytes; nil if the receiver has to make its own.
+    package var thumbnail: BlobReference?
 
     package init(sender: SenderID, name: String, photo: BlobReference, info: ImageInfo) {
         self.sender = sender
@@ -38,6 +41,7 @@ package struct PhotoDocument: Hashable, Sendable {
             properties["height"] = JSONValue(height)
         }
         if let taken = info.taken { properties["taken"] = .string(taken) }
+        if let thumbnail { properties[Self.thumbnailKey] = thumbnail.json }
         return Document(id: id, properties)
     }
 }

@@ -35,6 +35,14 @@ package enum ImageType: String, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// Whether browsers can show it.
+    package var isShownByBrowsers: Bool {
+        switch self {
+        case .heic, .tiff: false
+        default: true
+        }
+    }
+
     package var mediaType: String { "image/\(rawValue)" }
 
     /// The usual extension of a file's name.

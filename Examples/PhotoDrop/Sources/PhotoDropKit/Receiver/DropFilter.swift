@@ -13,8 +13,9 @@ package final class DropFilter: Sendable {
     private let state = Mutex(State())
 
     private struct Admitted {
-        let blobs: Set<BlobDigest>
-        let bytes: UInt64
+        let photo: BlobDigest?
+        /// The photo, its thumbnail, and whatever else other programs attach.
+        var blobs: Set<BlobDigest> = []
     }
 
     private struct State {
@@ -53,9 +54,17 @@ package final class DropFilter: Sendable {
             if blobs.isEmpty {
                 state.others.insert(document.id)
             } else {
-                Self.admit(document.id, blobs, &state)
+                Self.admit(document.id, ReceivedPhoto(document)?.blob.digest, blobs, &state)
             }
         }
+    }
+
+    /// Whether a blob that is transferred is a photo, and not the thumbnail of one.
+    package func isPhoto(_ transfer: BlobTransfer) -> Bool {
+        guard let id = transfer.documentID, let photo = state.withLock({ $0.photos[id]?.photo }) else {
+            return true
+        }
+        return transfer.digest == photo
     }
 
     /// The error that a sender gets for a document; nil if the document is taken.
@@ -145,28 +154,32 @@ package final class DropFilter: Sendable {
                 "\(name) is larger than the \(limits.photoBytes >> 20) MB that are taken"
             )
         }
-        let digests = Set(blobs.map(\.digest))
+        let photo = ReceivedPhoto(document)?.blob.digest
         let known = state.withLock { $0.photos[document.id] }
-        if let known {
-            guard known.blobs == digests else {
-                return LoveseatError(.httpForbidden, "\(name) is here already with another content")
-            }
-            return nil
+        if let known, known.photo != photo {
+            return LoveseatError(.httpForbidden, "\(name) is here already with another content")
         }
-        if let error = refusal(ofBytes: blobs.reduce(0) { $0 + ($1.length ?? 0) }) { return error }
+        // A sender that was started again may have another thumbnail, or none.
+        let added = blobs.filter { known?.blobs.contains($0.digest) != true }
+        if known != nil, added.isEmpty { return nil }
+        if let error = refusal(ofBytes: added.reduce(0) { $0 + ($1.length ?? 0) }) { return error }
         return state.withLock { state in
-            guard state.photos.count < limits.photos else {
+            guard known != nil || state.photos.count < limits.photos else {
                 return LoveseatError(.httpForbidden, "the session takes \(limits.photos) photos: not \(name)")
             }
-            Self.admit(document.id, blobs, &state)
+            Self.admit(document.id, photo, added, &state)
             return nil
         }
     }
 
-    private static func admit(_ id: String, _ blobs: [BlobReference], _ state: inout State) {
-        let bytes = blobs.reduce(0) { $0 + ($1.length ?? 0) }
-        state.photos[id] = Admitted(blobs: Set(blobs.map(\.digest)), bytes: bytes)
-        state.bytes += bytes
+    private static func admit(
+        _ id: String,
+        _ photo: BlobDigest?,
+        _ blobs: [BlobReference],
+        _ state: inout State
+    ) {
+        state.photos[id, default: Admitted(photo: photo)].blobs.formUnion(blobs.map(\.digest))
+        state.bytes += blobs.reduce(0) { $0 + ($1.length ?? 0) }
     }
 
     private func refusal(ofBytes bytes: UInt64) -> LoveseatError? {

@@ -78,9 +78,11 @@ package final class PhotoFolder: Sendable {
     /// Flushes a file to the disk, and gives it a name that is free, with a number if necessary. If a file with one of these names has the
     /// same content, that one stays, and this one is removed: a receiver that was killed may have written it.
     ///
-    /// - Returns: The file's name.
+    /// - Returns: The file's name, and whether it is this file; false if there was one with the same content.
     /// - Throws: `disk`. The file is removed then.
-    package func finish(_ part: Part, name: String, taken: String?) throws(DropError) -> String {
+    package func finish(_ part: Part, name: String, taken: String?) throws(DropError) -> (
+        name: String, isNew: Bool
+    ) {
         if let taken, let time = Self.time(taken) {
             var times = [time, time]
             futimens(part.descriptor, &times)
@@ -95,11 +97,11 @@ package final class PhotoFolder: Sendable {
             if try install(part, as: candidate) {
                 close(part.descriptor)
                 fsync(descriptor)
-                return candidate
+                return (candidate, true)
             }
             if isCopy(part, candidate) {
                 discard(part)
-                return candidate
+                return (candidate, false)
             }
         }
         discard(part)
@@ -111,21 +113,20 @@ package final class PhotoFolder: Sendable {
     /// - Throws: `disk` if there is none on this disk. The file stays then.
     package func trash(_ name: String) throws(DropError) { try Trash.take(name, from: path, descriptor) }
 
-    /// Removes a file if its content has a SHA-1, of 40 hexadecimal digits. Others, and links, stay.
-    package func remove(_ name: String, ifItsDigestIs digest: String) {
+    /// Removes a file if its content has a SHA-1, of 40 hexadecimal digits. Others, and links, stay. Returns whether it was removed.
+    package func remove(_ name: String, ifItsDigestIs digest: String) -> Bool {
         let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard file >= 0 else { return }
+        guard file >= 0 else { return false }
         defer { close(file) }
         let size = lseek(file, 0, SEEK_END)
         var hash = Insecure.SHA1()
         for start in stride(from: 0, to: max(0, size), by: Self.pieceBytes) {
             guard let piece = Self.read(file, min(Self.pieceBytes, Int(size - start)), from: start) else {
-                return
+                return false
             }
             hash.update(data: piece)
         }
-        guard TextCoding.hexadecimal(hash.finalize()) == digest else { return }
-        unlinkat(descriptor, name, 0)
+        return TextCoding.hexadecimal(hash.finalize()) == digest && unlinkat(descriptor, name, 0) == 0
     }
 
     /// Whether a file has the same content as a part.

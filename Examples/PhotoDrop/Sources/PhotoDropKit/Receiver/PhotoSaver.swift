@@ -10,6 +10,8 @@ package actor PhotoSaver {
     private static let pageSize = 100
     private static let pieceBytes: UInt64 = 1 << 20
     private static let savedCollection = "saved"
+    /// Set for a file that the folder had before the session wrote it.
+    private static let foundKey = "found"
 
     private nonisolated let executor = QueueExecutor(label: "photodrop.saver")
     private let database: Database
@@ -29,8 +31,12 @@ package actor PhotoSaver {
     private var holders: [String: Set<String>] = [:]
     private var failures: [String: String] = [:]
     private var forgotten: Set<String> = []
-    /// The number of photos that were handled.
-    package private(set) var savedCount = 0
+    /// The photos that were handled, those that were removed since among them.
+    private var handled: Set<String> = []
+    /// The photos whose content was in the folder already.
+    private var duplicates: Set<String> = []
+    /// The files that the session has written and not removed.
+    private var written: Set<String> = []
     private(set) var others = 0
 
     package init(
@@ -54,6 +60,15 @@ package actor PhotoSaver {
     }
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// The number of photos that have arrived, duplicates included.
+    package var savedCount: Int { handled.count }
+
+    /// The number of files that the session has written.
+    package var fileCount: Int { written.count }
+
+    /// The number of photos that were not written because the folder had their content already.
+    package var duplicateCount: Int { duplicates.count }
 
     package var failureCount: Int { failures.count }
 
@@ -87,6 +102,7 @@ package actor PhotoSaver {
         let record = try saved.document(id: Self.savedID(id))
         if deletesFiles, let file = ownFile(of: id, record) {
             try folder.trash(file)
+            written.remove(file)
             noteRemoval(of: file)
         }
         try received.purge(id: id)
@@ -94,7 +110,8 @@ package actor PhotoSaver {
         try close(id, record)
     }
 
-    /// Removes the photos that their senders have taken back, from the session and from the folder. A file that somebody has changed stays.
+    /// Removes the photos that their senders have taken back, from the session and from the folder. A file stays if somebody has changed it,
+    /// or if it was there before the session.
     ///
     /// `ids`: where to look; nil for all photos that were saved.
     package func removeRecalled(among ids: [String]? = nil) throws {
@@ -102,8 +119,10 @@ package actor PhotoSaver {
             guard let record = try saved.document(id: Self.savedID(id)), try !received.exists(id: id) else {
                 continue
             }
-            if let file = ownFile(of: id, record) {
-                folder.remove(file, ifItsDigestIs: record["content"]?.string ?? "")
+            if record[Self.foundKey]?.bool != true, let file = ownFile(of: id, record) {
+                if folder.remove(file, ifItsDigestIs: record["content"]?.string ?? "") {
+                    written.remove(file)
+                }
                 noteRemoval(of: file)
             }
             try close(id, record)
@@ -128,6 +147,7 @@ package actor PhotoSaver {
         if let file = record?["file"]?.string { holders[file]?.remove(id) }
         if record != nil { try saved.purge(id: Self.savedID(id)) }
         failures[id] = nil
+        duplicates.remove(id)
         hub.publish(.gone(id: id))
     }
 
@@ -143,7 +163,8 @@ package actor PhotoSaver {
                 return
             }
             failures[photo.id] = nil
-            savedCount += 1
+            handled.insert(photo.id)
+            if done.isDuplicate { duplicates.insert(photo.id) }
             board.received(photo.id, bytes: done.size, from: photo.sender)
             hub.publish(.saved(done))
         } catch {
@@ -161,6 +182,7 @@ package actor PhotoSaver {
         if let file = known?["file"]?.string {
             files[photo.blob.digest] = file
             holders[file, default: []].insert(photo.id)
+            if known?[Self.foundKey]?.bool != true { written.insert(file) }
             let isDuplicate = known?["duplicate"]?.bool ?? false
             return result(photo, info, file: file, isDuplicate: isDuplicate, isRestored: true)
         }
@@ -170,21 +192,25 @@ package actor PhotoSaver {
         }
         let copy = files[photo.blob.digest]
         let file: String
-        var record: JSONObject = ["id": .string(photo.id), "duplicate": .bool(copy != nil)]
+        var isDuplicate = true
+        var record: JSONObject = ["id": .string(photo.id)]
         if let copy {
             file = copy
             let first = try holders[copy]?.first.flatMap { try saved.document(id: Self.savedID($0)) }
-            record["content"] = first?["content"]
+            for key in ["content", Self.foundKey] { record[key] = first?[key] }
         } else {
-            let (name, content) = try write(photo, info)
-            file = name
+            let new = try write(photo, info)
+            file = new.name
+            isDuplicate = !new.isNew
             files[photo.blob.digest] = file
-            record["content"] = .string(content)
+            record["content"] = .string(new.content)
+            if new.isNew { written.insert(file) } else { record[Self.foundKey] = true }
         }
         record["file"] = .string(file)
+        record["duplicate"] = .bool(isDuplicate)
         try saved.save(Document(id: Self.savedID(photo.id), record))
         holders[file, default: []].insert(photo.id)
-        return result(photo, info, file: file, isDuplicate: copy != nil)
+        return result(photo, info, file: file, isDuplicate: isDuplicate)
     }
 
     /// IDs of other programs may have any length.
@@ -196,8 +222,13 @@ package actor PhotoSaver {
         FileName.cleaned(photo.name, type: .jpeg)
     }
 
-    /// Returns the file's name, and the SHA-1 of what was written.
-    private func write(_ photo: ReceivedPhoto, _ info: ImageInfo) throws -> (name: String, content: String) {
+    /// Returns the file's name, the SHA-1 of what was written, and whether the folder did not have the file already.
+    ///
+    /// The bytes are copied. They are read anyway, to verify the digest, and the library does not name the file of a blob, which
+    /// `FICLONE` would need. A hard link to that file would be wrong: editing the photo in place would change the blob, too.
+    private func write(_ photo: ReceivedPhoto, _ info: ImageInfo) throws -> (
+        name: String, content: String, isNew: Bool
+    ) {
         var stripper = strips ? try info.type.makeStripper() : nil
         let part = try folder.begin(photo.blob.digest.hexadecimal)
         let content: String
@@ -231,7 +262,8 @@ package actor PhotoSaver {
             throw error
         }
         let name = FileName.cleaned(photo.name, type: info.type)
-        return (try folder.finish(part, name: name, taken: photo.taken), content)
+        let file = try folder.finish(part, name: name, taken: photo.taken)
+        return (file.name, content, file.isNew)
     }
 
     private func result(

@@ -63,13 +63,14 @@ package final class Receiver: Sendable {
         let folder: PhotoFolder
         if let kept {
             temporary = try TemporaryFolder(existing: kept)
-            record = try SessionRecord.read(from: temporary)
+            record = try SessionRecord.read(at: temporary.path)
             options.folder = record.folder
             if options.port == 0, options.usesEarlierPort { options.port = record.port }
             folder = try PhotoFolder(path: options.folder, session: record.id)
         } else {
             record = try SessionRecord(
-                folder: options.folder,
+                // A later process may have another working directory.
+                folder: URL(filePath: options.folder).standardizedFileURL.path,
                 port: options.port,
                 identity: options.identity
             )
@@ -143,14 +144,10 @@ package final class Receiver: Sendable {
     /// Starts to listen, and returns the session's code.
     package func start() async throws -> DropCode {
         try await listener.start()
-        guard let port = listener.port, let pin = listener.tlsIdentity?.certs.first?.fingerprint,
+        guard let pin = listener.tlsIdentity?.certs.first?.fingerprint,
             let pin = DropPin(fingerprint: pin)
         else { throw DropError(.disk, "the listener has not started") }
-        if options.keeps {
-            var record = record
-            record.port = port
-            try record.write(to: temporary)
-        }
+        try remember(options)
         return DropCode(
             urls: Self.shown(listener.urls ?? []),
             pin: pin,
@@ -171,7 +168,17 @@ package final class Receiver: Sendable {
                 password: record.secret.full
             )
         else { throw DropError(.disk, "the listener has not started") }
+        try remember(options)
         return code
+    }
+
+    /// Writes what a later process needs to resume the session, if it is kept. The listener has to run, because its port is written.
+    private func remember(_ options: ReceiverOptions) throws(DropError) {
+        guard options.keeps, let port = listener.port else { return }
+        var record = record
+        record.port = port
+        record.options = options
+        try record.write(to: temporary)
     }
 
     /// The URLs for a code: those of this computer alone only if there are no others.
@@ -214,6 +221,12 @@ package final class Receiver: Sendable {
         } catch {
             await close()
             throw error
+        }
+        if reason == .complete {
+            // Resumed with the same number of photos, it would end at once.
+            var unlimited = options
+            unlimited.count = nil
+            try? remember(unlimited)
         }
         // What senders have been told is stored is saved, too.
         await listener.stop()
@@ -262,7 +275,7 @@ package final class Receiver: Sendable {
     }
 
     private func followTransfers() async -> End? {
-        for await transfer in transfers { board.transferred(transfer) }
+        for await transfer in transfers where filter.isPhoto(transfer) { board.transferred(transfer) }
         return nil
     }
 

@@ -1,9 +1,15 @@
 import Loveseat
 
-/// The settings of a receiver.
-package struct ReceiverOptions: Sendable {
+/// The settings of a receiver. A kept session remembers most of them in its ``SessionRecord``.
+package struct ReceiverOptions: Codable, Sendable {
+    /// What is remembered. The record has the folder, the port and the identity itself.
+    private enum CodingKeys: String, CodingKey {
+        case interface, name, isAdvertised, count, idleSeconds, servesCouchDB, origins, disablesTLS
+        case maximumSenders, strips, deletesFiles, allowsRecall, page, limits
+    }
+
     /// Where photos are saved.
-    package var folder: String
+    package var folder = ""
     /// The TCP port; 0 for a free one.
     package var port: UInt16 = 0
     /// Whether a session that is resumed listens on its earlier port, unless ``port`` names another one.
@@ -36,13 +42,25 @@ package struct ReceiverOptions: Sendable {
     package var allowsRecall = false
     /// Whether the session's folder stays, so that the session can be resumed.
     package var keeps = false
+    package var page = PageOptions()
     package var limits = ReceiverLimits()
 
     package init(folder: String) { self.folder = folder }
 }
 
+/// The page that shows a session. The command that runs the receiver serves it.
+package struct PageOptions: Codable, Hashable, Sendable {
+    package var isServed = true
+    /// The TCP port; 0 for a free one.
+    package var port: UInt16 = 0
+    /// Whether browsers on the network may open it, too.
+    package var isOnNetwork = false
+
+    package init() {}
+}
+
 /// How much a session takes.
-package struct ReceiverLimits: Sendable {
+package struct ReceiverLimits: Codable, Hashable, Sendable {
     /// The largest photo, in bytes.
     package var photoBytes: UInt64 = 200 << 20
     package var photos = 10_000

@@ -13,6 +13,8 @@ package struct SessionRecord: Codable, Sendable {
     private let identityPEM: String
     package var folder: String
     package var port: UInt16
+    /// The session's settings; nil in a record that does not have them.
+    package var options: ReceiverOptions?
 
     package var secret: DropSecret { DropSecret(bytes: secretBytes) }
 
@@ -57,14 +59,33 @@ package struct SessionRecord: Codable, Sendable {
         try folder.write(String(decoding: data, as: UTF8.self), to: Self.fileName)
     }
 
-    /// - Throws: `data` if the record is missing or damaged.
-    package static func read(from folder: TemporaryFolder) throws(DropError) -> SessionRecord {
-        guard let text = folder.read(fileName),
+    /// Reads the record of a kept session.
+    ///
+    /// - Parameter path: The session's folder.
+    /// - Returns: The record.
+    /// - Throws: `notFound` if there is no such folder, `data` if the record is missing or damaged.
+    package static func read(at path: String) throws(DropError) -> SessionRecord {
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw DropError(.notFound, "there is no session at \(path)")
+        }
+        guard let text = try? String(contentsOfFile: "\(path)/\(fileName)", encoding: .utf8),
             let record = try? JSONDecoder().decode(SessionRecord.self, from: Data(text.utf8)),
             record.secretBytes.count == DropSecret.byteCount
         else {
-            throw DropError(.data, "\(folder.path) is not a kept session: start `receive` with --keep")
+            throw DropError(.data, "\(path) is not a kept session: start `receive` with --keep")
         }
         return record
+    }
+
+    /// Reads the settings that a kept session had, to resume it with them.
+    ///
+    /// - Parameter path: The session's folder.
+    /// - Returns: The settings, with the session's folder of photos.
+    /// - Throws: As ``read(at:)``.
+    package static func options(at path: String) throws(DropError) -> ReceiverOptions {
+        let record = try read(at: path)
+        var options = record.options ?? ReceiverOptions(folder: record.folder)
+        options.folder = record.folder
+        return options
     }
 }

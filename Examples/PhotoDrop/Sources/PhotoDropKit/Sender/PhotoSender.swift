@@ -1,20 +1,20 @@
 import Foundation
 import Loveseat
 import PhotoDropCore
-import Synchronization
 
-/// Pushes photos of a shelf to a receiver.
+/// Pushes photos of a shelf to a receiver, and takes them back.
 package struct PhotoSender: Sendable {
     private static let batchBytes = 8
     /// A batch lists its photos if its document stays small by that.
     private static let maximumListed = 500
-    private static let attempts: UInt = 10
     private static let maximumWait = 30.0
+    /// How long to wait after an error of the network.
+    private static let networkPause = Duration.seconds(5)
 
     private let target: DropTarget
     private let shelf: PhotoShelf
     private let senderName: String?
-    /// How long nothing may move before sending is given up, in seconds.
+    /// How long nothing may move before sending is given up, in seconds; infinite to go on until the task is cancelled.
     private let patience: Double
 
     package init(_ target: DropTarget, shelf: PhotoShelf, senderName: String?, patience: Double) {
@@ -46,8 +46,8 @@ package struct PhotoSender: Sendable {
         )
         report(.connecting(target.address))
         try shelf.collection.save(batch.document)
-        try check(await push([batch.id], progress), progress)
-        try check(await push(photos.map(\.id), progress), progress)
+        try check(await push([batch.id], progress), progress, "received")
+        try check(await push(photos.map(\.id), progress), progress, "received")
         // The photos are stored, whatever becomes of this.
         batch.isDone = true
         if var document = try shelf.collection.document(id: batch.id) {
@@ -61,9 +61,24 @@ package struct PhotoSender: Sendable {
         return summary
     }
 
-    /// Pushes some documents once, and returns why that ended early; nil if it did not.
-    private func push(_ ids: [String], _ progress: SendProgress) async -> LoveseatError? {
-        guard !ids.isEmpty else { return nil }
+    /// Deletes photos at the receiver. Their files go too, unless somebody has changed them.
+    ///
+    /// A photo can only be recalled as it was sent: with the same sender ID, name and content.
+    ///
+    /// - Parameter photos: Photos of the shelf, from which they are deleted.
+    /// - Returns: What became of each photo, in order.
+    /// - Throws: ``DropError`` if the receiver could not be reached until the end.
+    package func recall(_ photos: [PhotoDocument]) async throws -> [Recall] {
+        for photo in photos { try shelf.collection.delete(id: photo.id) }
+        let progress = SendProgress(photos) { _ in }
+        try check(await push(photos.map(\.id), progress), progress, "recalled")
+        return photos.map { photo in
+            Recall(photo: photo, outcome: Recall.Outcome(progress.error(of: photo.id)))
+        }
+    }
+
+    /// The settings to push some documents once. Time alone ends the attempts to connect, not their number.
+    package func configuration(pushing ids: [String]) -> ReplicatorConfiguration {
         var collection = CollectionConfiguration(collection: shelf.collection)
         collection.documentIDs = ids
         var configuration = ReplicatorConfiguration(
@@ -73,9 +88,27 @@ package struct PhotoSender: Sendable {
         configuration.replicatorType = .push
         configuration.pinnedServerFingerprint = target.fingerprint
         configuration.authenticator = target.credentials
-        configuration.maxAttempts = Self.attempts
+        configuration.maxAttempts = .max
         configuration.maxAttemptWaitTime = Self.maximumWait
-        let replicator = Replicator(configuration)
+        return configuration
+    }
+
+    /// Pushes some documents, and returns why that ended early; nil if it did not.
+    ///
+    /// A replicator connects again after most errors, but ends when this computer has no network. Then this starts another one.
+    private func push(_ ids: [String], _ progress: SendProgress) async -> LoveseatError? {
+        while true {
+            guard let error = await pushOnce(ids, progress) else { return nil }
+            guard error.isOfNetwork, progress.secondsSinceNews <= patience else { return error }
+            progress.wait(after: error)
+            // A task that was cancelled must not start another replicator.
+            guard (try? await Task.sleep(for: Self.networkPause)) != nil else { return error }
+        }
+    }
+
+    private func pushOnce(_ ids: [String], _ progress: SendProgress) async -> LoveseatError? {
+        guard !ids.isEmpty else { return nil }
+        let replicator = Replicator(configuration(pushing: ids))
         let feeds = (replicator.statuses, replicator.documentReplications, replicator.blobTransfers)
         return await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
@@ -114,11 +147,11 @@ package struct PhotoSender: Sendable {
         }
     }
 
-    private func check(_ error: LoveseatError?, _ progress: SendProgress) throws {
+    /// Explains why a push ended early. `done`: what became of the photos until then.
+    private func check(_ error: LoveseatError?, _ progress: SendProgress, _ done: String) throws {
         try Task.checkCancellation()
         guard let error else { return }
-        let summary = progress.summary
-        let counts = "\(summary.stored) of \(progress.count) were received"
+        let counts = "\(progress.summary.stored) of \(progress.count) were \(done)"
         switch error.code {
         case .httpAuthRequired:
             throw DropError(.refused, "the code is used up: ask for a new one")
@@ -136,126 +169,14 @@ package struct PhotoSender: Sendable {
     }
 }
 
-/// Keeps how far each photo is.
-private final class SendProgress: Sendable {
-    /// How often the bytes of one photo are reported, at most.
-    private static let interval = Duration.milliseconds(200)
-
-    private struct State {
-        var photos: [String: PhotoProgress]
-        var lastReport: [String: ContinuousClock.Instant] = [:]
-        var lastNews = ContinuousClock.now
-        var isStuck = false
-    }
-
-    private let report: @Sendable (SendEvent) -> Void
-    private let state: Mutex<State>
-    let count: Int
-
-    init(_ photos: [PhotoDocument], report: @escaping @Sendable (SendEvent) -> Void) {
-        self.report = report
-        count = photos.count
-        let entries = photos.map { ($0.id, PhotoProgress(id: $0.id, name: $0.name, size: $0.size)) }
-        state = Mutex(State(photos: Dictionary(entries) { first, _ in first }))
-        for (_, photo) in entries { report(.photo(photo)) }
-    }
-
-    var isStuck: Bool { state.withLock { $0.isStuck } }
-
-    func giveUp() { state.withLock { $0.isStuck = true } }
-
-    var secondsSinceNews: Double { (ContinuousClock.now - state.withLock { $0.lastNews }) / .seconds(1) }
-
-    var summary: SendSummary {
-        state.withLock { state in
-            var summary = SendSummary()
-            for photo in state.photos.values {
-                switch photo.state {
-                case .stored:
-                    summary.stored += 1
-                    summary.bytes += photo.size
-                case .failed: summary.failed += 1
-                case .queued, .sending: break
-                }
-            }
-            return summary
-        }
-    }
-
-    /// Settles the photos of which the replicator has reported nothing, when it is done: the receiver had them already, or it refused
-    /// them the last time.
-    func finish(_ ids: [String], refused: [String: LoveseatError], pending: Set<String>) {
-        for id in ids {
-            let news = state.withLock { state -> PhotoProgress? in
-                guard var photo = state.photos[id], photo.state == .queued || photo.state == .sending else {
-                    return nil
-                }
-                if let error = refused[id] {
-                    photo.state = .failed(Self.reason(error))
-                } else if pending.contains(id) {
-                    photo.state = .failed("it was not sent")
-                } else {
-                    (photo.state, photo.sent) = (.stored, photo.size)
-                }
-                state.photos[id] = photo
-                return photo
-            }
-            if let news { report(.photo(news)) }
-        }
-    }
-
-    func take(_ status: Replicator.Status) {
-        if status.activity == .offline, let error = status.error {
-            report(.waiting(error.message))
-        } else if status.activity == .busy || status.activity == .idle {
-            state.withLock { $0.lastNews = .now }
-        }
-    }
-
-    func take(_ transfer: BlobTransfer) {
-        guard let id = transfer.documentID else { return }
-        let now = ContinuousClock.now
-        let news = state.withLock { state -> PhotoProgress? in
-            state.lastNews = now
-            guard var photo = state.photos[id], photo.state != .stored else { return nil }
-            photo.state = .sending
-            photo.sent = transfer.transferred
-            state.photos[id] = photo
-            let isDue = state.lastReport[id].map { now - $0 >= Self.interval } ?? true
-            guard isDue else { return nil }
-            state.lastReport[id] = now
-            return photo
-        }
-        if let news { report(.photo(news)) }
-    }
-
-    func take(_ batch: DocumentReplication) {
-        for document in batch.documents {
-            let news = state.withLock { state -> PhotoProgress? in
-                state.lastNews = .now
-                guard var photo = state.photos[document.id] else { return nil }
-                // The same photo of this sender is there already, under another name.
-                let isStored = document.error == nil || document.error?.code == .httpConflict
-                photo.state = isStored ? .stored : .failed(Self.reason(document.error))
-                if isStored { photo.sent = photo.size }
-                state.photos[document.id] = photo
-                return photo
-            }
-            if let news { report(.photo(news)) }
-        }
-    }
-
-    /// The text before the receiver's own words in a replicator's messages.
-    private static let saidBefore = "the peer says \""
-
-    private static func reason(_ error: LoveseatError?) -> String {
-        guard let error else { return "" }
-        let said = error.message.firstRange(of: saidBefore).map { error.message[$0.upperBound...] }
-        let text = said.map { $0.hasSuffix("\"") ? String($0.dropLast()) : String($0) } ?? error.message
-        switch error.code {
-        case .tooLarge, .diskFull, .httpForbidden: return text
-        case .corruptData: return "it changed while it was sent"
-        default: return error.message
+extension LoveseatError {
+    /// Errors that may pass when the network is back, or when the receiver has started again.
+    fileprivate var isOfNetwork: Bool {
+        switch code.domain {
+        case .posix:
+            [ENETDOWN, ENETUNREACH, EHOSTDOWN, EHOSTUNREACH, EADDRNOTAVAIL, ENOTCONN, EPIPE]
+                .contains { Int($0) == code.value }
+        default: code == .unknownHost || code == .tlsHandshakeFailed
         }
     }
 }

@@ -16,11 +16,15 @@ package struct PhotoShelf: Sendable {
         package var strips = false
         /// The maximum of width and height; nil to leave the size as it is.
         package var maximumEdge: Int?
+        /// Whether photos that the receiver's page cannot show get a thumbnail, if `vipsthumbnail` is installed.
+        package var makesThumbnails = true
 
         package init() {}
     }
 
     private static let parallelFiles = 2
+    /// The receiver's page makes thumbnails of smaller photos itself.
+    private static let largestShown: UInt64 = 8 << 20
 
     package let database: Database
     package let collection: Loveseat.Collection
@@ -96,14 +100,32 @@ package struct PhotoShelf: Sendable {
         if let edge = changes.maximumEdge, max(info.width ?? .max, info.height ?? .max) > edge {
             let smaller = try await resized(path, info, edge)
             defer { try? FileManager.default.removeItem(atPath: smaller) }
-            photo = try store(smaller, name, strips: changes.strips)
+            photo = try await store(smaller, name, changes)
         } else {
-            photo = try store(path, name, strips: changes.strips)
+            photo = try await store(path, name, changes)
         }
         guard try Self.stamp(path) == before else {
             throw DropError(.data, "it changed while it was read")
         }
         return photo
+    }
+
+    /// Puts a file and its thumbnail into the database. A photo is sent whether or not it has a thumbnail.
+    private func store(_ path: String, _ name: String, _ changes: Changes) async throws(DropError)
+        -> PhotoDocument
+    {
+        var photo = try store(path, name, strips: changes.strips)
+        if changes.makesThumbnails { photo.thumbnail = await thumbnail(of: path, photo) }
+        return photo
+    }
+
+    /// A thumbnail takes about a quarter of a second, so only photos get one that the page cannot show without.
+    private func thumbnail(of path: String, _ photo: PhotoDocument) async -> BlobReference? {
+        guard photo.size > Self.largestShown || !photo.info.type.isShownByBrowsers, !Task.isCancelled,
+            let content = await Vips()?.thumbnail(of: path, photo.info, in: temporary.path),
+            content.count <= ReceivedPhoto.maximumThumbnail
+        else { return nil }
+        return try? database.saveBlob(content, contentType: ImageType.jpeg.mediaType)
     }
 
     /// Puts a file into the database.

@@ -29,7 +29,7 @@ package enum ReceiverProbe {
     ///
     /// - Throws: `refused` if another device answers, or nobody listens there any more; `unreachable` if nothing answers.
     package static func find(_ code: DropCode) async throws(DropError) -> Found {
-        let attempts = await withTaskGroup(of: (URL, Result<Found, Failure>).self) { group in
+        let attempts = await withTaskGroup(of: (URL, Result<String, Failure>).self) { group in
             for (index, url) in code.urls.enumerated() {
                 group.addTask {
                     if index > 0 { try? await Task.sleep(for: headStart * index) }
@@ -39,42 +39,61 @@ package enum ReceiverProbe {
             var failures: [(URL, Failure)] = []
             for await (url, result) in group {
                 switch result {
-                case .success(let found):
+                case .success(let fingerprint):
                     group.cancelAll()
-                    return (found: Found?.some(found), failures: failures)
+                    return (found: Found?.some(Found(url: url, fingerprint: fingerprint)), failures: failures)
                 case .failure(let failure): failures.append((url, failure))
                 }
             }
             return (found: nil, failures: failures)
         }
         if let found = attempts.found { return found }
-        throw error(attempts.failures, code)
+        throw error(attempts.failures, receiver: code.name, isSession: true)
     }
 
-    private static func error(_ failures: [(url: URL, failure: Failure)], _ code: DropCode) -> DropError {
+    /// Connects to a receiver without encryption, and disconnects.
+    ///
+    /// - Throws: `unreachable` if that is not possible.
+    package static func check(_ url: URL) async throws(DropError) {
+        switch await attempt(url, nil) {
+        case .success: return
+        case .failure(let failure): throw error([(url, failure)], receiver: nil, isSession: false)
+        }
+    }
+
+    private static func error(
+        _ failures: [(url: URL, failure: Failure)],
+        receiver: String?,
+        isSession: Bool
+    ) -> DropError {
         if failures.contains(where: { $0.failure == .wrongCertificate }) {
             return DropError(.refused, "this is not the device that showed the code: ask for a new code")
         }
         let isRefused = failures.allSatisfy { if case .refused = $0.failure { true } else { false } }
-        if isRefused {
-            return DropError(.refused, "the code is used up, or its receiver has stopped: ask for a new one")
-        }
-        let name = code.name ?? "the receiver"
+        let advice =
+            isRefused
+            ? "nobody receives photos there now, so ask for a new code" : "is it on the same network?"
+        let name = receiver ?? "the receiver"
         let reasons = failures.map { url, failure in
-            let address = "\(url.host(percentEncoded: false) ?? ""):\(url.port ?? 0)"
+            let address = "\(url.host(percentEncoded: false) ?? ""):\(url.port ?? 80)"
             switch failure {
             case .refused(let text), .unreachable(let text): return "\(address): \(text)"
             case .wrongCertificate: return address
             }
         }
-        return DropError(
-            .unreachable,
-            "cannot reach \(name) (\(reasons.joined(separator: "; "))): is it on the same network?"
+        // Who shows a code and does not listen any more has ended the session (photodrop.md §16, test 5).
+        var error = DropError(
+            isRefused && isSession ? .refused : .unreachable,
+            "cannot reach \(name) (\(reasons.joined(separator: "; "))): \(advice)"
         )
+        error.mayPass = true
+        return error
     }
 
-    private static func attempt(_ url: URL, _ pin: DropPin) async -> Result<Found, Failure> {
-        guard let host = url.host(percentEncoded: false), let port = url.port else {
+    /// Connects, and returns the fingerprint of the certificate. `pin`: nil to connect without encryption; the result is then empty.
+    private static func attempt(_ url: URL, _ pin: DropPin?) async -> Result<String, Failure> {
+        guard let host = url.host(percentEncoded: false), let port = url.port ?? (pin == nil ? 80 : nil)
+        else {
             return .failure(.unreachable("not a valid address"))
         }
         let bare = host.trimmingCharacters(in: ["[", "]"])
@@ -85,11 +104,13 @@ package enum ReceiverProbe {
             .connectTimeout(timeout)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    guard let pin else { return }
                     try channel.pipeline.syncOperations.addHandlers(handlers(pin, outcome))
                 }
             }
             .connect(host: bare, port: port)
         connecting.whenFailure { outcome.fail(failure($0)) }
+        if pin == nil { connecting.whenSuccess { _ in outcome.succeed("") } }
         outcome.futureResult.whenComplete { _ in
             deadline.cancel()
             connecting.whenSuccess { $0.close(promise: nil) }
@@ -100,7 +121,7 @@ package enum ReceiverProbe {
             } onCancel: {
                 outcome.fail(CancellationError())
             }
-            return .success(Found(url: url, fingerprint: fingerprint))
+            return .success(fingerprint)
         } catch { return .failure(error as? Failure ?? failure(error)) }
     }
 

@@ -77,11 +77,6 @@ package struct TemporaryFolder: Sendable {
         guard created else { throw DropError(.disk, "cannot write \(file)") }
     }
 
-    /// Reads a small file; nil if it does not exist.
-    package func read(_ name: String) -> String? {
-        try? String(contentsOfFile: "\(path)/\(name)", encoding: .utf8)
-    }
-
     package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
     /// The number of bytes that can be written where the folder is; nil if the system does not say.

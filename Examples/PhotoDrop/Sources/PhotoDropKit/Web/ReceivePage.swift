@@ -4,7 +4,8 @@ import PhotoDropCore
 
 /// The page of a receiver: the code, the senders, and the photos as they arrive.
 package struct ReceivePage: Sendable {
-    private static let maximumReaders = 8
+    /// Eight browsers, and the terminal.
+    private static let maximumReaders = 9
 
     private let receiver: Receiver
     private let code: String
@@ -104,6 +105,8 @@ package struct ReceivePage: Sendable {
     private func thumbnail(_ request: WebRequest) async throws -> WebReply {
         guard let photo = try received(request) else { return .notFound }
         if let thumbnail = photo.thumbnail,
+            let length = try? receiver.database.blobLength(thumbnail),
+            length <= ReceivedPhoto.maximumThumbnail,
             let start = try? receiver.database.blobContent(thumbnail, in: 0..<UInt64(ImageType.sniffedBytes)),
             ImageType(sniffing: start) == .jpeg
         {

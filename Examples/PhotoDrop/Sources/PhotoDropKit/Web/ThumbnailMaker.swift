@@ -5,7 +5,6 @@ import Synchronization
 
 /// Makes thumbnails with `vipsthumbnail`, and keeps some of them in memory.
 package actor ThumbnailMaker {
-    private static let edge = 320
     private static let cacheBytes = 16 << 20
     private static let maximumRunning = 2
 
@@ -45,7 +44,8 @@ package actor ThumbnailMaker {
         await enter()
         defer { leave() }
         let name = "\(folder)/thumb-\(blob.digest.hexadecimal)"
-        defer { for ending in ["", ".jpg"] { try? FileManager.default.removeItem(atPath: name + ending) } }
+        defer { try? FileManager.default.removeItem(atPath: name) }
+        let image: ImageInfo
         do {
             let header = try database.blobContent(blob, in: 0..<UInt64(ImageInfo.headerBytes))
             guard let info = ImageInfo(header: Array(header)), info.pixels ?? 0 <= Vips.maximumPixels,
@@ -58,12 +58,9 @@ package actor ThumbnailMaker {
             else { return nil }
             defer { try? file.close() }
             for try await piece in try database.blobPieces(blob) { try file.write(contentsOf: piece) }
+            image = info
         } catch { return nil }
-        let output = "\(name).jpg"
-        guard await vips.shrink(name, toEdge: Self.edge, output: output, options: "Q=80,strip") else {
-            return nil
-        }
-        return FileManager.default.contents(atPath: output).map { Array($0) }
+        return await vips.thumbnail(of: name, image, in: folder)
     }
 
     private func enter() async {

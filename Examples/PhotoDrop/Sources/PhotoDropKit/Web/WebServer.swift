@@ -70,13 +70,24 @@ package final class WebServer: Sendable {
             }
         } catch {
             for channel in state.withLock({ $0.listening }) { channel.close(promise: nil) }
-            throw DropError(.usage, "the page cannot be served on port \(bound): \(error)")
+            throw Self.failure(error, port: bound)
         }
         state.withLock { state in
             state.port = bound
             state.hosts = state.tls == nil ? hosts + ["localhost"] : hosts
         }
         return "\(origins.first ?? "")/?k=\(token)"
+    }
+
+    private static func failure(_ error: any Error, port: Int) -> DropError {
+        guard let number = (error as? IOError)?.errnoCode else {
+            return DropError(.usage, "the page cannot be served on port \(port): \(error)")
+        }
+        let reason = number == EADDRINUSE ? "it is in use" : String(cString: strerror(number)).lowercased()
+        return DropError(
+            .usage,
+            "the page cannot be served on port \(port), because \(reason): use another --web-port, or 0 for a free one"
+        )
     }
 
     private func bind(_ host: String, _ port: Int) async throws -> any Channel {
