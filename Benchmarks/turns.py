@@ -15,12 +15,35 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cost import documents, fresh, run, write  # noqa: E402
 from listener import Listener  # noqa: E402
 
+
+
+class PrivateMemory(threading.Thread):
+    """Watches how much memory a process has that is no file's, which leaves out the pages of programs and libraries."""
+
+    def __init__(self, process):
+        super().__init__(daemon=True)
+        self.path = f"/proc/{process.pid}/status"
+        self.peak = 0
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                with open(self.path) as file:
+                    lines = dict(line.split(":", 1) for line in file)
+            except OSError:
+                return
+            if "RssAnon" not in lines:
+                return
+            self.peak = max(self.peak, int(lines["RssAnon"].split()[0]) / 1024)
+            time.sleep(0.01)
 
 
 class Turn:
@@ -32,7 +55,7 @@ class Turn:
 
     def all(self):
         fresh(self.binary, "full")
-        seconds, peak = self.timed([self.binary, "import", "full", "documents.jsonl", "--id-field", "id"])
+        seconds, _, _ = self.timed([self.binary, "import", "full", "documents.jsonl", "--id-field", "id"])
         self.found["bulk insert, documents/s"] = self.count / seconds
         program = os.path.join(os.path.dirname(self.binary), "ApiSpeed")
         if os.path.exists(program):
@@ -44,33 +67,36 @@ class Turn:
         for direction in ("push", "pull"):
             fresh(self.binary, "empty")
             pair = ("full", "empty") if direction == "push" else ("empty", "full")
-            seconds, active, passive = self.synced(direction, *pair)
+            seconds, active, passive, private = self.synced(direction, *pair)
             self.found[f"{direction}, documents/s"] = self.count / seconds
             self.found[f"{direction}, peak of the active side, MB"] = active
             self.found[f"{direction}, peak of the passive side, MB"] = passive
+            self.found[f"{direction}, private, active side, MB"], self.found[f"{direction}, private, passive side, MB"] = private
         fresh(self.binary, "album")
         fresh(self.binary, "empty")
         with open("one.jsonl", "w") as file:
             file.write('{"id":"one"}\n')
         run(self.binary, "import", "album", "one.jsonl", "--id-field", "id")
         run(self.binary, "blob", "put", "album", "one", "photo", "blob")
-        seconds, active, passive = self.synced("push", "album", "empty")
+        seconds = self.synced("push", "album", "empty")[0]
         self.found["blob, MB/s"] = self.blob / 1e6 / seconds
         return self.found
 
     def timed(self, command):
         start = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        private = PrivateMemory(process)
         _, status, usage = os.wait4(process.pid, 0)
         if status != 0:
             sys.exit(f"{' '.join(command)}: status {status}")
-        return time.monotonic() - start, usage.ru_maxrss / 1024
+        return time.monotonic() - start, usage.ru_maxrss / 1024, private.peak
 
     def synced(self, direction, active, passive):
         listener = Listener(self.binary, passive)
-        seconds, peak = self.timed([self.binary, direction, active, listener.url])
+        private = PrivateMemory(listener.process)
+        seconds, peak, own = self.timed([self.binary, direction, active, listener.url])
         usage = listener.stop()
-        return seconds, peak, usage.ru_maxrss / 1024
+        return seconds, peak, usage.ru_maxrss / 1024, (own, private.peak)
 
 
 def main():
