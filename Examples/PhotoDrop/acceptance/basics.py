@@ -102,6 +102,24 @@ def recalling():
         check(other.files() == [photos[0].name], f"{other.files()}")
 
 
+def sending_again():
+    """A photo that was recalled, or whose file somebody has removed, is saved when it is sent again"""
+    with Scratch("8.2") as scratch:
+        photos = photo_files(scratch.path / "from", [50_000] * 2)
+        receiver = scratch.receiver("--allow-recall")
+        options = ["--sender", "0123456789abcdef"]
+        names = [photo.name for photo in photos]
+        for command in ("send", "recall", "send", "recall", "send"):
+            result = scratch.send(receiver.code, *photos, options=options, command=command)
+            check(result.returncode == 0, f"{command}: {result.stderr}")
+            left = names if command == "send" else []
+            wait_until(lambda: receiver.files() == left, 10, lambda: f"{command}: {receiver.files()} is not {left}")
+        (receiver.folder / names[1]).unlink()
+        result = scratch.send(receiver.code, photos[1], options=["--sender", "00000000000000bb"])
+        check(result.returncode == 0, result.stderr)
+        wait_until(lambda: receiver.files() == names, 10, lambda: f"after the removal: {receiver.files()}")
+
+
 def stripping():
     """GPS positions are removed, the orientation stays"""
     need("vips", "exiftool")
@@ -320,7 +338,7 @@ def codes():
 
 
 TESTS = [
-    (1, twelve_photos), (2, terminal_codes), (2.1, codes), (8, duplicates), (8.1, recalling),
+    (1, twelve_photos), (2, terminal_codes), (2.1, codes), (8, duplicates), (8.1, recalling), (8.2, sending_again),
     (12, stripping), (12.1, resizing), (12.2, thumbnails_of_senders), (16, hygiene), (17, terminals),
     (18, without_zbar),
 ]

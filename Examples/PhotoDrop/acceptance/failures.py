@@ -1,5 +1,7 @@
 """Wrong codes, cuts, killed processes, many senders, full disks."""
 
+import json
+import pathlib
 import random
 import signal
 import socket
@@ -193,6 +195,27 @@ def remembered_options():
         check((receiver.folder / "large.jpg").read_bytes() == large.read_bytes(), "the photo differs")
 
 
+def damaged_sessions():
+    """A session's record with impossible settings is refused, and one of another version has the defaults"""
+    with Scratch("7.5") as scratch:
+        receiver = scratch.receiver("--keep")
+        check(receiver.interrupt() == 0, "receive")
+        path = pathlib.Path(receiver.session) / "session.json"
+        record = json.loads(path.read_text())
+        for name, value in (("idleSeconds", 1e300), ("idleSeconds", -1), ("count", 0), ("maximumSenders", 0)):
+            changed = {**record, "options": {**record["options"], name: value}}
+            path.write_text(json.dumps(changed))
+            result = subprocess.run(
+                [PROGRAM, "receive", "--resume", receiver.session], capture_output=True, text=True,
+                env=scratch.environment(), timeout=30,
+            )
+            check(result.returncode == 65 and "damaged" in result.stderr, f"{name}: {result.returncode} {result.stderr}")
+        del record["options"]["limits"]
+        path.write_text(json.dumps(record))
+        resumed = scratch.receiver(resume=receiver.session)
+        check(resumed.code == receiver.code, f"{resumed.code} is not {receiver.code}")
+
+
 def ports_in_use():
     """A port that is in use is named, with what to do"""
     with Scratch("7.4") as scratch, socket.create_server(("127.0.0.1", 0)) as used:
@@ -280,5 +303,5 @@ def stopped_receiver():
 TESTS = [
     (4.1, waiting_senders), (5, wrong_codes), (5.1, stopped_receiver), (5.3, waiting), (6, cuts), (7, killed_senders),
     (7.1, killed_receivers), (7.2, used_port), (7.3, remembered_options),
-    (7.4, ports_in_use), (11, full_disk),
+    (7.4, ports_in_use), (7.5, damaged_sessions), (11, full_disk),
 ]

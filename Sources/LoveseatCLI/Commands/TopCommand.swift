@@ -25,7 +25,12 @@ struct Top: AsyncParsableCommand {
         guard argument.exists else {
             throw LoveseatError(.notFound, "there is no database \(argument.database)")
         }
-        let backend = ControlBackend(database: argument.database)
+        do { try await watch(ControlBackend(database: argument.database)) } catch is Interrupted {
+            // It goes on until a signal.
+        }
+    }
+
+    private func watch(_ backend: ControlBackend) async throws {
         let isOver = Signals.whenInterrupted()
         let isLive = !once && !json && isatty(1) == 1
         var number = 0

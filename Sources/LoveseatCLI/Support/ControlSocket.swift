@@ -156,12 +156,13 @@ enum ControlClient {
     static func reply(to request: ControlRequest, folder: String) throws -> String? {
         guard let connection = connection(to: folder) else { return nil }
         defer { Foundation.close(connection) }
-        var patience = timeval(tv_sec: 30, tv_usec: 0)
+        // Interruptions are looked for each second.
+        var patience = timeval(tv_sec: 1, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(connection, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
         }
         try SocketLines.write(request.json, to: connection)
-        var lines = SocketLines(connection, maximumBytes: ControlServer.maximumBytes)
+        var lines = SocketLines(connection, maximumBytes: ControlServer.maximumBytes, timeouts: 30)
         var output = ""
         while let line = lines.next() {
             let json = try JSONValue(parsing: line)
@@ -169,7 +170,12 @@ enum ControlClient {
             if json["done"] != nil { return output }
             output += json["output"]?.string ?? ""
         }
-        throw ended(folder)
+        if let signal = Signals.interruption { throw Interrupted(signal: signal) }
+        guard lines.isLate else { throw ended(folder) }
+        throw LoveseatError(
+            .timeout,
+            "the process that has \(folder) open does not answer: is it stopped or overloaded?"
+        )
     }
 
     private static func connection(to folder: String) -> Int32? {
@@ -261,17 +267,23 @@ private struct ControlAddress {
 private struct SocketLines {
     private let descriptor: Int32
     private let maximumBytes: Int
+    /// How often the socket may time out.
+    private let timeouts: Int
+    /// Whether nothing came for too long.
+    private(set) var isLate = false
     private var buffer: [UInt8] = []
     /// How many bytes were searched for a line's end.
     private var searched = 0
 
-    init(_ descriptor: Int32, maximumBytes: Int) {
+    init(_ descriptor: Int32, maximumBytes: Int, timeouts: Int = 1) {
         self.descriptor = descriptor
         self.maximumBytes = maximumBytes
+        self.timeouts = timeouts
     }
 
-    /// The next line; nil at the end, or when it is too long.
+    /// The next line; nil at the end, when it is too long, or when nothing came for too long or until an interrupt.
     mutating func next() -> String? {
+        var silences = 0
         while true {
             if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
                 defer {
@@ -285,6 +297,11 @@ private struct SocketLines {
             var piece = [UInt8](repeating: 0, count: 16 << 10)
             let count = read(descriptor, &piece, piece.count)
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                silences += 1
+                if silences < timeouts, Signals.interruption == nil { continue }
+                isLate = true
+            }
             guard count > 0 else { return nil }
             buffer += piece[..<count]
         }

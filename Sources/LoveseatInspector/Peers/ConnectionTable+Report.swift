@@ -39,9 +39,9 @@ extension ConnectionTable {
         json["error"] = (sighting.error ?? line.lastFailure).map { .string($0) }
         json["upToDate"] = line.upToDate.map { JSONValue($0) }
         json["pendingDocuments"] = line.pending.map { JSONValue($0) }
-        // The lag: how long the peer has not had everything.
-        if pending > 0 || line.pending ?? 0 > 0 {
-            json["lag"] = JSONValue(now - (line.upToDate ?? line.since))
+        // How long something has been pending.
+        if let behindSince = line.behindSince {
+            json["lag"] = JSONValue(now - behindSince)
             json["why"] = "pending"
         } else if line.failures > 0 {
             json["why"] = "refused"

@@ -14,9 +14,15 @@ package struct ConnectionTable: Sendable {
         var lastFailure: String?
         /// Documents that are on their way, or wait for their turn; nil if that is not known.
         var pending: Int?
+        /// Since when something has been pending; nil if nothing is.
+        var behindSince: Int64?
         /// As of the last second.
         var counted = RateHistory.Sample()
         var rate = RateHistory.Sample()
+
+        var isBehind: Bool { sighting.total > sighting.completed || pending ?? 0 > 0 }
+
+        mutating func noteBehind(at now: Int64) { behindSince = isBehind ? behindSince ?? now : nil }
     }
 
     private(set) var lines: [String: Line] = [:]
@@ -57,6 +63,7 @@ package struct ConnectionTable: Sendable {
         }
         let before = old?.sighting.activity
         line.sighting = sighting
+        line.noteBehind(at: now)
         switch sighting.activity {
         case .idle where sighting.completed >= sighting.total:
             line.upToDate = now
@@ -87,7 +94,10 @@ package struct ConnectionTable: Sendable {
     package var keys: [String] { lines.keys.sorted() }
 
     /// Notes how many documents are on their way over a connection, or wait for their turn; nil if that is not known.
-    package mutating func notePending(_ count: Int?, on key: String) { lines[key]?.pending = count }
+    package mutating func notePending(_ count: Int?, on key: String, at now: Int64) {
+        lines[key]?.pending = count
+        lines[key]?.noteBehind(at: now)
+    }
 
     /// The last failures of a connection's documents.
     func failures(on key: String) -> [PeerEvent] { log.failures(on: key) }
@@ -110,6 +120,7 @@ package struct ConnectionTable: Sendable {
             message,
             document: document,
             why: isPush || isRefusal ? .refused : .notPulled,
+            isPush: isPush,
             on: key,
             at: now
         )

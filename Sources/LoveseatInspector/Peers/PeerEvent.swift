@@ -26,6 +26,8 @@ package struct PeerEvent: Sendable {
     package let text: String
     package var document: String?
     package var why: Reason?
+    /// Whether the document goes to the peer.
+    var isPush = false
     /// The connection's ``PeerSighting/key``.
     var connection = ""
 
@@ -58,6 +60,7 @@ package struct PeerEventLog: Sendable {
         _ text: String,
         document: String? = nil,
         why: PeerEvent.Reason? = nil,
+        isPush: Bool = false,
         on connection: String,
         at time: Int64
     ) {
@@ -73,6 +76,7 @@ package struct PeerEventLog: Sendable {
                 text: String(text.prefix(Self.maximumText)),
                 document: document.map { String($0.prefix(Self.maximumText)) },
                 why: why,
+                isPush: isPush,
                 connection: connection
             )
         )

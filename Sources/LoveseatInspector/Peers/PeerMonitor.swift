@@ -43,6 +43,8 @@ package final class PeerMonitor: Sendable {
         }
         run { monitor in
             for await failure in failures {
+                // A peer that pulls and forbids a document has a filter, which is its own affair.
+                if failure.isPush, failure.error.code == .httpForbidden { continue }
                 let key = PeerSighting.key(failure.peer)
                 monitor.note(failure.documentID, on: key, isPush: failure.isPush, failure.error)
             }
@@ -192,7 +194,7 @@ extension PeerMonitor {
         guard observed.withLock({ $0.counting.insert(key).inserted }) else { return }
         defer { observed.withLock { _ = $0.counting.remove(key) } }
         guard let transfers = await transfers(over: key, listing: 0, unread: 0) else {
-            return table.withLock { $0.notePending(nil, on: key) }
+            return table.withLock { $0.notePending(nil, on: key, at: Self.now) }
         }
         var sum = transfers.count
         if !transfers.unread.isEmpty {
@@ -204,7 +206,7 @@ extension PeerMonitor {
             }
             sum += unread ?? 0
         }
-        table.withLock { [sum] in $0.notePending(sum, on: key) }
+        table.withLock { [sum] in $0.notePending(sum, on: key, at: Self.now) }
     }
 
     /// The documents that are pending at a connected peer, with the reasons, as `/api/pending` has them.

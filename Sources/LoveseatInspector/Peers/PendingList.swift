@@ -44,7 +44,7 @@ struct PendingList {
     /// Adds a document that could not be replicated.
     mutating func add(_ failure: PeerEvent) {
         guard let id = failure.document, let why = failure.why else { return }
-        let key = Key(collection: "", id: id, isPush: why != .notPulled)
+        let key = Key(collection: "", id: id, isPush: failure.isPush)
         add(key, named: why.rawValue, failure.text, at: failure.time)
     }
 

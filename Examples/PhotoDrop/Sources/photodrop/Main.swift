@@ -19,7 +19,7 @@ struct PhotoDropCommand: AsyncParsableCommand {
 
             EXIT CODES
               0 all done · 1 some photos could not be sent, saved or recalled · 64 wrong usage · 65 not a code · 66 no such file · \
-            69 the receiver cannot be reached, or has stopped · 74 the disk failed · 77 the code is wrong or used up · \
+            69 the receiver cannot be reached, or has stopped · 74 the disk failed · 77 the code is wrong or used up, or nobody listens there any more · \
             130 interrupted (SIGINT) or 143 terminated (SIGTERM) before it was done
             """,
         version: "0.1.0",

@@ -115,6 +115,11 @@ package final class PhotoFolder: Sendable {
 
     /// Removes a file if its content has a SHA-1, of 40 hexadecimal digits. Others, and links, stay. Returns whether it was removed.
     package func remove(_ name: String, ifItsDigestIs digest: String) -> Bool {
+        has(name, withDigest: digest) && unlinkat(descriptor, name, 0) == 0
+    }
+
+    /// Whether there is a file whose content has a SHA-1, of 40 hexadecimal digits. Links do not count.
+    package func has(_ name: String, withDigest digest: String) -> Bool {
         let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return false }
         defer { close(file) }
@@ -126,7 +131,7 @@ package final class PhotoFolder: Sendable {
             }
             hash.update(data: piece)
         }
-        return TextCoding.hexadecimal(hash.finalize()) == digest && unlinkat(descriptor, name, 0) == 0
+        return TextCoding.hexadecimal(hash.finalize()) == digest
     }
 
     /// Whether a file has the same content as a part.

@@ -126,6 +126,10 @@ package actor PhotoSaver {
                 noteRemoval(of: file)
             }
             try close(id, record)
+            // Without its tombstone, a photo that is sent again is a new one.
+            do throws(LoveseatError) { try received.purge(id: id) } catch {
+                guard error.code == .notFound else { throw error }
+            }
         }
     }
 
@@ -190,14 +194,12 @@ package actor PhotoSaver {
         guard try database.blobLength(photo.blob) ?? 0 <= maximumBytes else {
             throw DropError(.data, "it is larger than the \(maximumBytes >> 20) MB that are taken")
         }
-        let copy = files[photo.blob.digest]
         let file: String
         var isDuplicate = true
         var record: JSONObject = ["id": .string(photo.id)]
-        if let copy {
+        if let (copy, first) = try copy(of: photo) {
             file = copy
-            let first = try holders[copy]?.first.flatMap { try saved.document(id: Self.savedID($0)) }
-            for key in ["content", Self.foundKey] { record[key] = first?[key] }
+            for key in ["content", Self.foundKey] { record[key] = first[key] }
         } else {
             let new = try write(photo, info)
             file = new.name
@@ -211,6 +213,18 @@ package actor PhotoSaver {
         try saved.save(Document(id: Self.savedID(photo.id), record))
         holders[file, default: []].insert(photo.id)
         return result(photo, info, file: file, isDuplicate: isDuplicate)
+    }
+
+    /// The file with the content of a photo, and what is recorded of it; nil if there is none, or somebody has changed or moved it.
+    private func copy(of photo: ReceivedPhoto) throws -> (file: String, record: Document)? {
+        guard let file = files[photo.blob.digest],
+            let record = try holders[file]?.first.flatMap({ try saved.document(id: Self.savedID($0)) })
+        else { return nil }
+        guard folder.has(file, withDigest: record["content"]?.string ?? "") else {
+            noteRemoval(of: file)
+            return nil
+        }
+        return (file, record)
     }
 
     /// IDs of other programs may have any length.

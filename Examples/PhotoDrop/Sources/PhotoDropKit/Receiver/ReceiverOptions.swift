@@ -46,6 +46,36 @@ package struct ReceiverOptions: Codable, Sendable {
     package var limits = ReceiverLimits()
 
     package init(folder: String) { self.folder = folder }
+
+    /// What a record of another version does not have is as it is by default.
+    package init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        func take<T: Decodable>(_ place: inout T, _ key: CodingKeys) throws {
+            if let value = try values.decodeIfPresent(T.self, forKey: key) { place = value }
+        }
+        interface = try values.decodeIfPresent(String.self, forKey: .interface)
+        name = try values.decodeIfPresent(String.self, forKey: .name)
+        count = try values.decodeIfPresent(Int.self, forKey: .count)
+        try take(&isAdvertised, .isAdvertised)
+        try take(&idleSeconds, .idleSeconds)
+        try take(&servesCouchDB, .servesCouchDB)
+        try take(&origins, .origins)
+        try take(&disablesTLS, .disablesTLS)
+        try take(&maximumSenders, .maximumSenders)
+        try take(&strips, .strips)
+        try take(&deletesFiles, .deletesFiles)
+        try take(&allowsRecall, .allowsRecall)
+        try take(&page, .page)
+        try take(&limits, .limits)
+    }
+
+    /// Whether a session can have these settings. Those of the command line are checked there.
+    var isPossible: Bool {
+        let seconds = 0.001...1e9
+        return seconds.contains(idleSeconds) && seconds.contains(limits.seconds) && count ?? 1 > 0
+            && maximumSenders > 0 && limits.photos > 0 && limits.otherDocuments >= 0
+            && limits.documentBytes > 0 && limits.wrongPasswords > 0
+    }
 }
 
 /// The page that shows a session. The command that runs the receiver serves it.

@@ -85,6 +85,9 @@ package struct SessionRecord: Codable, Sendable {
     package static func options(at path: String) throws(DropError) -> ReceiverOptions {
         let record = try read(at: path)
         var options = record.options ?? ReceiverOptions(folder: record.folder)
+        guard options.isPossible else {
+            throw DropError(.data, "the settings in \(path)/\(fileName) are damaged")
+        }
         options.folder = record.folder
         return options
     }
