@@ -58,24 +58,37 @@ struct LiveTests {
         try await server.stop()
     }
 
+    /// What a listener of a database needs that is on this computer only.
+    private static func serving(_ database: Database) throws -> URLEndpointListenerConfiguration {
+        var configuration = URLEndpointListenerConfiguration(collections: [try database.defaultCollection()])
+        configuration.disableTLS = true
+        configuration.networkInterface = "127.0.0.1"
+        return configuration
+    }
+
+    /// A replication that goes on, with a listener that has started.
+    private static func continuous(_ collection: CollectionConfiguration, with listener: URLEndpointListener)
+        throws -> ReplicatorConfiguration
+    {
+        var configuration = ReplicatorConfiguration(
+            collections: [collection],
+            target: URLEndpoint(url: try #require(listener.urls?.first))
+        )
+        configuration.continuous = true
+        return configuration
+    }
+
     @Test func `a monitor reports the peers of a listener, and records them`() async throws {
         let scratch = try Scratch()
         let (here, there) = (try scratch.database("here"), try scratch.database("there"))
         for number in 0..<20 { try here.defaultCollection().save(Document(id: "d\(number)", ["n": 1])) }
-        var configuration = URLEndpointListenerConfiguration(collections: [try here.defaultCollection()])
-        configuration.disableTLS = true
-        configuration.networkInterface = "127.0.0.1"
-        let listener = URLEndpointListener(configuration)
+        let listener = URLEndpointListener(try Self.serving(here))
         let monitor = try PeerMonitor(here)
         monitor.observe(listener)
         monitor.start()
         try await listener.start()
-        var active = ReplicatorConfiguration(
-            collections: [CollectionConfiguration(collection: try there.defaultCollection())],
-            target: URLEndpoint(url: try #require(listener.urls?.first))
-        )
-        active.continuous = true
-        let replicator = Replicator(active)
+        let collection = CollectionConfiguration(collection: try there.defaultCollection())
+        let replicator = Replicator(try Self.continuous(collection, with: listener))
         let other = try PeerMonitor(there)
         other.observe(replicator)
         replicator.start()
@@ -129,10 +142,7 @@ struct LiveTests {
                 _ = try transaction.save(Document(id: "d\(number)", ["n": 1]), in: collectionHere)
             }
         }
-        var configuration = URLEndpointListenerConfiguration(collections: [try here.defaultCollection()])
-        configuration.disableTLS = true
-        configuration.networkInterface = "127.0.0.1"
-        let listener = URLEndpointListener(configuration)
+        let listener = URLEndpointListener(try Self.serving(here))
         let monitor = try PeerMonitor(here)
         monitor.observe(listener)
         try await listener.start()
@@ -143,11 +153,8 @@ struct LiveTests {
             if document.id == "d0" { gate.wait() }
             return document.id != "d1"
         }
-        var active = ReplicatorConfiguration(
-            collections: [collection],
-            target: URLEndpoint(url: try #require(listener.urls?.first))
-        )
-        (active.continuous, active.replicatorType) = (true, .pull)
+        var active = try Self.continuous(collection, with: listener)
+        active.replicatorType = .pull
         let replicator = Replicator(active)
         let other = try PeerMonitor(there)
         other.observe(replicator)
@@ -192,9 +199,7 @@ struct LiveTests {
         let scratch = try Scratch()
         let (here, there) = (try scratch.database("here"), try scratch.database("there"))
         try there.defaultCollection().save(Document(id: "bad", ["n": 1]))
-        var configuration = URLEndpointListenerConfiguration(collections: [try here.defaultCollection()])
-        configuration.disableTLS = true
-        configuration.networkInterface = "127.0.0.1"
+        var configuration = try Self.serving(here)
         configuration.incomingFilter = { _, document, _ in
             LoveseatError(.httpForbidden, "not \(document.id)")
         }
@@ -202,12 +207,8 @@ struct LiveTests {
         let monitor = try PeerMonitor(here)
         monitor.observe(listener)
         try await listener.start()
-        var active = ReplicatorConfiguration(
-            collections: [CollectionConfiguration(collection: try there.defaultCollection())],
-            target: URLEndpoint(url: try #require(listener.urls?.first))
-        )
-        active.continuous = true
-        let replicator = Replicator(active)
+        let collection = CollectionConfiguration(collection: try there.defaultCollection())
+        let replicator = Replicator(try Self.continuous(collection, with: listener))
         replicator.start()
         let peer = try await awaited {
             await monitor.report(after: 0)["peers"]?[0]

@@ -87,6 +87,7 @@ package final class PuppetLine: @unchecked Sendable {
     package func pending(listing limit: Int, unread: Int) throws -> PendingTransfers? {
         guard let driver else { return nil }
         var found: PendingTransfers?
+        // The driver and everything else run on one thread, and `settle()` returns after the task.
         nonisolated(unsafe) let keep: (PendingTransfers) -> Void = { found = $0 }
         runtime.task { keep(await driver.pending(listing: limit, unread: unread)) }
         try settle()
