@@ -6,12 +6,14 @@ import glob
 import http.client
 import http.server
 import json
+import os
 import re
 import ssl
 import threading
 from pathlib import Path
 
 from browser import Browser
+from capacity import Peak
 from harness import Scratch, Skipped, check, need
 from pictures import TINY_JPEG, photo_file, photo_files
 
@@ -198,4 +200,40 @@ def original_codes():
         check(receiver.interrupt() == 0, "receive")
 
 
-TESTS = [(14, pouch), (14.5, phone), (14.6, original_codes)]
+def inline_photos():
+    """Photos as Base64 within a request, as PouchDB sends them: as large as --max-photo, and not held in memory"""
+    with Scratch("14.7") as scratch:
+        receiver = scratch.receiver("--couch", "--max-photo", "50")
+        login = (user(receiver), receiver.secret)
+        phone = Phone(receiver.port, *login)
+
+        def document(identifier, photo):
+            revision = f"{len(photo):032x}"
+            attachment = {"content_type": "image/jpeg", "revpos": 1, "data": base64.b64encode(photo).decode()}
+            return {"_id": identifier, "_rev": f"1-{revision}", "name": f"{identifier}.jpg", "_attachments": {"photo": attachment}}
+
+        large = TINY_JPEG + os.urandom(1_000_000) * 40
+        # Swift's and .NET's encoders escape these.
+        text = json.dumps(document("large", large)).replace("/", "\\/").replace("+", "\\u002b").encode()
+        peak = Peak(receiver.process.pid)
+        status, body = phone.request("PUT", "/drop/large?new_edits=false", text)
+        check(status == 201, f"{status} {body[:200]}")
+        few = [document(f"photo{number}", TINY_JPEG + os.urandom(500_000)) for number in range(5)]
+        status, body = phone.request("POST", "/drop/_bulk_docs", json.dumps({"docs": few, "new_edits": False}).encode())
+        check((status, body.strip()) == (201, b"[]"), f"{status} {body[:200]}")
+        receiver.wait_saved(6)
+        memory = peak.end()[0]
+        check(memory < 100, f"{memory} MB for a photo of 40 MB")
+        check((receiver.folder / "large.jpg").read_bytes() == large, "the photo differs")
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            # The connection may end before all of it was sent.
+            status, body = phone.request(
+                "POST", "/drop/_bulk_docs", json.dumps({"docs": [document("a", large), document("b", large)], "new_edits": False}).encode()
+            )
+            check(status == 413, f"{status} {body[:200]}")
+        check(len(receiver.files()) == 6, f"{receiver.files()}")
+        check(receiver.interrupt() == 0, "receive")
+        return f"{memory:.0f} MB of memory"
+
+
+TESTS = [(14, pouch), (14.5, phone), (14.6, original_codes), (14.7, inline_photos)]

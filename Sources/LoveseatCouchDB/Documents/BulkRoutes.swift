@@ -17,10 +17,10 @@ extension CouchDBServer {
     func bulkDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try exchange.allow("POST")
         try Self.requireJSON(exchange)
-        return try await withBody(exchange) { bytes in
+        return try await withDocuments(exchange, entry, isBatch: true) { bytes, contents in
             let pins = BlobPins(entry.store.blobs)
             defer { withExtendedLifetime(pins) {} }
-            let batch = try self.batch(bytes, entry, pins)
+            let batch = try self.batch(bytes, contents, entry, pins)
             let rows = try await self.write(batch, entry)
             if !batch.isNewEdit, !batch.documents.isEmpty {
                 let amount = ReplicatingClients.Amount(
@@ -34,7 +34,12 @@ extension CouchDBServer {
         }
     }
 
-    private func batch(_ bytes: [UInt8], _ entry: Databases.Entry, _ pins: BlobPins) throws -> Batch {
+    private func batch(
+        _ bytes: [UInt8],
+        _ contents: InlineContents,
+        _ entry: Databases.Entry,
+        _ pins: BlobPins
+    ) throws -> Batch {
         let body = try Self.parse(bytes)
         guard body.kind == .object else {
             throw CouchDBError.badRequest("Request body must be a JSON object")
@@ -60,7 +65,7 @@ extension CouchDBServer {
                 batch.locals.append(element)
                 continue
             }
-            let document = try IncomingDocument(element)
+            let document = try IncomingDocument(element, lengths: contents.lengths)
             let id = document.id ?? Self.newUUID()
             try IncomingDocument.check(id)
             try check(document, id)
@@ -69,7 +74,7 @@ extension CouchDBServer {
                     "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
                 )
             }
-            batch.documents.append(try prepare(document, id, entry, pins))
+            batch.documents.append(try prepare(document, id, entry, contents, pins))
         }
         return batch
     }
@@ -79,6 +84,7 @@ extension CouchDBServer {
         _ document: IncomingDocument,
         _ id: String,
         _ entry: Databases.Entry,
+        _ contents: InlineContents,
         _ pins: BlobPins
     ) throws -> PreparedDocument {
         if !document.attachments.isEmpty {
@@ -89,7 +95,7 @@ extension CouchDBServer {
                 return prepared
             }
         }
-        return try DocumentSaving.prepare(document, id: id, pins: pins)
+        return try DocumentSaving.prepare(document, id: id, contents, pins: pins)
     }
 
     private func write(_ batch: Batch, _ entry: Databases.Entry) async throws -> [JSONValue] {

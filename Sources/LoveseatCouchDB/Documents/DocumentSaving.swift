@@ -89,16 +89,24 @@ final class BlobPins: Sendable {
 
 /// Saves documents of clients.
 enum DocumentSaving {
-    /// Stores the inline content of a document.
+    /// Stores the inline content of a document. `contents`: those that were taken out of its text.
     ///
     /// - Throws: ``CouchDBError``; an error of the disk.
-    static func prepare(_ document: IncomingDocument, id: String, pins: BlobPins) throws -> PreparedDocument {
+    static func prepare(
+        _ document: IncomingDocument,
+        id: String,
+        _ contents: InlineContents? = nil,
+        pins: BlobPins
+    ) throws -> PreparedDocument {
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
             switch attachment.content {
             case .stub: prepared.addStub(attachment, pins.blobs)
             case .inline(let text):
                 let (digest, length) = try store(text, attachment.name, pins)
+                prepared.add(ready(attachment, digest: digest, storedLength: length), digest)
+            case .takenOut(let number, let length):
+                guard let digest = try contents?.store(number, pins) else { continue }
                 prepared.add(ready(attachment, digest: digest, storedLength: length), digest)
             case .follows:
                 throw CouchDBError.badRequest("attachment \(attachment.name) does not follow in a part")

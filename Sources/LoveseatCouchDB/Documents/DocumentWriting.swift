@@ -17,15 +17,15 @@ extension CouchDBServer {
 
     func createDocument(in entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
-        let reply = try await withBody(exchange) { bytes in
+        let reply = try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
             let element = try Self.parse(bytes)
             if let id = element["_id"]?.string, id.hasPrefix("_local/") {
                 let local = try IncomingDocument(try Self.localRevision(in: element).1)
                 return try await self.saveLocal(id, local, entry, exchange, bytes: bytes)
             }
-            let document = try IncomingDocument(element)
+            let document = try IncomingDocument(element, lengths: contents.lengths)
             let id = document.id ?? Self.newUUID()
-            return try await self.save(document, id, entry, exchange)
+            return try await self.save(document, id, contents, entry, exchange)
         }
         return reply
     }
@@ -37,28 +37,27 @@ extension CouchDBServer {
             guard let boundary = type.boundary else { throw CouchDBError.badRequest("no boundary") }
             return try await putParts(id, boundary, entry, exchange)
         }
-        return try await withBody(exchange) { bytes in
-            let document = try IncomingDocument(try Self.parse(bytes))
+        return try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
+            let document = try IncomingDocument(try Self.parse(bytes), lengths: contents.lengths)
             if let other = document.id { try IncomingDocument.check(other) }
-            return try await self.save(document, id, entry, exchange)
+            return try await self.save(document, id, contents, entry, exchange)
         }
     }
 
     private func save(
         _ document: IncomingDocument,
         _ id: String,
+        _ contents: InlineContents,
         _ entry: Databases.Entry,
         _ exchange: Exchange
-    )
-        async throws -> Reply
-    {
+    ) async throws -> Reply {
         try IncomingDocument.check(id)
         try check(document, id)
         if !document.attachments.isEmpty {
             try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
         }
         let pins = BlobPins(entry.store.blobs)
-        let prepared = try DocumentSaving.prepare(document, id: id, pins: pins)
+        let prepared = try DocumentSaving.prepare(document, id: id, contents, pins: pins)
         defer { withExtendedLifetime(pins) {} }
         return try await finish(prepared, entry, exchange)
     }

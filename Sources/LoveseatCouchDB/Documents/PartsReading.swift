@@ -75,7 +75,7 @@ final class PartsReceiver {
                 continue
             }
             switch attachment.content {
-            case .stub, .follows: prepared.addStub(attachment, blobs)
+            case .stub, .follows, .takenOut: prepared.addStub(attachment, blobs)
             case .inline(let text):
                 let (digest, length) = try DocumentSaving.store(text, attachment.name, pins)
                 let ready = DocumentSaving.ready(attachment, digest: digest, storedLength: length)

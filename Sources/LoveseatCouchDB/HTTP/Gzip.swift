@@ -18,23 +18,12 @@ struct BodyInflater {
         }
     }
 
-    mutating func inflate(_ piece: UnsafeRawBufferPointer, into bytes: inout [UInt8], limit: Int) throws {
-        func check(_ count: Int) throws {
-            if count > limit {
-                throw CouchDBError(413, "too_large", "the request is larger than \(limit) bytes")
-            }
-        }
-        guard let gzip else {
-            try check(bytes.count + piece.count)
-            bytes.append(contentsOf: piece)
-            return
-        }
-        do {
-            try gzip.inflate(piece) {
-                try check(bytes.count + $0.count)
-                bytes.append(contentsOf: $0)
-            }
-        } catch let error as LoveseatError {
+    /// Calls a closure with the content of a piece of the request, in pieces of limited size.
+    func inflate(_ piece: UnsafeRawBufferPointer, _ use: (UnsafeRawBufferPointer) throws -> Void) throws {
+        guard let gzip else { return try use(piece) }
+        do { try gzip.inflate(piece) { try $0.withUnsafeBytes(use) } } catch let error as LoveseatError
+            where error.code == .corruptData
+        {
             throw CouchDBError.badRequest(error.message)
         }
     }

@@ -34,20 +34,39 @@ extension CouchDBServer {
     ) async throws -> T {
         let limit = settings.maximumRequestSize
         if let length = exchange.headers[.contentLength].flatMap({ Int($0) }), length > limit {
-            throw CouchDBError(413, "too_large", "the request is larger than \(limit) bytes")
+            throw Self.tooLarge(limit)
         }
+        return try await withBody(exchange, through: { $1.append(contentsOf: $0) }, use)
+    }
+
+    /// Reads a body through a filter, which appends what is to be held of each piece.
+    func withBody<T: Sendable>(
+        _ exchange: Exchange,
+        through filter: (UnsafeRawBufferPointer, inout [UInt8]) throws -> Void,
+        _ use: ([UInt8]) async throws -> T
+    ) async throws -> T {
+        let limit = settings.maximumRequestSize
         var taken = 0
         defer { budget.give(taken) }
         var bytes: [UInt8] = []
-        var inflater = try BodyInflater(encoding: exchange.header("Content-Encoding"))
+        let inflater = try BodyInflater(encoding: exchange.header("Content-Encoding"))
         for try await part in exchange.body {
             let before = bytes.count
-            try part.withUnsafeReadableBytes { try inflater.inflate($0, into: &bytes, limit: limit) }
+            try part.withUnsafeReadableBytes { piece in
+                try inflater.inflate(piece) {
+                    try filter($0, &bytes)
+                    guard bytes.count <= limit else { throw Self.tooLarge(limit) }
+                }
+            }
             try budget.take(bytes.count - before)
             taken += bytes.count - before
         }
         try inflater.finish()
         return try await use(bytes)
+    }
+
+    private static func tooLarge(_ limit: Int) -> CouchDBError {
+        CouchDBError(413, "too_large", "the request is larger than \(limit) bytes")
     }
 
     /// Reads a JSON body. `isNeeded`: whether an empty one is refused.

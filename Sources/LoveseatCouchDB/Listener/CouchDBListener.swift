@@ -154,6 +154,7 @@ public final class CouchDBListener: Sendable {
         settings.isWriteOnly = config.writeOnly
         settings.origins = config.origins
         settings.maximumRequestSize = config.maximumRequestSize
+        settings.maximumInlineAttachments = config.maximumInlineAttachments
         settings.maximumDocumentSize = config.maximumDocumentSize
         settings.allowsReplicationWith = config.allowsReplicationWith
         settings.prepareReplication = config.prepareReplication

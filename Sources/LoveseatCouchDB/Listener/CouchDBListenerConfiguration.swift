@@ -62,9 +62,13 @@ public struct CouchDBListenerConfiguration: Sendable {
     public var prepareReplication: (@Sendable (URL, inout ReplicatorConfiguration) -> Void)?
     /// The origins of web pages that may use the listener, such as `https://example.com`; `*` for all. The default is none.
     public var origins: [String] = []
-    /// The longest request that is held in memory, in bytes. The default is 64 MiB. Attachments that are sent by
-    /// themselves or in parts are not held, and have no limit.
+    /// The longest request that is held in memory, in bytes. The default is 64 MiB. Attachments are not held: those that are sent by
+    /// themselves or in parts have no limit; for those within JSON, see ``maximumInlineAttachments``.
     public var maximumRequestSize = 64 << 20
+    /// The size that the attachments of one request may have together if they come as Base64 within its JSON, in bytes without Base64.
+    /// The default is 1 GiB. Those that are longer than 64 kB in Base64 are written to the disk while they come; others are a part
+    /// of the request.
+    public var maximumInlineAttachments: UInt64 = 1 << 30
     /// The largest document without its attachments, in bytes. The default is 8,000,000, as in CouchDB.
     public var maximumDocumentSize = 8_000_000
     /// How long a connection may be idle between two requests, in seconds. The default is 300.

@@ -207,6 +207,7 @@ extension IncomingAttachment {
         switch content {
         case .stub: value["stub"] = true
         case .follows: if let length { value["length"] = JSONValue(length) }
+        case .takenOut(_, let length): value["length"] = JSONValue(length)
         case .inline(let text): value["length"] = JSONValue(max(0, text.bytes.count - 2) / 4 * 3)
         }
         if let encoding {

@@ -20,6 +20,7 @@ final class CouchDBServer: Sendable {
         var isWriteOnly = false
         var origins: [String] = []
         var maximumRequestSize = 64 << 20
+        var maximumInlineAttachments: UInt64 = 1 << 30
         var maximumDocumentSize = 8_000_000
         var isSecure = true
         /// Whether passwords may come unencrypted, or come encrypted.

@@ -78,6 +78,8 @@ package struct IncomingAttachment: Sendable {
         case stub
         /// The entry contains it, in Base64. The bytes of the JSON string, with its quotes.
         case inline(JSONElement)
+        /// It was in the entry, and ``InlineContentScanner`` took it out: its number, and its length in bytes.
+        case takenOut(Int, length: Int)
         /// A part of the message has it.
         case follows
     }
@@ -94,7 +96,8 @@ package struct IncomingAttachment: Sendable {
     /// The number of attachments that a document may have.
     package static let maximumCount = 10_000
 
-    static func all(_ table: JSONElement) throws(CouchDBError) -> [IncomingAttachment] {
+    /// `lengths`: the lengths of the contents that were taken out of the text.
+    static func all(_ table: JSONElement, lengths: [Int]) throws(CouchDBError) -> [IncomingAttachment] {
         guard table.kind == .object else {
             throw CouchDBError(400, "doc_validation", "_attachments must be an object")
         }
@@ -102,11 +105,11 @@ package struct IncomingAttachment: Sendable {
             throw .badRequest("a document may have \(maximumCount) attachments")
         }
         var all: [IncomingAttachment] = []
-        for (name, entry) in table.members { all.append(try IncomingAttachment(name: name, entry)) }
+        for (name, entry) in table.members { all.append(try IncomingAttachment(name: name, entry, lengths)) }
         return all
     }
 
-    private init(name: String, _ entry: JSONElement) throws(CouchDBError) {
+    private init(name: String, _ entry: JSONElement, _ lengths: [Int]) throws(CouchDBError) {
         try Self.check(name)
         self.name = name
         guard entry.kind == .object else { throw .badRequest("Invalid attachment data for \(name)") }
@@ -115,7 +118,12 @@ package struct IncomingAttachment: Sendable {
         } else if entry["follows"]?.bool == true {
             content = .follows
         } else if let data = entry["data"], data.kind == .string {
-            content = .inline(data)
+            content =
+                if let number = InlineContentScanner.number(data), lengths.indices.contains(number) {
+                    .takenOut(number, length: lengths[number])
+                } else {
+                    .inline(data)
+                }
         } else {
             throw .badRequest("Invalid attachment data for \(name)")
         }

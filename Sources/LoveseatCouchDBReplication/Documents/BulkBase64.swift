@@ -37,43 +37,65 @@ package enum BulkBase64 {
 
     /// Decodes text, with or without padding; nil for anything else. White space is passed over.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
-        var isValid = true
+        var decoder = Decoder()
         let input = Array(text)
-        let bytes = [UInt8](unsafeUninitializedCapacity: input.count / 4 * 3 + 3) { output, filled in
-            filled = 0
-            var (bits, digits, padding): (UInt32, Int, Int) = (0, 0, 0)
-            values.withUnsafeBufferPointer { values in
-                for byte in input {
-                    let value = values[Int(byte)]
-                    if value == 255 {
-                        if byte == UInt8(ascii: "=") { padding += 1 } else if byte > 0x20 { isValid = false }
-                        continue
-                    }
-                    if padding > 0 { isValid = false }
-                    bits = bits << 6 | UInt32(value)
-                    digits += 1
-                    if digits == 4 {
-                        output[filled] = UInt8(truncatingIfNeeded: bits >> 16)
-                        output[filled + 1] = UInt8(truncatingIfNeeded: bits >> 8)
-                        output[filled + 2] = UInt8(truncatingIfNeeded: bits)
-                        filled += 3
-                        (bits, digits) = (0, 0)
+        var bytes = input.withUnsafeBufferPointer { decoder.decode($0) }
+        guard let last = decoder.finish() else { return nil }
+        bytes += last
+        return bytes
+    }
+
+    /// Decodes text that comes in pieces, with or without padding. White space is passed over.
+    package struct Decoder {
+        private var bits: UInt32 = 0
+        private var digits = 0
+        private var padding = 0
+        /// Whether nothing but digits has come so far, and padding after them.
+        package private(set) var isValid = true
+
+        package init() {}
+
+        /// Decodes the next piece, as far as its digits make whole groups with those before them.
+        package mutating func decode(_ piece: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+            var (bits, digits, padding, isValid) = (bits, digits, padding, isValid)
+            let bytes = [UInt8](unsafeUninitializedCapacity: piece.count / 4 * 3 + 3) { output, filled in
+                filled = 0
+                values.withUnsafeBufferPointer { values in
+                    for byte in piece {
+                        let value = values[Int(byte)]
+                        if value == 255 {
+                            if byte == UInt8(ascii: "=") {
+                                padding += 1
+                            } else if byte > 0x20 {
+                                isValid = false
+                            }
+                            continue
+                        }
+                        if padding > 0 { isValid = false }
+                        bits = bits << 6 | UInt32(value)
+                        digits += 1
+                        if digits == 4 {
+                            output[filled] = UInt8(truncatingIfNeeded: bits >> 16)
+                            output[filled + 1] = UInt8(truncatingIfNeeded: bits >> 8)
+                            output[filled + 2] = UInt8(truncatingIfNeeded: bits)
+                            filled += 3
+                            (bits, digits) = (0, 0)
+                        }
                     }
                 }
             }
-            switch digits {
-            case 1: isValid = false
-            case 2:
-                output[filled] = UInt8(truncatingIfNeeded: bits >> 4)
-                filled += 1
-            case 3:
-                output[filled] = UInt8(truncatingIfNeeded: bits >> 10)
-                output[filled + 1] = UInt8(truncatingIfNeeded: bits >> 2)
-                filled += 2
-            default: break
-            }
-            if padding > 2 { isValid = false }
+            (self.bits, self.digits, self.padding, self.isValid) = (bits, digits, padding, isValid)
+            return bytes
         }
-        return isValid ? bytes : nil
+
+        /// The bytes of the last, incomplete group; nil if the text is not Base64.
+        package mutating func finish() -> [UInt8]? {
+            guard isValid, padding <= 2, digits != 1 else { return nil }
+            return switch digits {
+            case 2: [UInt8(truncatingIfNeeded: bits >> 4)]
+            case 3: [UInt8(truncatingIfNeeded: bits >> 10), UInt8(truncatingIfNeeded: bits >> 2)]
+            default: []
+            }
+        }
     }
 }

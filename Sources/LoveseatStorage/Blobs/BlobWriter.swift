@@ -13,6 +13,8 @@ package final class BlobWriter {
     /// The blob that is being received into its `partial-` file; nil for one whose digest is not known yet.
     private let received: BlobDigest?
     private var descriptor: Int32
+    /// Whether the file is closed, and still waits for ``finish(expected:)``.
+    private var isResting = false
     private var hasher = Insecure.SHA1()
     /// The number of bytes written so far.
     package private(set) var length: UInt64 = 0
@@ -72,6 +74,11 @@ package final class BlobWriter {
     package func finish(expected: BlobDigest? = nil) throws(LoveseatError) -> (
         digest: BlobDigest, length: UInt64
     ) {
+        if isResting {
+            descriptor = open(path, O_WRONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw BlobFiles.failure("open", path) }
+            isResting = false
+        }
         let digest = BlobDigest(sha1: hasher.finalize())
         guard expected == nil || expected == digest else {
             cancel()
@@ -96,9 +103,17 @@ package final class BlobWriter {
         files.trimBeginnings()
     }
 
+    /// Closes the file of a blob that is written and not finished yet: any number of them can wait.
+    package func rest() {
+        guard received == nil, descriptor >= 0 else { return }
+        closeFile()
+        isResting = true
+    }
+
     /// Discards the blob.
     package func cancel() {
-        guard descriptor >= 0 else { return }
+        guard descriptor >= 0 || isResting else { return }
+        isResting = false
         unlink(path)
         closeFile()
     }

@@ -6,8 +6,8 @@ import PhotoDropCore
 enum CouchDBWire {
     /// How long a connection may be idle between two requests, in seconds: idle connections keep a session from ending.
     private static let idleSeconds = 30.0
-    /// PouchDB sends photos as Base64 within a request, which is held in memory.
-    private static let maximumRequestBytes: UInt64 = 64 << 20
+    /// The longest request, without its photos.
+    private static let maximumRequestBytes = 16 << 20
 
     /// Creates the listener, which takes what the filter allows, and lets nobody read.
     static func listener(
@@ -23,7 +23,9 @@ enum CouchDBWire {
         configuration.writeOnly = true
         configuration.origins = options.origins
         configuration.idleTimeout = idleSeconds
-        configuration.maximumRequestSize = Int(min(maximumRequestBytes, options.limits.photoBytes / 5 * 7))
+        configuration.maximumRequestSize = maximumRequestBytes
+        // PouchDB sends photos as Base64 within a request, several in one.
+        configuration.maximumInlineAttachments = options.limits.photoBytes
         configuration.maximumDocumentSize = options.limits.documentBytes
         // With a policy, nobody manages the database.
         configuration.accessPolicy = AccessPolicy { _, _, _ in .write }
