@@ -312,6 +312,11 @@ struct DiscoveryTests {
         second.end()
     }
 
+    @Test func `a search leaves nothing behind once it has led to a connection`() throws {
+        let network = try NetworkNamespaces(2)
+        try network.expectNothingIsLeftOfSearches(with: "multicast")
+    }
+
     @Test func `an interface that gets another name is searched under that`() throws {
         let network = try NetworkNamespaces(2)
         let bob = network.hosts[1]

@@ -152,6 +152,67 @@ final class NetworkNamespaces: Sendable {
     }
 }
 
+extension NetworkNamespaces {
+    /// What a process uses that a search could leave behind.
+    private struct Used {
+        let descriptors: Int
+        let threads: Int
+        /// Sockets of its host on the port of multicast DNS.
+        let multicastSockets: Int
+        /// Connections to the bus of its host.
+        let busConnections: Int
+
+        init(_ process: Process, bus: String) throws {
+            let folder = "/proc/\(process.processIdentifier)"
+            func count(_ name: String) throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "\(folder)/\(name)").count
+            }
+            func lines(_ name: String, _ isMeant: (Substring) -> Bool) throws -> Int {
+                try String(contentsOfFile: "\(folder)/net/\(name)", encoding: .utf8).split(separator: "\n")
+                    .count(where: isMeant)
+            }
+            descriptors = try count("fd")
+            threads = try count("task")
+            multicastSockets = try ["udp", "udp6"].reduce(0) { sum, name in
+                try sum + lines(name) { $0.contains(":14E9 ") }
+            }
+            busConnections = try lines("unix") { $0.hasSuffix(bus) }
+        }
+    }
+
+    /// Lets a replicator of the second host find a peer of the first one again and again, and compares what is left each time.
+    func expectNothingIsLeftOfSearches(with method: String) throws {
+        let (ana, bob) = (hosts[0], hosts[1])
+        try folder.run("create", "copy")
+        let idle = try start(bob, program: "/bin/bash", ["-c", "echo here; sleep 100"])
+        try idle.wait(for: "a process on the host") { lines, _ in !lines.isEmpty }
+        let before = try Used(idle.process, bus: busSocket(bob))
+        var server = try serve(ana, "--advertise-as", "trips", "--port", "5077")
+        let sync = try start(
+            bob,
+            ["sync", "copy", "--find", "trips", "--discovery", method, "--continuous", "--pin", server.pin]
+        )
+        var used: [Used] = []
+        for round in 1...4 {
+            try sync.wait(for: "connection \(round)", seconds: 20) { _, errors in
+                errors.count { $0.hasPrefix("idle") } >= round
+            }
+            used.append(try Used(sync.process, bus: busSocket(bob)))
+            server.end()
+            if round < 4 { server = try serve(ana, "--advertise-as", "trips", "--port", "5077") }
+        }
+        #expect(used.allSatisfy { $0.multicastSockets == before.multicastSockets }, "\(before) \(used)")
+        #expect(used.allSatisfy { $0.busConnections == before.busConnections }, "\(before) \(used)")
+        // What is made once is there after two rounds, except for a thread of a pool.
+        #expect(
+            used[3].descriptors == used[1].descriptors && used[3].threads <= used[1].threads + 1,
+            "\(used)"
+        )
+        idle.kill()
+        #expect(sync.end() == 0)
+    }
+}
+
 /// A program and what it has written.
 final class RunningProgram: Sendable {
     let process: Process
