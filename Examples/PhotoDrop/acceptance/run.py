@@ -17,10 +17,11 @@ import failures
 import hostile
 import options
 import pages
+import recorded
 from harness import Failure, Skipped
 
 TESTS = sorted(
-    [(number, test) for module in (basics, capacity, couchdb, events, failures, hostile, options, pages) for number, test in module.TESTS],
+    [(number, test) for module in (basics, capacity, couchdb, events, failures, hostile, options, pages, recorded) for number, test in module.TESTS],
     key=lambda entry: entry[0],
 )
 
