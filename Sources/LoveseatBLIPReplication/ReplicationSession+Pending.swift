@@ -19,8 +19,11 @@ extension ReplicationSession.CollectionSession {
     /// Adds what was offered or announced.
     fileprivate func addPending(to found: inout PendingTransfers, limit: Int) {
         func add(_ id: String, isPush: Bool, _ stage: PendingTransfer.Stage) {
-            let transfer = PendingTransfer(collection: name, documentID: id, isPush: isPush, stage: stage)
-            found.add(transfer, limit: limit)
+            found.add(
+                isPush: isPush,
+                PendingTransfer(collection: name, documentID: id, isPush: isPush, stage: stage),
+                limit: limit
+            )
         }
         for document in push?.underWay ?? [] { add(document.id, isPush: true, document.pendingStage) }
         for (id, stage) in pull.underWay { add(id, isPush: false, stage) }
@@ -41,6 +44,7 @@ extension ReplicationSession.CollectionSession {
             guard let page = try? store.changes(in: push.collection, query) else { break }
             for change in page.changes where push.isNews(change, pull.echoes.contains) {
                 found.add(
+                    isPush: true,
                     PendingTransfer(
                         collection: name,
                         documentID: change.documentID,

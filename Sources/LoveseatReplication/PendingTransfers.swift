@@ -44,16 +44,21 @@ package struct PendingTransfer: Hashable, Sendable {
 package struct PendingTransfers: Sendable {
     /// The first ones, up to a limit.
     package var documents: [PendingTransfer] = []
-    /// All of them, without those of ``unread``.
-    package var count = 0
+    /// The number of those that go to the peer, without those of ``unread``.
+    package private(set) var outgoing = 0
+    /// The number of those that come from the peer.
+    package private(set) var incoming = 0
     /// The collections with changes that were not looked at yet, and the sequences after which those are.
     package var unread: [CollectionName: UInt64] = [:]
 
     package init() {}
 
     /// Counts a document, and lists it if fewer than `limit` are listed.
-    package mutating func add(_ document: @autoclosure () -> PendingTransfer, limit: Int) {
-        count += 1
+    package mutating func add(isPush: Bool, _ document: @autoclosure () -> PendingTransfer, limit: Int) {
+        if isPush { outgoing += 1 } else { incoming += 1 }
         if documents.count < limit { documents.append(document()) }
     }
+
+    /// All of them, without those of ``unread``.
+    package var count: Int { outgoing + incoming }
 }

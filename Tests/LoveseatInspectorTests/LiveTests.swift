@@ -123,10 +123,7 @@ struct LiveTests {
         try there.defaultCollection().save(Document(id: "new", ["n": 2]))
         let remote = try #require(try there.knownRemotes(limit: 1).first)
         var pending: [String] = []
-        try there.forEachPending(at: remote) {
-            pending.append("\($0.id) \($0.state.name)")
-            return true
-        }
+        try there.forEachPending(at: remote) { pending.append("\($0.id) \($0.state.name)") }
         #expect(pending == ["new pending"])
         try await here.close()
         try await there.close()

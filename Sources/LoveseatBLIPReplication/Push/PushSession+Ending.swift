@@ -71,9 +71,9 @@ extension PushSession {
         effects.ask { try $0.markSynced(marks, in: collection) }
     }
 
-    /// Reports what became of a document. A passive side's app hears only of errors.
+    /// Reports what became of a document. A passive side's app hears only of errors; what a peer does not want is no error there.
     func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
-        guard isProposing || error != nil else { return }
+        guard isProposing || error.map({ $0.code != .httpForbidden }) ?? false else { return }
         let event = DocumentEvent(
             collection: collection,
             documentID: change.documentID,

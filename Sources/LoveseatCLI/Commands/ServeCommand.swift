@@ -60,7 +60,10 @@ struct Serve: AsyncParsableCommand {
         )
     )
     var access: String?
-    @Flag(help: "Do not print a line when a peer connects, becomes idle, or disconnects.")
+    @Flag(
+        help:
+            "Do not print a line when a peer connects, is up to date, or disconnects, or when a document of it is refused."
+    )
     var quiet = false
 
     @Flag(
@@ -143,8 +146,8 @@ struct Serve: AsyncParsableCommand {
         let reloading = Task {
             for await _ in hangups { await Self.reload(accessFile, for: listener, couchListener) }
         }
-        let lines = quiet ? nil : listener.peerChanges
-        let printing = Task { if let lines { await PeerLines.print(lines) } }
+        let lines = quiet ? nil : (listener.peerChanges, listener.failures)
+        let printing = Task { if let lines { await PeerLines.print(lines.0, lines.1) } }
         let clients = quiet ? nil : couchListener
         let watching = Task { if let clients { await ClientLines.print(of: clients) } }
         let advertisements = [listener.advertisements, couchListener?.advertisements].compactMap { $0 }

@@ -136,8 +136,12 @@ struct PeerTableText {
     }
 
     private static func amount(_ peer: JSONValue) -> String {
-        let (documents, size) = (peer["pendingDocuments"]?.int ?? 0, peer["pendingBytes"]?.int ?? 0)
-        let parts = [documents == 0 ? nil : documents.counted("document"), size == 0 ? nil : bytes(size)]
+        let (outgoing, incoming) = (peer["pendingOut"]?.int ?? 0, peer["pendingIn"]?.int ?? 0)
+        let size = peer["pendingBytes"]?.int ?? 0
+        let parts = [
+            outgoing == 0 ? nil : "\(outgoing) to it", incoming == 0 ? nil : "\(incoming) from it",
+            size == 0 ? nil : bytes(size),
+        ]
         let text = parts.compactMap(\.self).joined(separator: ", ")
         return text.isEmpty ? "-" : text
     }

@@ -1,21 +1,62 @@
 import Loveseat
 
-/// Prints a line on standard error when a peer of `serve` connects, becomes idle, or disconnects.
-enum PeerLines {
-    /// Prints until the task is cancelled.
-    static func print(_ changes: Feed<ListenerPeer>) async {
-        var last: [Int: String] = [:]
-        for await peer in changes {
-            // States in between are logged with --verbose.
-            guard peer.status.activity != .busy else { continue }
-            let line = text(peer)
-            if peer.status.activity == .stopped {
-                last[peer.number] = nil
-            } else if last.updateValue(line, forKey: peer.number) == line {
-                continue
-            }
+/// Prints a line on standard error when a peer of `serve` connects, is up to date, or disconnects, and for documents that cannot be
+/// replicated with it.
+actor PeerLines {
+    /// How long a peer has to be idle before it counts as up to date: between two batches of a push, it is idle, too.
+    private static let patience = Duration.seconds(1)
+    /// The most documents of a connection that are named.
+    private static let maximumFailures = 20
+
+    private var last: [Int: String] = [:]
+    private var waiting: [Int: Task<Void, Never>] = [:]
+    private var failures: [Int: Int] = [:]
+
+    /// Prints until the task is cancelled. The feeds are those of a listener that has not started.
+    static func print(_ changes: Feed<ListenerPeer>, _ failures: Feed<ListenerFailure>) async {
+        let lines = PeerLines()
+        async let failed: Void = {
+            for await failure in failures { await lines.show(failure) }
+        }()
+        for await peer in changes { await lines.show(peer) }
+        await failed
+    }
+
+    private func show(_ peer: ListenerPeer) {
+        let number = peer.number
+        waiting.removeValue(forKey: number)?.cancel()
+        let line = Self.text(peer)
+        switch peer.status.activity {
+        // States in between are logged with --verbose.
+        case .busy: break
+        case .stopped:
+            last[number] = nil
+            failures[number] = nil
             Output.remark("loveseat: \(line)")
+        case .idle where peer.status.progress.total == peer.status.progress.completed:
+            waiting[number] = Task {
+                guard (try? await Task.sleep(for: Self.patience)) != nil else { return }
+                tell(line, of: number)
+            }
+        default: tell(line, of: number)
         }
+    }
+
+    private func tell(_ line: String, of number: Int) {
+        if last.updateValue(line, forKey: number) != line { Output.remark("loveseat: \(line)") }
+    }
+
+    private func show(_ failure: ListenerFailure) {
+        let count = failures[failure.peer, default: 0] + 1
+        failures[failure.peer] = count
+        guard count <= Self.maximumFailures else { return }
+        let what = failure.isPush ? "could not be sent" : "was not stored"
+        let message = "\(failure.documentID) \(what): \(failure.error.message)".printable
+        Output.remark("loveseat: peer \(failure.peer) · \(message)")
+        guard count == Self.maximumFailures else { return }
+        Output.remark(
+            "loveseat: peer \(failure.peer) · no more of its documents are named here: see `loveseat top --pending`"
+        )
     }
 
     private static func text(_ peer: ListenerPeer) -> String {

@@ -21,16 +21,15 @@ extension Database {
         package let state: SyncState
     }
 
-    /// Calls a closure with each document that is known not to be at a remote database as it is here, or the other way round, until it
-    /// returns false.
+    /// Calls a closure with each document that is known not to be at a remote database as it is here, or the other way round.
     ///
     /// The remote is not asked. Filters of an earlier replicator are not known, so that documents that they leave out count as pending.
     package func forEachPending(
         at remote: String,
-        _ body: (PendingDocument) throws -> Bool
+        _ body: (PendingDocument) throws -> Void
     ) throws {
         for collection in try currentCollections() {
-            guard try replicator(with: remote, collection).forEachPending(body) else { return }
+            try replicator(with: remote, collection).forEachPending(body)
         }
     }
 
@@ -70,31 +69,23 @@ extension Database {
 
 extension Replicator {
     /// Calls a closure with each document that is known not to be at the peer as it is here, or the other way round, by this configuration.
-    ///
-    /// - Returns: false if the closure returned false, which ends the call.
-    package func forEachPending(_ body: (Database.PendingDocument) throws -> Bool) throws -> Bool {
+    package func forEachPending(_ body: (Database.PendingDocument) throws -> Void) throws {
         for collection in config.collections.map(\.collection) {
-            func report(_ id: String, _ state: SyncState) throws -> Bool {
+            func report(_ id: String, _ state: SyncState) throws {
                 try body(Database.PendingDocument(collection: collection.fullName, id: id, state: state))
             }
+            func report(_ errors: [String: LoveseatError], _ state: (LoveseatError) -> SyncState) throws {
+                for (id, error) in errors.sorted(by: { $0.key < $1.key }) { try report(id, state(error)) }
+            }
             if config.replicatorType != .pull {
-                for id in try pendingDocumentIds(collection: collection).sorted() {
-                    guard try report(id, .pending) else { return false }
-                }
-                for (id, error) in try refusedDocuments(collection: collection).sorted(by: { $0.key < $1.key }
-                ) {
-                    guard try report(id, .refused(error)) else { return false }
-                }
+                for id in try pendingDocumentIds(collection: collection).sorted() { try report(id, .pending) }
+                try report(try refusedDocuments(collection: collection)) { .refused($0) }
             }
-            for id in try collection.conflictedDocumentIDs() {
-                guard try report(id, .inConflict) else { return false }
-            }
-            guard config.replicatorType != .push else { continue }
-            for (id, error) in try pullFailures(collection).sorted(by: { $0.key < $1.key }) {
-                guard try report(id, .notPulled(error)) else { return false }
+            for id in try collection.conflictedDocumentIDs() { try report(id, .inConflict) }
+            if config.replicatorType != .push {
+                try report(try pullFailures(collection)) { .notPulled($0) }
             }
         }
-        return true
     }
 
     /// The documents that are on their way over the current connection, or wait for their turn; nil if there is no connection.

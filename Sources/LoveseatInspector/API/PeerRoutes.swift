@@ -50,10 +50,7 @@ extension InspectorRoutes {
 
     private static func pending(at remote: String, in database: Database) throws -> JSONValue {
         var list = PendingList()
-        try database.forEachPending(at: remote) {
-            list.add($0)
-            return true
-        }
+        try database.forEachPending(at: remote) { list.add($0) }
         var json = list.json
         json["remote"] = .string(remote.withoutCredentials)
         return json

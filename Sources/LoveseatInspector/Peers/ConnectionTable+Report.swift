@@ -8,8 +8,15 @@ extension ConnectionTable {
     ///
     /// `number`: only events after it.
     package func report(after number: Int, at now: Int64) -> JSONValue {
+        var titles: [String: Int] = [:]
+        for line in lines.values { titles[line.sighting.title, default: 0] += 1 }
         let peers = lines.sorted { ($0.value.since, $0.key) < ($1.value.since, $1.key) }.map { key, line in
-            Self.json(key, line, at: now)
+            var json = Self.json(key, line, at: now)
+            // Peers with the same name are told apart by the numbers that `serve` prints.
+            if titles[line.sighting.title, default: 0] > 1, let number = PeerSighting.number(of: key) {
+                json["title"] = .string("\(line.sighting.title) (\(number))")
+            }
+            return json
         }
         let events = log.events(after: number, limit: Self.maximumEventsOfReport)
         return [
@@ -38,7 +45,12 @@ extension ConnectionTable {
         json["fingerprint"] = sighting.fingerprint.map { .string($0) }
         json["error"] = (sighting.error ?? line.lastFailure).map { .string($0) }
         json["upToDate"] = line.upToDate.map { JSONValue($0) }
-        json["pendingDocuments"] = line.pending.map { JSONValue($0) }
+        if let pending = line.pending {
+            json["pendingDocuments"] = JSONValue(pending.count)
+            (json["pendingOut"], json["pendingIn"]) = (
+                JSONValue(pending.outgoing), JSONValue(pending.incoming)
+            )
+        }
         // How long something has been pending.
         if let behindSince = line.behindSince {
             json["lag"] = JSONValue(now - behindSince)

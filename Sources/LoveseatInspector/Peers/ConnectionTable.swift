@@ -12,17 +12,26 @@ package struct ConnectionTable: Sendable {
         /// Documents that could not be replicated, since the connection began.
         var failures = 0
         var lastFailure: String?
-        /// Documents that are on their way, or wait for their turn; nil if that is not known.
-        var pending: Int?
+        /// Nil if that is not known.
+        var pending: Pending?
         /// Since when something has been pending; nil if nothing is.
         var behindSince: Int64?
         /// As of the last second.
         var counted = RateHistory.Sample()
         var rate = RateHistory.Sample()
 
-        var isBehind: Bool { sighting.total > sighting.completed || pending ?? 0 > 0 }
+        var isBehind: Bool { sighting.total > sighting.completed || pending?.count ?? 0 > 0 }
 
         mutating func noteBehind(at now: Int64) { behindSince = isBehind ? behindSince ?? now : nil }
+    }
+
+    /// How many documents are on their way, or wait for their turn.
+    package struct Pending: Sendable {
+        let outgoing: Int
+        let incoming: Int
+        var count: Int { outgoing + incoming }
+
+        package init(outgoing: Int, incoming: Int) { (self.outgoing, self.incoming) = (outgoing, incoming) }
     }
 
     private(set) var lines: [String: Line] = [:]
@@ -93,9 +102,9 @@ package struct ConnectionTable: Sendable {
     /// The keys of the connections.
     package var keys: [String] { lines.keys.sorted() }
 
-    /// Notes how many documents are on their way over a connection, or wait for their turn; nil if that is not known.
-    package mutating func notePending(_ count: Int?, on key: String, at now: Int64) {
-        lines[key]?.pending = count
+    /// Notes what is pending over a connection; nil if that is not known.
+    package mutating func notePending(_ pending: Pending?, on key: String, at now: Int64) {
+        lines[key]?.pending = pending
         lines[key]?.noteBehind(at: now)
     }
 

@@ -8,15 +8,15 @@ import Synchronization
 
 /// Observes the connections of this process, for the inspector and `loveseat top`.
 package final class PeerMonitor: Sendable {
-    private let database: Database
-    private let table: Mutex<ConnectionTable>
+    let database: Database
+    let table: Mutex<ConnectionTable>
     private let tasks = Mutex<[Task<Void, Never>]>([])
-    private let observed = Mutex(Observed())
+    let observed = Mutex(Observed())
     /// How often the peers of earlier connections are recorded, in seconds.
     private static let recordEvery = 10
 
     /// What is asked for pending documents.
-    private struct Observed {
+    struct Observed {
         var listener: URLEndpointListener?
         /// By the keys of their connections.
         var replicators: [String: Replicator] = [:]
@@ -30,7 +30,7 @@ package final class PeerMonitor: Sendable {
         table = Mutex(ConnectionTable(past: try database.recordedPeers()))
     }
 
-    private static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+    static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
     /// Begins to observe. Call it before the listener starts.
     package func observe(_ listener: URLEndpointListener) {
@@ -43,8 +43,6 @@ package final class PeerMonitor: Sendable {
         }
         run { monitor in
             for await failure in failures {
-                // A peer that pulls and forbids a document has a filter, which is its own affair.
-                if failure.isPush, failure.error.code == .httpForbidden { continue }
                 let key = PeerSighting.key(failure.peer)
                 monitor.note(failure.documentID, on: key, isPush: failure.isPush, failure.error)
             }
@@ -153,101 +151,6 @@ package final class PeerMonitor: Sendable {
             await body(self)
         }
         tasks.withLock { $0.append(task) }
-    }
-}
-
-/// What is pending at the peers that are connected.
-extension PeerMonitor {
-    /// How long a report waits for peers that are slow to count.
-    private static let patience = Duration.milliseconds(300)
-    /// How many changes that a connection has not looked at yet are counted.
-    private static let maximumUnread = 100_000
-    /// How many of them are looked at for a list.
-    private static let maximumListed = 10_000
-
-    /// The documents that are on their way over a connection; nil if it is not known, or cannot say.
-    private func transfers(over key: String, listing limit: Int, unread: Int) async -> PendingTransfers? {
-        let (listener, replicator) = observed.withLock { ($0.listener, $0.replicators[key]) }
-        if let replicator { return await replicator.pending(listing: limit, unread: unread) }
-        guard let number = PeerSighting.number(of: key) else { return nil }
-        return await listener?.pending(of: number, listing: limit, unread: unread)
-    }
-
-    /// Counts for every connection. One that takes longer is counted for the next report.
-    private func countPending() async {
-        let counts = table.withLock { $0.keys }.map { key in Task { await count(key) } }
-        let (end, signal) = AsyncStream<Void>.makeStream()
-        let all = Task {
-            for count in counts { await count.value }
-            signal.finish()
-        }
-        let timer = Task {
-            try? await Task.sleep(for: Self.patience)
-            signal.finish()
-        }
-        for await _ in end {}
-        timer.cancel()
-        all.cancel()
-    }
-
-    private func count(_ key: String) async {
-        guard observed.withLock({ $0.counting.insert(key).inserted }) else { return }
-        defer { observed.withLock { _ = $0.counting.remove(key) } }
-        guard let transfers = await transfers(over: key, listing: 0, unread: 0) else {
-            return table.withLock { $0.notePending(nil, on: key, at: Self.now) }
-        }
-        var sum = transfers.count
-        if !transfers.unread.isEmpty {
-            let database = database
-            let unread = try? await Reading.run {
-                try transfers.unread.reduce(0) {
-                    try $0 + database.changeCount(of: $1.key, after: $1.value, limit: Self.maximumUnread)
-                }
-            }
-            sum += unread ?? 0
-        }
-        table.withLock { [sum] in $0.notePending(sum, on: key, at: Self.now) }
-    }
-
-    /// The documents that are pending at a connected peer, with the reasons, as `/api/pending` has them.
-    ///
-    /// - Throws: `LoveseatError`: `notFound` if there is no such connection.
-    package func pending(over key: String) async throws -> JSONValue {
-        let failures = table.withLock { $0.keys.contains(key) ? $0.failures(on: key) : nil }
-        guard let failures else {
-            throw LoveseatError(.notFound, "the peer is not connected any more")
-        }
-        var list = PendingList()
-        if let replicator = observed.withLock({ $0.replicators[key] }) {
-            // What the session has not looked at is among what the database knows.
-            if var transfers = await replicator.pending(listing: Self.maximumListed, unread: 0) {
-                transfers.unread = [:]
-                list.add(transfers)
-            }
-            list = try await Reading.run { [list] in
-                var list = list
-                _ = try replicator.forEachPending {
-                    list.add($0)
-                    return true
-                }
-                return list
-            }
-        } else if let transfers = await transfers(
-            over: key,
-            listing: Self.maximumListed,
-            unread: Self.maximumListed
-        ) {
-            list.add(transfers)
-            for failure in failures { list.add(failure) }
-        } else {
-            throw LoveseatError(
-                .unsupported,
-                "what is pending at this peer is not known: over CouchDB's wire, only the client knows its place"
-            )
-        }
-        var json = list.json
-        json["peer"] = .string(key)
-        return json
     }
 }
 

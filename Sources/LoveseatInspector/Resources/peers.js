@@ -31,8 +31,11 @@ export const peersView = place => {
 
   const fact = (name, ...value) => [element('dt', {}, name), element('dd', {}, ...value)]
   const pendingText = peer => {
-    const parts = [peer.pendingDocuments > 0 && counted(peer.pendingDocuments, 'document'), peer.pendingBytes > 0 && bytes(peer.pendingBytes)].filter(part => part)
-    return parts.length === 0 ? 'nothing' : `${parts.join(', ')}, both ways `
+    const parts = [
+      peer.pendingOut > 0 && `${counted(peer.pendingOut, 'document')} to the peer`, peer.pendingIn > 0 && `${counted(peer.pendingIn, 'document')} from the peer`,
+      peer.pendingBytes > 0 && bytes(peer.pendingBytes),
+    ].filter(part => part)
+    return parts.length === 0 ? 'nothing' : `${parts.join(', ')} `
   }
   const choice = peer => element('button', { type: 'button', onclick: () => {
     remote.value = `peer:${peer.key}`
