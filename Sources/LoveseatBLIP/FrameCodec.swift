@@ -6,6 +6,9 @@ package protocol Deflater: AnyObject, Sendable {
     ///
     /// - Returns: the number of bytes, including the four that end every flush; nil if that failed.
     func deflate(_ input: UnsafeBufferPointer<UInt8>, into output: UnsafeMutableBufferPointer<UInt8>) -> Int?
+
+    /// The most bytes that so many may become.
+    func room(for count: Int) -> Int
 }
 
 /// The four bytes that end every flush. They are not sent.
@@ -41,6 +44,8 @@ final class ZlibDeflater: Deflater, @unchecked Sendable {
         deflateEnd(stream)
         stream.deallocate()
     }
+
+    func room(for count: Int) -> Int { count + count / 8 + 128 }
 
     func deflate(_ input: UnsafeBufferPointer<UInt8>, into output: UnsafeMutableBufferPointer<UInt8>) -> Int?
     {
@@ -175,8 +180,9 @@ package struct FrameEncoder: Sendable {
             return frame
         }
         let checksum = checksum
-        let capacity = payload.count + payload.count / 8 + 160
-        let frame = [UInt8](unsafeUninitializedCapacity: capacity) { frame, count in
+        let frame = [UInt8](unsafeUninitializedCapacity: deflater.room(for: payload.count) + 32) {
+            frame,
+            count in
             var end = frame.writeVarInt(number, at: 0)
             end = frame.writeVarInt(flags.rawValue | UInt64(type.rawValue), at: end)
             let room = UnsafeMutableBufferPointer(rebasing: frame[end...])

@@ -1,7 +1,8 @@
 private import CISAL
 package import LoveseatBLIP
 
-/// The deflate of ISA-L at its level 1: the size of zlib's level 1, at half the cost. It takes 170 kB a connection.
+/// The deflate of ISA-L at its level 0, with Huffman codes that are chosen by what is sent: messages that are alike become as short as by
+/// zlib's level 1, others about 10 % longer, at a quarter to a sixth of the cost. It takes 120 kB a connection.
 // @unchecked because the one owner, a connection, is itself used from one place at a time.
 package final class ISALDeflater: Deflater, @unchecked Sendable {
     private let stream: OpaquePointer
@@ -19,6 +20,8 @@ package final class ISALDeflater: Deflater, @unchecked Sendable {
         guard isal_has_checksum() != 0 else { return nil }
         return { value, bytes in isal_checksum(value, bytes.baseAddress, bytes.count) }
     }()
+
+    package func room(for count: Int) -> Int { 2 * count + 300 }
 
     package func deflate(
         _ input: UnsafeBufferPointer<UInt8>,
