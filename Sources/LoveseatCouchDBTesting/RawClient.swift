@@ -84,7 +84,7 @@ package struct RawClient: Sendable {
         return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
     }
 
-    private func write(_ bytes: [UInt8], to descriptor: Int32) {
+    package func write(_ bytes: [UInt8], to descriptor: Int32) {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {

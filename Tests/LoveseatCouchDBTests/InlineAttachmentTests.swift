@@ -93,6 +93,74 @@ struct InlineAttachmentTests {
         await served.listener.stop()
     }
 
+    @Test func `what is said to be gzip is looked at before others rely on it`() async throws {
+        let served = try await ServedDatabase {
+            $0.incomingFilter = { _, document, _ in
+                document["_attachments"]?["x"]?["length"]?.int ?? 0 > 100_000
+                    ? LoveseatError(LoveseatError.Code(10_413), "too long") : nil
+            }
+        }
+        // Twenty thousand zeros.
+        let small = "H4sIAAAAAAACA+3BMQEAAADCoPVPbQ0PoAAAAAAAAAAAAAAAAAAAAAAAAAB4MAJTL5cgTgAA"
+        func put(_ id: String, _ data: String, _ encoding: String, _ length: Int) async throws -> Int {
+            let attachment: JSONValue = [
+                "data": .string(data), "encoding": .string(encoding), "length": JSONValue(length),
+                "encoded_length": JSONValue(3),
+            ]
+            let document: JSONValue = ["_attachments": ["x": attachment]]
+            return try await served.call("PUT", "/main/\(id)", document).status
+        }
+        #expect(try await put("true", small, "gzip", 20_000) == 201)
+        #expect(try await put("false", small, "gzip", 5) == 201)
+        #expect(try await put("none", "bm90IGd6aXA=", "gzip", 5) == 201)
+        #expect(try await put("other", "bm90IGd6aXA=", "br", 5) == 201)
+        #expect(try await put("long", small, "gzip", 200_000) == 413)
+        for (id, length) in [("true", 20_000), ("false", 20_000), ("none", 8), ("other", 8)] {
+            let stub = try await served.call("GET", "/main/\(id)").json["_attachments"]?["x"]
+            #expect(stub?["length"]?.int == length, "\(id)")
+            #expect(try await served.call("GET", "/main/\(id)/x").body.count == length, "\(id)")
+        }
+        let all = try await served.call("GET", "/main/_all_docs?include_docs=true&attachments=true")
+        #expect(all.json["rows"]?.array?.count == 4)
+        await served.listener.stop()
+    }
+
+    @Test func `unfinished requests have a limit together`() async throws {
+        let served = try await ServedDatabase { $0.maximumInlineAttachments = 1_000_000 }
+        let begun = #"{"_attachments":{"x":{"data":"\#(Self.digits.prefix(1_200_000))"#
+        let request =
+            "PUT /main/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000000\r\n\r\n\(begun)"
+        let client = served.client
+        let open = try await offPool {
+            try (0..<2).map { _ in
+                let connection = try client.connect()
+                client.write(Array(request.utf8), to: connection)
+                return connection
+            }
+        }
+        var status = 0
+        for _ in 0..<200 where status != 503 {
+            status = try await send(
+                served,
+                "PUT",
+                "/main/b",
+                Self.document("b", String(Self.digits.prefix(800_000)))
+            ).status
+        }
+        #expect(status == 503)
+        for connection in open { close(connection) }
+        for _ in 0..<200 where status != 201 && status != 409 {
+            status = try await send(
+                served,
+                "PUT",
+                "/main/b",
+                Self.document("b", String(Self.digits.prefix(800_000)))
+            ).status
+        }
+        #expect(status == 201 || status == 409)
+        await served.listener.stop()
+    }
+
     @Test func `a local document keeps none`() async throws {
         let served = try await ServedDatabase()
         let answer = try await send(served, "POST", "/main", Self.document("_local/a", Self.digits))

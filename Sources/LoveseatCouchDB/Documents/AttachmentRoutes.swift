@@ -126,18 +126,18 @@ extension CouchDBServer {
         try entry.requireRight(to: proposed)
         let pins = BlobPins(entry.store.blobs)
         defer { withExtendedLifetime(pins) {} }
-        let (digest, length, plain) = try await receive(exchange, entry, pins)
+        let (digest, length) = try await receive(exchange, entry, pins)
+        let isCompressed = exchange.header("Content-Encoding")?.lowercased() == "gzip"
+        let inflated = isCompressed ? try GzipContent.length(of: digest, in: entry.store.blobs) : nil
         var stored = StoredAttachment(
             name: name,
             contentType: exchange.headers[.contentType] ?? "application/octet-stream",
             digest: digest,
-            length: plain,
+            length: inflated ?? length,
             position: 1
         )
-        if let encoding = exchange.header("Content-Encoding"), encoding != "identity" {
-            stored.encoding = encoding
-            stored.encodedLength = length
-        }
+        // What is no gzip is stored as if the client had not said so.
+        if inflated != nil { (stored.encoding, stored.encodedLength) = ("gzip", length) }
         let attachment = stored
         var change = try proposal(id, revision, entry)
         change.attachments[name] = stored.stored
@@ -153,25 +153,15 @@ extension CouchDBServer {
         )
     }
 
-    /// Stores a body. Returns its length as it is, and decoded.
+    /// Stores a body. Returns its length in bytes, too.
     private func receive(_ exchange: Exchange, _ entry: Databases.Entry, _ pins: BlobPins) async throws -> (
-        BlobDigest, Int, Int
+        BlobDigest, Int
     ) {
         let writer = try entry.store.blobs.writer()
-        let isCompressed = exchange.header("Content-Encoding")?.lowercased() == "gzip"
-        var inflater = isCompressed ? try GzipInflater() : nil
-        var plain = 0
-        for try await part in exchange.body {
-            try writer.write(part.readableBytesView)
-            // What is no gzip is stored as it is, as CouchDB does.
-            do { try part.withUnsafeReadableBytes { try inflater?.inflate($0) { plain += $0.count } } } catch
-            {
-                inflater = nil
-            }
-        }
+        for try await part in exchange.body { try writer.write(part.readableBytesView) }
         let (digest, length) = try writer.finish()
         try pins.addStored(digest)
-        return (digest, Int(length), inflater == nil ? Int(length) : plain)
+        return (digest, Int(length))
     }
 
     private func deleteAttachment(

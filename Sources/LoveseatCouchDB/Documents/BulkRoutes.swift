@@ -58,7 +58,8 @@ extension CouchDBServer {
             }
             batch.isNewEdit = flag
         }
-        batch.documents.reserveCapacity(list.count)
+        var incoming: [(IncomingDocument, String)] = []
+        incoming.reserveCapacity(list.count)
         for element in list.items {
             if let id = element["_id"]?.string, id.hasPrefix("_local/") {
                 try IncomingDocument.check(id)
@@ -74,8 +75,10 @@ extension CouchDBServer {
                     "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
                 )
             }
-            batch.documents.append(try prepare(document, id, entry, contents, pins))
+            incoming.append((document, id))
         }
+        // Nothing is stored of a batch that is refused as a whole.
+        batch.documents = try incoming.map { try prepare($0, $1, entry, contents, pins) }
         return batch
     }
 

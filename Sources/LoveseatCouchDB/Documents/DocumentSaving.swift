@@ -104,10 +104,10 @@ enum DocumentSaving {
             case .stub: prepared.addStub(attachment, pins.blobs)
             case .inline(let text):
                 let (digest, length) = try store(text, attachment.name, pins)
-                prepared.add(ready(attachment, digest: digest, storedLength: length), digest)
+                prepared.add(try ready(attachment, digest: digest, storedLength: length, pins.blobs), digest)
             case .takenOut(let number, let length):
                 guard let digest = try contents?.store(number, pins) else { continue }
-                prepared.add(ready(attachment, digest: digest, storedLength: length), digest)
+                prepared.add(try ready(attachment, digest: digest, storedLength: length, pins.blobs), digest)
             case .follows:
                 throw CouchDBError.badRequest("attachment \(attachment.name) does not follow in a part")
             }
@@ -123,23 +123,26 @@ enum DocumentSaving {
         return (try pins.store(content), content.count)
     }
 
-    /// An attachment whose content was stored. `isInflated`: whether it came compressed, and is not stored so.
+    /// An attachment whose content was stored. `isInflated`: whether it came compressed, and is not stored so. Content that is not
+    /// gzip is stored as if its client had not said so.
     static func ready(
         _ attachment: IncomingAttachment,
         digest: BlobDigest,
         storedLength: Int,
-        isInflated: Bool = false
-    ) -> PreparedDocument.Attachment {
-        let encoding = isInflated ? nil : attachment.encoding
+        isInflated: Bool = false,
+        _ blobs: BlobFiles
+    ) throws -> PreparedDocument.Attachment {
+        let isCompressed = attachment.encoding != nil && !isInflated
+        let inflated = isCompressed ? try GzipContent.length(of: digest, in: blobs) : nil
         var stored = StoredAttachment(
             name: attachment.name,
             contentType: attachment.contentType ?? "application/octet-stream",
             digest: digest,
-            length: encoding == nil ? storedLength : attachment.length ?? storedLength,
+            length: inflated ?? storedLength,
             position: attachment.position ?? 1
         )
-        if let encoding {
-            stored.encoding = encoding
+        if inflated != nil {
+            stored.encoding = attachment.encoding
             stored.encodedLength = storedLength
         }
         return .ready(stored, position: attachment.position)

@@ -9,18 +9,24 @@ final class InlineContents {
     private let blobs: BlobFiles
     /// The size that they may have together, in bytes.
     private let limit: UInt64
+    /// What all requests may have together.
+    private let budget: BodyBudget
     private var size: UInt64 = 0
+    private var taken = 0
     private var scanner: InlineContentScanner
     private var decoder = BulkBase64.Decoder()
     private var open: BlobWriter?
     private var waiting: [BlobWriter] = []
     private var stored: [Int: BlobDigest] = [:]
 
-    init(_ blobs: BlobFiles, isBatch: Bool, limit: UInt64) {
+    init(_ blobs: BlobFiles, isBatch: Bool, limit: UInt64, budget: BodyBudget) {
         self.blobs = blobs
         self.limit = limit
+        self.budget = budget
         scanner = InlineContentScanner(isBatch: isBatch)
     }
+
+    deinit { budget.give(taken) }
 
     /// Their lengths in bytes, in the order of the text.
     private(set) var lengths: [Int] = []
@@ -51,6 +57,8 @@ final class InlineContents {
         guard size <= limit else {
             throw CouchDBError(413, "too_large", "the attachments are larger than \(limit) bytes")
         }
+        try budget.take(bytes.count)
+        taken += bytes.count
         let writer = try open ?? blobs.writer()
         open = writer
         if !bytes.isEmpty { try writer.write(bytes) }
@@ -79,7 +87,8 @@ extension CouchDBServer {
         let contents = InlineContents(
             entry.store.blobs,
             isBatch: isBatch,
-            limit: settings.maximumInlineAttachments
+            limit: settings.maximumInlineAttachments,
+            budget: inlineBudget
         )
         return try await withBody(exchange, through: contents.receive) { try await use($0, contents) }
     }

@@ -65,11 +65,12 @@ final class PartsReceiver {
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
             if let (digest, length, isInflated) = received[attachment.name] {
-                let ready = DocumentSaving.ready(
+                let ready = try DocumentSaving.ready(
                     attachment,
                     digest: digest,
                     storedLength: length,
-                    isInflated: isInflated
+                    isInflated: isInflated,
+                    blobs
                 )
                 prepared.add(ready, digest)
                 continue
@@ -78,7 +79,7 @@ final class PartsReceiver {
             case .stub, .follows, .takenOut: prepared.addStub(attachment, blobs)
             case .inline(let text):
                 let (digest, length) = try DocumentSaving.store(text, attachment.name, pins)
-                let ready = DocumentSaving.ready(attachment, digest: digest, storedLength: length)
+                let ready = try DocumentSaving.ready(attachment, digest: digest, storedLength: length, blobs)
                 prepared.add(ready, digest)
             }
         }

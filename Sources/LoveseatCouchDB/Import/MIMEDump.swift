@@ -177,7 +177,12 @@ struct MIMEDump {
         var prepared = PreparedDocument(incoming, id: incoming.id ?? CouchDBServer.newUUID())
         for attachment in incoming.attachments {
             guard let part = attachments.last(where: { $0.name == attachment.name }) else { continue }
-            let ready = DocumentSaving.ready(attachment, digest: part.digest, storedLength: part.length)
+            let ready = try DocumentSaving.ready(
+                attachment,
+                digest: part.digest,
+                storedLength: part.length,
+                blobs
+            )
             prepared.add(ready, part.digest)
         }
         (text, attachments) = (nil, [])

@@ -66,7 +66,7 @@ public struct CouchDBListenerConfiguration: Sendable {
     /// themselves or in parts have no limit; for those within JSON, see ``maximumInlineAttachments``.
     public var maximumRequestSize = 64 << 20
     /// The size that the attachments of one request may have together if they come as Base64 within its JSON, in bytes without Base64.
-    /// The default is 1 GiB. Those that are longer than 64 kB in Base64 are written to the disk while they come; others are a part
+    /// The default is 1 GiB; all requests together may have twice as much. Those that are longer than 64 kB in Base64 are written to the disk while they come; others are a part
     /// of the request.
     public var maximumInlineAttachments: UInt64 = 1 << 30
     /// The largest document without its attachments, in bytes. The default is 8,000,000, as in CouchDB.

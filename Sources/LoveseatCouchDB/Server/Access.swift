@@ -200,15 +200,20 @@ extension CollectionAccess.Change {
 }
 
 extension IncomingAttachment {
-    /// What the client says of it.
+    /// What the client says of it; of two lengths the larger one, because so much may come.
     fileprivate var announced: JSONValue {
         var value: JSONValue = ["content_type": .string(contentType ?? "application/octet-stream")]
         if let digest { value["digest"] = .string(digest) }
+        var sizes: [Int?] = [encoding == nil ? nil : encodedLength]
         switch content {
         case .stub: value["stub"] = true
-        case .follows: if let length { value["length"] = JSONValue(length) }
-        case .takenOut(_, let length): value["length"] = JSONValue(length)
-        case .inline(let text): value["length"] = JSONValue(max(0, text.bytes.count - 2) / 4 * 3)
+        case .follows: sizes += [length, encodedLength]
+        case .takenOut(_, let size): sizes += [size, encoding == nil ? nil : length]
+        case .inline(let text):
+            sizes += [max(0, text.bytes.count - 2) / 4 * 3, encoding == nil ? nil : length]
+        }
+        if let size = sizes.compactMap(\.self).max(), value["stub"] == nil {
+            value["length"] = JSONValue(size)
         }
         if let encoding {
             value["encoding"] = .string(encoding)

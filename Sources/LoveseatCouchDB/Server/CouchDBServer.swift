@@ -49,6 +49,8 @@ final class CouchDBServer: Sendable {
     /// Nil where Digest is not offered.
     let digest: DigestLogin?
     let budget: BodyBudget
+    /// That of the attachments that come within JSON, which are on the disk.
+    let inlineBudget: BodyBudget
     /// The listener's identity, by which clients recognise it.
     let uuid: String
 
@@ -68,6 +70,7 @@ final class CouchDBServer: Sendable {
         self.admit = admit
         digest = settings.isSecure ? nil : authenticator.secrets.map { DigestLogin($0) }
         budget = BodyBudget(limit: max(512 << 20, settings.maximumRequestSize))
+        inlineBudget = BodyBudget(limit: Int(clamping: min(settings.maximumInlineAttachments, .max / 4)) * 2)
         let stored = try databases.database.store.readRows { try $0.info("public_uuid") } ?? ""
         let digits = stored.lowercased().filter(\.isHexDigit)
         uuid = digits.count == 32 ? digits : String(repeating: "0", count: 32)
@@ -154,6 +157,10 @@ final class CouchDBServer: Sendable {
             case .notOpen, .notFound: return .noDatabase
             case .busy: return CouchDBError(503, "service_unavailable", error.message)
             case .notWriteable: return .forbidden(error.message)
+            case LoveseatError.Code(Int(ENOSPC), domain: .posix),
+                LoveseatError.Code(Int(EDQUOT), domain: .posix):
+                LogDomain.listener.log(.error, "\(error)")
+                return CouchDBError(507, "insufficient_storage", "the disk is full")
             default: break
             }
             LogDomain.listener.log(.error, "\(error)")

@@ -131,7 +131,8 @@ package struct IncomingAttachment: Sendable {
         position = entry["revpos"]?.int
         digest = entry["digest"]?.string
         length = try Self.length("length", in: entry, of: name)
-        encoding = entry["encoding"]?.string.flatMap { $0 == "identity" ? nil : $0 }
+        // Nobody else knows any other, and then the bytes are what they are.
+        encoding = entry["encoding"]?.string == "gzip" ? "gzip" : nil
         encodedLength = try Self.length("encoded_length", in: entry, of: name)
     }
 
