@@ -143,6 +143,11 @@ def stripping():
         receiver = scratch.receiver(folder="heic")
         result = scratch.send(receiver.code, heic, options=["--strip"])
         check(result.returncode == 1 and "cannot strip HEIC" in result.stderr, result.stderr)
+        receiver = scratch.receiver("--strip", folder="stripping")
+        result = scratch.send(receiver.code, heic, photo)
+        check(result.returncode == 1 and "neither JPEG nor PNG" in result.stderr, f"{result.returncode} {result.stderr}")
+        receiver.wait_saved(1)
+        check(receiver.interrupt() == 0 and receiver.files() == ["a.jpg"], f"{receiver.files()}")
 
 
 def resizing():

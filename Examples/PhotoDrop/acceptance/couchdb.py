@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import glob
+import gzip
 import http.client
 import http.server
 import json
@@ -232,6 +233,22 @@ def inline_photos():
             )
             check(status == 413, f"{status} {body[:200]}")
         check(len(receiver.files()) == 6, f"{receiver.files()}")
+        # A photo that comes compressed is saved as it was, and a false length of one is found out.
+        packed = gzip.compress(TINY_JPEG + bytes(300_000))
+        for name, length, expected in [("true", len(TINY_JPEG) + 300_000, 201), ("false", 5, 201), ("bomb", 5, 413)]:
+            data = gzip.compress(TINY_JPEG + bytes(80_000_000)) if name == "bomb" else packed
+            entry = document(name, data)
+            entry["_attachments"]["photo"] |= {"encoding": "gzip", "length": length, "encoded_length": len(data)}
+            status, body = phone.request("PUT", f"/drop/{name}?new_edits=false", json.dumps(entry).encode())
+            check(status == expected, f"{name}: {status} {body[:200]}")
+        receiver.wait_saved(8)
+        check((receiver.folder / "true.jpg").read_bytes() == TINY_JPEG + bytes(300_000), "the unpacked photo differs")
+        status, body = phone.request(
+            "PUT", "/drop/long?new_edits=false",
+            b'--e\r\nContent-Type: application/json\r\n\r\n{"_id":"long","_rev":"1-a","_attachments":{"photo":{"follows":true,"length":5,'
+            b'"encoding":"gzip","encoded_length":60000000}}}\r\n--e\r\n\r\n' + packed + b"\r\n--e--", 'multipart/related; boundary="e"',
+        )
+        check(status == 413, f"{status} {body[:200]}")
         check(receiver.interrupt() == 0, "receive")
         return f"{memory:.0f} MB of memory"
 

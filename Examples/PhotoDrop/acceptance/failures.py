@@ -275,8 +275,12 @@ def full_disk():
             failed = receiver.wait_for(lambda event: event["event"] == "failed", what="a failure")
             check(failed["name"] == "b.jpg" and "No space left" in failed["error"], f"{failed}")
             check([event["name"] for event in receiver.wait_saved(1)] == ["a.jpg"], "the small photo")
+            # What its sender was told is stored is not lost with the session.
+            check(receiver.interrupt() == 1, "receive")
+            session = receiver.error_text().split("--resume ")[1].split()[0]
             filler.unlink()
-            receiver.wait_saved(2)
+            receiver = scratch.receiver(resume=session)
+            receiver.wait_saved(1)
             check((folder / "b.jpg").read_bytes() == large.read_bytes(), "the photo differs")
             check(receiver.interrupt() == 0, "receive")
         finally:
@@ -285,6 +289,9 @@ def full_disk():
         receiver = scratch.receiver("--min-free", str(10**9), folder="full")
         result = scratch.send(receiver.code, small)
         check(result.returncode == 1 and "disk is full" in result.stderr, f"{result.returncode} {result.stderr}")
+        # A folder in which nothing can be created is refused at the start.
+        result = subprocess.run([PROGRAM, "receive", "/proc/self/fd"], capture_output=True, text=True, timeout=20, env=scratch.environment())
+        check(result.returncode == 74 and "/proc/self/fd" in result.stderr, f"{result.returncode} {result.stderr}")
 
 
 def stopped_receiver():

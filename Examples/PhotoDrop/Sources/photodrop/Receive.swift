@@ -182,9 +182,11 @@ struct Receive: AsyncParsableCommand {
 
     private func setCouchDB(_ options: inout ReceiverOptions) throws(DropError) {
         options.servesCouchDB = couch ?? options.servesCouchDB
+        // A session that is resumed without it takes back what belongs to it.
+        let isPlainByDefault = options.disablesTLS && couch != false
         options.origins = origin.isEmpty && options.servesCouchDB ? options.origins : origin
-        let isPlain = tls.map { !$0 } ?? options.disablesTLS
-        guard isPlain == legacyQr ?? options.disablesTLS else {
+        let isPlain = tls.map { !$0 } ?? isPlainByDefault
+        guard isPlain == legacyQr ?? isPlainByDefault else {
             throw DropError(
                 .usage,
                 "use --no-tls and --legacy-qr together, because other codes contain a certificate"
@@ -226,12 +228,15 @@ struct Receive: AsyncParsableCommand {
         // The page hears of the end before the server goes.
         await web?.server.stop()
         if end == .guessing { remark("photodrop: somebody was guessing at the code: the session has ended") }
-        if receiver.options.keeps { remark("photodrop: resume with --resume \(receiver.sessionFolder)") }
+        if await receiver.stays { remark("photodrop: resume with --resume \(receiver.sessionFolder)") }
         let summary = await summary(of: receiver)
         remark("photodrop: \(summary)")
         let failures = await receiver.saver.failureCount
         guard failures == 0 else {
-            throw DropError(.partial, "\(failures) photos could not be saved")
+            throw DropError(
+                .partial,
+                "\(failures) \(failures == 1 ? "photo" : "photos") could not be saved, and \(failures == 1 ? "is" : "are") still in the session"
+            )
         }
     }
 

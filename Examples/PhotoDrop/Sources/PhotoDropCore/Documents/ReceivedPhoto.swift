@@ -9,6 +9,8 @@ package struct ReceivedPhoto: Hashable, Sendable {
     package let name: String
     package let sender: SenderID?
     package let blob: BlobReference
+    /// Whether the blob's digest is that of its compressed form.
+    package let isCompressed: Bool
     package let thumbnail: BlobReference?
     package let width: Int?
     package let height: Int?
@@ -23,6 +25,7 @@ package struct ReceivedPhoto: Hashable, Sendable {
                 ?? blobs.first(where: { $0.blob.contentType?.hasPrefix("image/") ?? false }) ?? blobs.first
         else { return nil }
         blob = main.blob
+        isCompressed = document["_attachments"]?[main.key]?["encoding"]?.string == "gzip"
         thumbnail = document.blob(PhotoDocument.thumbnailKey).flatMap {
             $0.length ?? .max <= Self.maximumThumbnail && $0.digest != main.blob.digest ? $0 : nil
         }
@@ -34,6 +37,9 @@ package struct ReceivedPhoto: Hashable, Sendable {
         height = document["height"]?.int
         taken = document["taken"]?.string
     }
+
+    /// The type that the sender says; nil for others than those that are known.
+    package var type: ImageType? { ImageType.allCases.first { $0.mediaType == blob.contentType } }
 
     /// The blobs of a document's own properties and of its table of attachments, with their keys.
     package static func blobs(of document: Document) -> [(key: String, blob: BlobReference)] {

@@ -9,6 +9,8 @@ package final class DropFilter: Sendable {
     private let isForOneSender: Bool
     /// Whether senders may take back what they have sent.
     private let allowsRecall: Bool
+    /// Whether metadata is removed, which is possible for JPEG and PNG only.
+    private let strips: Bool
     private let freeBytes: @Sendable () -> UInt64?
     private let state = Mutex(State())
 
@@ -31,11 +33,13 @@ package final class DropFilter: Sendable {
         limits: ReceiverLimits,
         isForOneSender: Bool,
         allowsRecall: Bool,
+        strips: Bool = false,
         freeBytes: @escaping @Sendable () -> UInt64?
     ) {
         self.limits = limits
         self.isForOneSender = isForOneSender
         self.allowsRecall = allowsRecall
+        self.strips = strips
         self.freeBytes = freeBytes
     }
 
@@ -154,7 +158,14 @@ package final class DropFilter: Sendable {
                 "\(name) is larger than the \(limits.photoBytes >> 20) MB that are taken"
             )
         }
-        let photo = ReceivedPhoto(document)?.blob.digest
+        let received = ReceivedPhoto(document)
+        if strips, let received, received.type != .jpeg, received.type != .png {
+            return LoveseatError(
+                .httpForbidden,
+                "\(name) is neither JPEG nor PNG, and the receiver removes the metadata of photos"
+            )
+        }
+        let photo = received?.blob.digest
         let known = state.withLock { $0.photos[document.id] }
         if let known, known.photo != photo {
             return LoveseatError(.httpForbidden, "\(name) is here already with another content")

@@ -22,7 +22,7 @@ package final class PhotoFolder: Sendable {
 
     /// Opens a folder, and creates it if it does not exist.
     ///
-    /// - Throws: `disk` if that is not possible.
+    /// - Throws: `disk` if that is not possible, or no files can be created in it.
     package init(path: String, session: String) throws(DropError) {
         self.path = path
         partPrefix = ".part-\(session)-"
@@ -33,6 +33,7 @@ package final class PhotoFolder: Sendable {
         descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure("open", path) }
         removeParts()
+        discard(try begin("test"))
     }
 
     deinit { close(descriptor) }

@@ -233,7 +233,7 @@ package actor PhotoSaver {
     }
 
     private func shownName(of photo: ReceivedPhoto) -> String {
-        FileName.cleaned(photo.name, type: .jpeg)
+        FileName.cleaned(photo.name, type: photo.type ?? .jpeg)
     }
 
     /// Returns the file's name, the SHA-1 of what was written, and whether the folder did not have the file already.
@@ -267,7 +267,8 @@ package actor PhotoSaver {
             }
             try stripper?.finish()
             let digest = TextCoding.hexadecimal(hash.finalize())
-            guard digest == photo.blob.digest.hexadecimal else {
+            // That of a blob that came compressed is of what came.
+            guard photo.isCompressed || digest == photo.blob.digest.hexadecimal else {
                 throw DropError(.disk, "\(photo.name) was damaged in the session's folder")
             }
             content = stripper == nil ? digest : TextCoding.hexadecimal(written.finalize())

@@ -84,6 +84,7 @@ package final class Receiver: Sendable {
             limits: options.limits,
             isForOneSender: options.maximumSenders == 1,
             allowsRecall: options.allowsRecall,
+            strips: options.strips,
             freeBytes: { space.freeBytes }
         )
         self.filter = filter
@@ -147,7 +148,7 @@ package final class Receiver: Sendable {
         guard let pin = listener.tlsIdentity?.certs.first?.fingerprint,
             let pin = DropPin(fingerprint: pin)
         else { throw DropError(.disk, "the listener has not started") }
-        try remember(options)
+        if options.keeps { try remember(options, port: listener.port) }
         return DropCode(
             urls: Self.shown(listener.urls ?? []),
             pin: pin,
@@ -168,13 +169,13 @@ package final class Receiver: Sendable {
                 password: record.secret.full
             )
         else { throw DropError(.disk, "the listener has not started") }
-        try remember(options)
+        if options.keeps { try remember(options, port: listener.port) }
         return code
     }
 
-    /// Writes what a later process needs to resume the session, if it is kept. The listener has to run, because its port is written.
-    private func remember(_ options: ReceiverOptions) throws(DropError) {
-        guard options.keeps, let port = listener.port else { return }
+    /// Writes what a later process needs to resume the session.
+    private func remember(_ options: ReceiverOptions, port: UInt16?) throws(DropError) {
+        guard let port else { return }
         var record = record
         record.port = port
         record.options = options
@@ -222,25 +223,30 @@ package final class Receiver: Sendable {
             await close()
             throw error
         }
-        if reason == .complete {
-            // Resumed with the same number of photos, it would end at once.
-            var unlimited = options
-            unlimited.count = nil
-            try? remember(unlimited)
-        }
+        let port = listener.port
         // What senders have been told is stored is saved, too.
         await listener.stop()
         try? await saver.saveNew()
+        if await stays {
+            var options = options
+            // Resumed with the same number of photos, it would end at once.
+            if reason == .complete { options.count = nil }
+            try? remember(options, port: port)
+        }
         hub.publish(.end(reason: reason.text))
         await close()
         return reason
     }
 
+    /// Whether the session stays when it ends: photos that could not be saved are in it only.
+    package var stays: Bool { get async { if options.keeps { true } else { await saver.failureCount > 0 } } }
+
     private func close() async {
         await listener.stop()
         hub.finish()
+        let stays = await stays
         try? await database.close()
-        if options.keeps {
+        if stays {
             try? temporary.keep()
         } else {
             temporary.remove()
