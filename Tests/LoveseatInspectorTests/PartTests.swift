@@ -74,6 +74,22 @@ struct PartTests {
         #expect(table.report(after: .max, at: 0)["events"] == [])
     }
 
+    @Test func `a peer's failures are counted once each, and others do not push them out`() throws {
+        var table = ConnectionTable()
+        table.update(sighting(.idle, key: "in-1"), at: 1_000)
+        table.update(sighting(.idle, key: "in-2"), at: 1_000)
+        for _ in 0..<2 {
+            table.failed("doc", on: "in-1", isPush: false, isRefusal: true, "may not", at: 2_000)
+        }
+        for number in 0..<3_000 {
+            table.failed("doc\(number)", on: "in-2", isPush: false, isRefusal: true, "may not", at: 3_000)
+        }
+        let peers = table.report(after: 0, at: 4_000)["peers"]?.array
+        #expect(peers?.map { $0["failures"]?.int } == [1, 3_000])
+        #expect(peers?.map { $0["title"]?.string } == ["ana (1)", "ana (2)"])
+        #expect(peers?.first?["why"]?.string == "refused" && peers?.first?["error"]?.string == "may not")
+    }
+
     @Test func `earlier peers are recorded once, with their last sync`() throws {
         var table = ConnectionTable()
         table.update(sighting(.idle), at: 1_000)

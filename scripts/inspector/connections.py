@@ -37,7 +37,7 @@ def peers(folder, browser):
     sync.pause()
     post(served.root + "api/save", {"collection": "_default", "id": "stuck", "body": {"n": 1}}, {"Authorization": f"Bearer {served.token}"})
     browser.wait("return [...document.querySelectorAll('.pending li')].some(line => line.textContent.includes('stuck') && line.textContent.includes('pending'))", what="the document that waits")
-    browser.wait(contains("1 document, "), what="the number of them")
+    browser.wait(contains("1 document to the peer"), what="the number of them")
     table = folder.run("top", "trips", "--once", "--pending")
     check("_default._default/stuck (to the peer): pending: it was offered" in table, table)
     sync.resume()

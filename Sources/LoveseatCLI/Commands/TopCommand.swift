@@ -7,8 +7,7 @@ struct Top: AsyncParsableCommand {
         abstract: "Show the peers of a running `serve` live: rates, and what is pending.",
         discussion: """
             Asks the process that serves the database once a second, until interrupted. The rates are those of the last second. \
-            Pending are documents and approximate bytes, in both directions, as far as this side knows: what a peer has not announced is \
-            not known here.
+            Pending are documents, as far as this side knows: what a peer has not announced is not known here.
 
             EXAMPLE: loveseat top trips --once --pending
             """
@@ -137,10 +136,8 @@ struct PeerTableText {
 
     private static func amount(_ peer: JSONValue) -> String {
         let (outgoing, incoming) = (peer["pendingOut"]?.int ?? 0, peer["pendingIn"]?.int ?? 0)
-        let size = peer["pendingBytes"]?.int ?? 0
         let parts = [
             outgoing == 0 ? nil : "\(outgoing) to it", incoming == 0 ? nil : "\(incoming) from it",
-            size == 0 ? nil : bytes(size),
         ]
         let text = parts.compactMap(\.self).joined(separator: ", ")
         return text.isEmpty ? "-" : text

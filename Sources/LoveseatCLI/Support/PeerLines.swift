@@ -10,7 +10,8 @@ actor PeerLines {
 
     private var last: [Int: String] = [:]
     private var waiting: [Int: Task<Void, Never>] = [:]
-    private var failures: [Int: Int] = [:]
+    /// The documents that were named.
+    private var failures: [Int: Swift.Set<String>] = [:]
 
     /// Prints until the task is cancelled. The feeds are those of a listener that has not started.
     static func print(_ changes: Feed<ListenerPeer>, _ failures: Feed<ListenerFailure>) async {
@@ -47,13 +48,14 @@ actor PeerLines {
     }
 
     private func show(_ failure: ListenerFailure) {
-        let count = failures[failure.peer, default: 0] + 1
-        failures[failure.peer] = count
-        guard count <= Self.maximumFailures else { return }
+        // A peer may try again what is refused.
+        guard failures[failure.peer, default: []].count < Self.maximumFailures,
+            failures[failure.peer, default: []].insert(failure.documentID).inserted
+        else { return }
         let what = failure.isPush ? "could not be sent" : "was not stored"
         let message = "\(failure.documentID) \(what): \(failure.error.message)".printable
         Output.remark("loveseat: peer \(failure.peer) · \(message)")
-        guard count == Self.maximumFailures else { return }
+        guard failures[failure.peer]?.count == Self.maximumFailures else { return }
         Output.remark(
             "loveseat: peer \(failure.peer) · no more of its documents are named here: see `loveseat top --pending`"
         )

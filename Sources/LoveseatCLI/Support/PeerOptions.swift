@@ -17,7 +17,7 @@ struct PeerOptions: ParsableArguments {
     var paired = false
     @Option(
         help: ArgumentHelp(
-            "Find the peer on this network by its name or ID (`loveseat browse`), instead of a URL. Without --paired, --pin or --ca, asks whether to trust the certificate that it shows, and remembers it.",
+            "Find the peer on this network by its name or ID (`loveseat browse`), instead of a URL. Without --paired, --pin, --ca or --self-signed, asks whether to trust the certificate that it shows, and remembers it.",
             valueName: "name|id"
         )
     )
@@ -65,7 +65,11 @@ struct PeerOptions: ParsableArguments {
     func validate() throws {
         let ways = [url, localDb, find].count { $0 != nil }
         guard ways == 1 || (paired && ways == 0), !paired || localDb == nil else {
-            throw ValidationError("Name the peer: either a URL, --find, --local-db, or --paired.")
+            throw ValidationError(
+                ways > 1
+                    ? "Name one peer: use only one of a URL, --find and --local-db."
+                    : "Name the peer: either a URL, --find, --local-db, or --paired."
+            )
         }
         guard [session, sessionFile, credentials.user, trust.identity].count(where: { $0 != nil }) <= 1 else {
             throw ValidationError("Use one of --session, --session-file, --user and --identity.")

@@ -7,7 +7,7 @@ struct TrustOptions: ParsableArguments {
     var pin: String?
     @Option(help: "A PEM file with the authorities to trust instead of the system's.")
     var ca: String?
-    @Flag(help: "Accept any self-signed certificate, and no others.")
+    @Flag(help: "Accept any self-signed certificate, and no others: whoever answers is trusted.")
     var selfSigned = false
     @Option(help: "The identity to show to the peer: a label, cert.pem:key.pem, or file.p12.")
     var identity: String?

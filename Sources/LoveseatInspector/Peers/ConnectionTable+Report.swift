@@ -34,7 +34,7 @@ extension ConnectionTable {
             "state": .string(sighting.activity.rawValue), "since": JSONValue(line.since),
             "sent": JSONValue(sighting.sent), "received": JSONValue(sighting.received),
             "bytes": JSONValue(sighting.completed), "pendingBytes": JSONValue(pending),
-            "failures": JSONValue(line.failures),
+            "failures": JSONValue(line.failures.count + Int(clamping: sighting.failures)),
             "rate": [
                 "sent": JSONValue(line.rate.sent), "received": JSONValue(line.rate.received),
                 "bytes": JSONValue(line.rate.bytes),
@@ -43,7 +43,7 @@ extension ConnectionTable {
         json["user"] = sighting.user.map { .string($0) }
         json["certificate"] = sighting.certificate.map { .string($0) }
         json["fingerprint"] = sighting.fingerprint.map { .string($0) }
-        json["error"] = (sighting.error ?? line.lastFailure).map { .string($0) }
+        json["error"] = (sighting.error ?? line.failures.listed.first?.message).map { .string($0) }
         json["upToDate"] = line.upToDate.map { JSONValue($0) }
         if let pending = line.pending {
             json["pendingDocuments"] = JSONValue(pending.count)
@@ -55,7 +55,7 @@ extension ConnectionTable {
         if let behindSince = line.behindSince {
             json["lag"] = JSONValue(now - behindSince)
             json["why"] = "pending"
-        } else if line.failures > 0 {
+        } else if line.failures.count > 0 || sighting.failures > 0 {
             json["why"] = "refused"
         }
         return .object(json)

@@ -9,9 +9,8 @@ package struct ConnectionTable: Sendable {
         let since: Int64
         /// When the peer was last known to have everything.
         var upToDate: Int64?
-        /// Documents that could not be replicated, since the connection began.
-        var failures = 0
-        var lastFailure: String?
+        /// Documents that could not be replicated since the connection began.
+        var failures = FailedDocuments()
         /// Nil if that is not known.
         var pending: Pending?
         /// Since when something has been pending; nil if nothing is.
@@ -108,8 +107,8 @@ package struct ConnectionTable: Sendable {
         lines[key]?.noteBehind(at: now)
     }
 
-    /// The last failures of a connection's documents.
-    func failures(on key: String) -> [PeerEvent] { log.failures(on: key) }
+    /// The failures of a connection's documents; nil if there is no such connection.
+    func failures(on key: String) -> FailedDocuments? { lines[key]?.failures }
 
     /// Adds a document that could not be replicated.
     package mutating func failed(
@@ -120,19 +119,18 @@ package struct ConnectionTable: Sendable {
         _ message: String,
         at now: Int64
     ) {
-        guard lines[key] != nil else { return }
-        lines[key]?.failures += 1
-        lines[key]?.lastFailure = message
-        log.add(
-            .failed,
-            lines[key]?.sighting.title ?? key,
-            message,
-            document: document,
-            why: isPush || isRefusal ? .refused : .notPulled,
+        guard let title = lines[key]?.sighting.title else { return }
+        let why = isPush || isRefusal ? PeerEvent.Reason.refused : .notPulled
+        let failure = FailedDocuments.Failure(
+            id: document,
             isPush: isPush,
-            on: key,
-            at: now
+            why: why,
+            message: message,
+            time: now
         )
+        // A peer may try again what is refused.
+        guard lines[key]?.failures.insert(failure) == true else { return }
+        log.add(.failed, title, message, document: document, why: why, on: key, at: now)
     }
 
     /// Removes connections whose keys begin with a text and are not among those that are there.

@@ -26,8 +26,6 @@ package struct PeerEvent: Sendable {
     package let text: String
     package var document: String?
     package var why: Reason?
-    /// Whether the document goes to the peer.
-    var isPush = false
     /// The connection's ``PeerSighting/key``.
     var connection = ""
 
@@ -60,7 +58,6 @@ package struct PeerEventLog: Sendable {
         _ text: String,
         document: String? = nil,
         why: PeerEvent.Reason? = nil,
-        isPush: Bool = false,
         on connection: String,
         at time: Int64
     ) {
@@ -76,18 +73,9 @@ package struct PeerEventLog: Sendable {
                 text: String(text.prefix(Self.maximumText)),
                 document: document.map { String($0.prefix(Self.maximumText)) },
                 why: why,
-                isPush: isPush,
                 connection: connection
             )
         )
-    }
-
-    /// The last failures of a connection's documents, each once, the latest one first.
-    package func failures(on connection: String) -> [PeerEvent] {
-        var seen: Set<String?> = []
-        return events.suffix(Self.maximumEvents).reversed().filter {
-            $0.kind == .failed && $0.connection == connection && seen.insert($0.document).inserted
-        }
     }
 
     /// The events after a number, of the last 1,000; the first ones if there are more than the limit.

@@ -62,8 +62,7 @@ extension PeerMonitor {
     ///
     /// - Throws: `LoveseatError`: `notFound` if there is no such connection.
     package func pending(over key: String) async throws -> JSONValue {
-        let failures = table.withLock { $0.keys.contains(key) ? $0.failures(on: key) : nil }
-        guard let failures else {
+        guard let failures = table.withLock({ $0.failures(on: key) }) else {
             throw LoveseatError(.notFound, "the peer is not connected any more")
         }
         var list = PendingList()
@@ -84,7 +83,7 @@ extension PeerMonitor {
             unread: Self.maximumListed
         ) {
             list.add(transfers)
-            for failure in failures { list.add(failure) }
+            list.add(failures)
         } else {
             throw LoveseatError(
                 .unsupported,

@@ -217,6 +217,7 @@ extension PeerSighting {
         )
         user = task.user
         since = task.started.map { $0 * 1_000 }
+        failures = task.writeFailures
         if isSource { sent = task.documentsWritten } else { received = task.documentsWritten }
     }
 }

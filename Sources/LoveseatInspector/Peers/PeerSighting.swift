@@ -31,6 +31,8 @@ package struct PeerSighting: Hashable, Sendable {
     /// Documents that the peer was sent, and that it sent.
     package var sent: UInt64 = 0
     package var received: UInt64 = 0
+    /// Documents that could not be replicated, where they are only counted.
+    package var failures: UInt64 = 0
     package var error: String?
     /// When it connected, in milliseconds since 1970, if that is known.
     package var since: Int64?

@@ -41,11 +41,14 @@ struct PendingList {
         add(key, pending.state, pending.state.sentence)
     }
 
-    /// Adds a document that could not be replicated.
-    mutating func add(_ failure: PeerEvent) {
-        guard let id = failure.document, let why = failure.why else { return }
-        let key = Key(collection: "", id: id, isPush: failure.isPush)
-        add(key, named: why.rawValue, failure.text, at: failure.time)
+    /// Adds the documents that could not be replicated.
+    mutating func add(_ failures: FailedDocuments) {
+        for failure in failures.listed {
+            let key = Key(collection: "", id: failure.id, isPush: failure.isPush)
+            add(key, named: failure.why.rawValue, failure.message, at: failure.time)
+        }
+        let others = failures.count - failures.listed.count
+        if others > 0, let why = failures.listed.last?.why { counts[why.rawValue, default: 0] += others }
     }
 
     private mutating func add(_ key: Key, _ state: SyncState, _ sentence: String) {

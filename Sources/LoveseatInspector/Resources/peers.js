@@ -33,9 +33,8 @@ export const peersView = place => {
   const pendingText = peer => {
     const parts = [
       peer.pendingOut > 0 && `${counted(peer.pendingOut, 'document')} to the peer`, peer.pendingIn > 0 && `${counted(peer.pendingIn, 'document')} from the peer`,
-      peer.pendingBytes > 0 && bytes(peer.pendingBytes),
     ].filter(part => part)
-    return parts.length === 0 ? 'nothing' : `${parts.join(', ')} `
+    return parts.length === 0 ? 'nothing' : parts.join(', ')
   }
   const choice = peer => element('button', { type: 'button', onclick: () => {
     remote.value = `peer:${peer.key}`
@@ -55,8 +54,8 @@ export const peersView = place => {
       fact('certificate', peer.certificate ?? (peer.fingerprint ? 'without a name' : 'none was shown')),
       peer.fingerprint ? fact('pin', element('code', { class: 'pin' }, peer.fingerprint)) : [],
       fact('lag', peer.lag === undefined ? 'none' : duration(peer.lag)),
-      fact('pending', pendingText(peer), peer.pendingDocuments > 0 && choice(peer)),
-      peer.why ? fact('why', element('span', { class: `tag ${peer.why === 'refused' ? 'bad' : ''}` }, peer.why), peer.failures > 0 ? ` ${counted(peer.failures, 'document')} failed` : '') : [],
+      fact('pending', element('span', { class: 'toolbar' }, element('span', {}, pendingText(peer)), peer.pendingDocuments > 0 && choice(peer))),
+      peer.why === 'refused' ? fact('why', element('span', { class: `tag ${peer.why === 'refused' ? 'bad' : ''}` }, peer.why), peer.failures > 0 ? ` ${counted(peer.failures, 'document')} failed` : '') : [],
       fact('documents', `${peer.sent.toLocaleString('en')} sent, ${peer.received.toLocaleString('en')} received`),
       fact('rate', `${peer.rate.sent} sent/s, ${peer.rate.received} received/s, ${bytes(peer.rate.bytes)}/s`)))
 
@@ -103,14 +102,16 @@ export const peersView = place => {
     for (const event of events.splice(0, Math.max(0, events.length - maximumEvents))) seen.delete(event.number)
     showEvents()
   }
+  // The number that tells apart connections of peers with the same name; `loveseat serve` prints it, too.
+  const numbered = event => event.connection?.startsWith('in-') ? `(${event.connection.slice(3)})` : ''
   const showEvents = () => {
     const text = search.value.toLowerCase()
     const matching = events.filter(event => (kind.value === 'all' || event.kind === kind.value) &&
-      (!text || `${event.peer} ${event.text} ${event.document ?? ''} ${event.kind} ${event.why ?? ''}`.toLowerCase().includes(text)))
+      (!text || `${event.peer} ${numbered(event)} ${event.text} ${event.document ?? ''} ${event.kind} ${event.why ?? ''}`.toLowerCase().includes(text)))
     eventCount.textContent = matching.length === events.length ? `${events.length}` : `${matching.length} of ${events.length}`
     list.replaceChildren(...matching.slice(-maximumEvents).reverse().map(event => element('li', {},
       element('time', {}, clock(event.time)), element('span', { class: `tag ${event.kind === 'failed' ? 'bad' : ''}` }, event.kind),
-      element('strong', {}, event.peer), element('span', {}, event.document ? `${event.document}: ${event.text}` : event.text),
+      element('strong', {}, event.peer), numbered(event) && element('span', { class: 'hint' }, numbered(event)), element('span', {}, event.document ? `${event.document}: ${event.text}` : event.text),
       event.why && element('span', { class: 'tag' }, event.why))))
     if (matching.length === 0) list.replaceChildren(element('li', { class: 'hint' }, events.length === 0 ? 'Nothing has happened yet.' : 'No event matches.'))
   }
@@ -132,10 +133,10 @@ export const peersView = place => {
       shown = text
       const counts = Object.entries(answer.counts)
       pending.replaceChildren(
-        element('p', {}, counts.length === 0 ? 'Everything that is known of is at both sides.' : counts.map(([why, count]) => element('span', { class: 'tag' }, `${why} ${count.toLocaleString('en')}${answer.isCut ? ' or more' : ''}`))),
+        element('p', {}, counts.length === 0 ? 'Nothing is pending, as far as this side knows.' : counts.map(([why, count]) => element('span', { class: 'tag' }, `${why} ${count.toLocaleString('en')}${answer.isCut ? ' or more' : ''}`))),
         element('ul', { class: 'pending' }, answer.documents.slice(0, 200).map(document => element('li', {},
           kind === 'peer' && element('span', { class: 'tag', title: document.way === 'out' ? 'to the peer' : 'from the peer' }, document.way === 'out' ? '→' : '←'),
-          document.collection ? element('a', { href: documentLink(document.collection, document.id) }, document.id) : element('strong', {}, document.id),
+          document.collection && (kind !== 'peer' || document.way === 'out') ? element('a', { href: documentLink(document.collection, document.id) }, document.id) : element('strong', {}, document.id),
           element('span', { class: `tag ${document.why === 'pending' ? '' : 'bad'}` }, document.why),
           element('span', { class: 'hint' }, document.time ? `${clock(document.time)}: ${document.detail}` : document.detail)))))
     } catch (error) {
@@ -176,7 +177,9 @@ export const peersView = place => {
         group('Connected', connected.map(peer => element('option', { value: `peer:${peer.key}` }, `${peer.title} ${peer.direction === 'incoming' ? '←' : '→'}`))),
         group('Remote databases', remotes.map(address => element('option', { value: `remote:${address}` }, address))),
       ].filter(options => options))
+      const waiting = connected.find(peer => peer.pendingDocuments > 0)
       if ([...remote.options].some(option => option.value === chosen)) remote.value = chosen
+      else if (waiting) remote.value = `peer:${waiting.key}`
       pendingSection.hidden = remote.options.length === 0
       if (remote.value !== chosen) showPending()
     }

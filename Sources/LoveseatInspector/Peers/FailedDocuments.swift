@@ -1,0 +1,48 @@
+/// The documents that could not be replicated over one connection, each once.
+package struct FailedDocuments: Sendable {
+    struct Failure: Sendable {
+        let id: String
+        let isPush: Bool
+        let why: PeerEvent.Reason
+        let message: String
+        /// In milliseconds since 1970.
+        let time: Int64
+    }
+
+    /// How many are listed.
+    private static let maximumListed = 200
+    /// How many are told from others that come again.
+    private static let maximumKnown = 20_000
+    /// Text of peers is cut to this many characters.
+    private static let maximumText = 200
+
+    private(set) var count = 0
+    /// The last ones, the latest first.
+    private var last: [Failure] = []
+    /// Hashes of the IDs.
+    private var known: Set<Int> = []
+
+    var listed: [Failure] { last.reversed() }
+
+    /// Adds a failure, unless that document failed before.
+    ///
+    /// - Returns: whether it is new.
+    mutating func insert(_ failure: Failure) -> Bool {
+        let hash = failure.id.hashValue
+        guard !known.contains(hash) else { return false }
+        if known.count < Self.maximumKnown { known.insert(hash) }
+        count += 1
+        // Removing one at a time would move all others each time.
+        if last.count >= 2 * Self.maximumListed { last.removeFirst(Self.maximumListed) }
+        last.append(
+            Failure(
+                id: String(failure.id.prefix(Self.maximumText)),
+                isPush: failure.isPush,
+                why: failure.why,
+                message: String(failure.message.prefix(Self.maximumText)),
+                time: failure.time
+            )
+        )
+        return true
+    }
+}
