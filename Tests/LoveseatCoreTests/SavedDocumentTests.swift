@@ -28,6 +28,11 @@ struct SavedDocumentTests {
     @Test func `a number in text that overflows a double is refused, and a literal that does is null`() throws
     {
         expectError(.encodingError) { try collection.save(Document(id: "d", json: "{\"n\":1e400}")) }
+        for digits in [309, 310, 400] {
+            let number = String(repeating: "9", count: digits)
+            expectError(.encodingError) { try collection.save(Document(id: "d", json: "{\"n\":-\(number)}")) }
+        }
+        try collection.save(Document(id: "long", json: "{\"n\":1\(String(repeating: "0", count: 308))}"))
         let infinite: JSONValue = .init(floatLiteral: .infinity)
         #expect(infinite == .null)
         try collection.save(Document(id: "d", ["n": .number(.text("-0")), "m": .number(.text("1e2"))]))

@@ -15,7 +15,7 @@ struct CanonicalTapeWriter {
         let word = tape[index]
         switch JSONTape.kind(word) {
         case .null, .true, .false: writer.append(raw(word))
-        case .integer where !isNegativeZero(word): writer.append(raw(word))
+        case .integer where isCanonicalInteger(word): writer.append(raw(word))
         case .integer, .decimal: writer.write(number: raw(word))
         case .plainString: writer.append(quoted(word))
         case .escapedString: writer.writeString(JSONStrings.unescape(raw(word)))
@@ -34,9 +34,11 @@ struct CanonicalTapeWriter {
         return UnsafeBufferPointer(rebasing: text[start - 1..<start + JSONTape.length(word) + 1])
     }
 
-    /// The one integer whose text is not its canonical form.
-    private func isNegativeZero(_ word: UInt64) -> Bool {
-        JSONTape.length(word) == 2 && raw(word).elementsEqual("-0".utf8)
+    /// Whether the text of an integer is its canonical form: that of -0 is not, and one with more than 308 digits may be
+    /// beyond the range of a double.
+    private func isCanonicalInteger(_ word: UInt64) -> Bool {
+        let length = JSONTape.length(word)
+        return length <= 308 && (length != 2 || !raw(word).elementsEqual("-0".utf8))
     }
 
     private mutating func writeArray(_ index: Int) {
