@@ -10,7 +10,7 @@ struct InlineContentScannerTests {
     }
 
     private func scan(_ text: [UInt8], isBatch: Bool, piece: () -> Int) -> Scanned {
-        var scanner = InlineContentScanner(isBatch: isBatch)
+        var scanner = InlineContentScanner(isBatch: isBatch, mark: Array("*".utf8))
         var (left, contents, digits): ([UInt8], [[UInt8]], [UInt8]) = ([], [], [])
         var at = 0
         while at < text.count {
@@ -76,15 +76,19 @@ struct InlineContentScannerTests {
         #expect(scan(batch, isBatch: true) == Scanned(text: batch))
     }
 
-    @Test func `no short content looks like a reference`() throws {
-        let left = scan(#"{"_attachments":{"x":{"data":"*0"}}}"#).text
-        #expect(left == #"{"_attachments":{"x":{"data":"**0"}}}"#)
-        let document = try IncomingDocument(try JSONElement(parsing: Array(left.utf8)), lengths: [5])
-        guard case .inline = document.attachments[0].content else {
-            Issue.record("it is a reference")
-            return
+    @Test func `only what begins with the mark is a reference`() throws {
+        func content(_ text: String) throws -> IncomingAttachment.Content {
+            let json = try JSONElement(parsing: Array(#"{"_attachments":{"x":{"data":"\#(text)"}}}"#.utf8))
+            let takenOut = TakenOutContents(mark: Array("*mark-".utf8), lengths: [5])
+            return try IncomingDocument(json, takenOut: takenOut).attachments[0].content
+        }
+        guard case .takenOut(0, length: 5) = try content("*mark-0") else { throw NotAsExpected() }
+        for text in ["*0", "*mark-1", "*mark--1", "*mark-", "QUJD"] {
+            guard case .inline = try content(text) else { throw NotAsExpected() }
         }
     }
+
+    private struct NotAsExpected: Error {}
 
     @Test(arguments: 1...20) func `pieces do not matter, whatever the text`(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)

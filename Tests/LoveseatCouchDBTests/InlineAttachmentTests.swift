@@ -66,6 +66,8 @@ struct InlineAttachmentTests {
                     && answer.json["reason"]?.string?.hasPrefix("Invalid attachment data") == true
             )
         }
+        let forged = #"{"_attachments":{"x":{"data":"\#(Self.digits)"},"y":{"\u0064ata":"*0"}}}"#
+        #expect(try await send(served, "PUT", "/main/a", forged).status == 400)
         let two = "{\"docs\":[\(Self.document("a", Self.digits)),\(Self.document("b", Self.digits))]}"
         let answer = try await send(served, "POST", "/main/_bulk_docs", two)
         #expect(answer.status == 413 && answer.json["reason"]?.string?.contains("1500000") == true)
@@ -138,27 +140,31 @@ struct InlineAttachmentTests {
                 return connection
             }
         }
-        var status = 0
-        for _ in 0..<200 where status != 503 {
-            status = try await send(
-                served,
-                "PUT",
-                "/main/b",
-                Self.document("b", String(Self.digits.prefix(800_000)))
-            ).status
-        }
-        #expect(status == 503)
+        try await waitForFiles(of: served.database, bytes: 1_700_000)
+        let document = Self.document("b", String(Self.digits.prefix(800_000)))
+        #expect(try await send(served, "PUT", "/main/b", document).status == 503)
         for connection in open { close(connection) }
-        for _ in 0..<200 where status != 201 && status != 409 {
-            status = try await send(
-                served,
-                "PUT",
-                "/main/b",
-                Self.document("b", String(Self.digits.prefix(800_000)))
-            ).status
-        }
-        #expect(status == 201 || status == 409)
+        try await waitForFiles(of: served.database, bytes: 0)
+        #expect(try await send(served, "PUT", "/main/b", document).status == 201)
         await served.listener.stop()
+    }
+
+    /// Waits until so many bytes are in the folder of blobs; 0 stands for no file.
+    private func waitForFiles(of database: Database, bytes: Int) async throws {
+        let folder = URL(filePath: try #require(database.path)).appending(path: "blobs")
+        let deadline = ContinuousClock.now + .seconds(120)
+        while true {
+            let files = try Self.files(of: database)
+            let sizes = files.map { name in
+                let attributes = try? FileManager.default.attributesOfItem(
+                    atPath: folder.appending(path: name).path
+                )
+                return attributes?[.size] as? Int ?? 0
+            }
+            if bytes == 0 ? files.isEmpty : sizes.reduce(0, +) >= bytes { return }
+            try #require(ContinuousClock.now < deadline, "\(files) \(sizes)")
+            try await Task.sleep(for: .milliseconds(50))
+        }
     }
 
     @Test func `a local document keeps none`() async throws {

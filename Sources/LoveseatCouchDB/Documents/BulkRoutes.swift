@@ -66,7 +66,7 @@ extension CouchDBServer {
                 batch.locals.append(element)
                 continue
             }
-            let document = try IncomingDocument(element, lengths: contents.lengths)
+            let document = try IncomingDocument(element, takenOut: contents.takenOut)
             let id = document.id ?? Self.newUUID()
             try IncomingDocument.check(id)
             try check(document, id)

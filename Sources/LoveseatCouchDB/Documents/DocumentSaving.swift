@@ -99,28 +99,40 @@ enum DocumentSaving {
         pins: BlobPins
     ) throws -> PreparedDocument {
         var prepared = PreparedDocument(document, id: id)
-        for attachment in document.attachments {
+        // Nothing is stored of a document that is refused for one of them.
+        let short = try document.attachments.map(decoded)
+        for (attachment, content) in zip(document.attachments, short) {
+            let digest: BlobDigest
+            let length: Int
             switch attachment.content {
-            case .stub: prepared.addStub(attachment, pins.blobs)
-            case .inline(let text):
-                let (digest, length) = try store(text, attachment.name, pins)
-                prepared.add(try ready(attachment, digest: digest, storedLength: length, pins.blobs), digest)
-            case .takenOut(let number, let length):
-                guard let digest = try contents?.store(number, pins) else { continue }
-                prepared.add(try ready(attachment, digest: digest, storedLength: length, pins.blobs), digest)
-            case .follows:
-                throw CouchDBError.badRequest("attachment \(attachment.name) does not follow in a part")
+            case .inline: (digest, length) = (try pins.store(content), content.count)
+            case .takenOut(let number, let size):
+                guard let stored = try contents?.store(number, pins) else { continue }
+                (digest, length) = (stored, size)
+            case .stub, .follows:
+                prepared.addStub(attachment, pins.blobs)
+                continue
             }
+            prepared.add(try ready(attachment, digest: digest, storedLength: length, pins.blobs), digest)
         }
         return prepared
     }
 
-    /// Stores the content of an inline attachment.
-    static func store(_ text: JSONElement, _ name: String, _ pins: BlobPins) throws -> (BlobDigest, Int) {
-        guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
-            throw CouchDBError.badRequest("Invalid attachment data for \(name)")
+    /// The content that an attachment has in Base64; empty for those whose content is elsewhere.
+    private static func decoded(_ attachment: IncomingAttachment) throws(CouchDBError) -> [UInt8] {
+        switch attachment.content {
+        case .stub, .takenOut: return []
+        case .inline(let text): return try decode(text, attachment.name)
+        case .follows: throw .badRequest("attachment \(attachment.name) does not follow in a part")
         }
-        return (try pins.store(content), content.count)
+    }
+
+    /// The content of an inline attachment.
+    static func decode(_ text: JSONElement, _ name: String) throws(CouchDBError) -> [UInt8] {
+        guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
+            throw .badRequest("Invalid attachment data for \(name)")
+        }
+        return content
     }
 
     /// An attachment whose content was stored. `isInflated`: whether it came compressed, and is not stored so. Content that is not

@@ -23,7 +23,7 @@ extension CouchDBServer {
                 let local = try IncomingDocument(try Self.localRevision(in: element).1)
                 return try await self.saveLocal(id, local, entry, exchange, bytes: bytes)
             }
-            let document = try IncomingDocument(element, lengths: contents.lengths)
+            let document = try IncomingDocument(element, takenOut: contents.takenOut)
             let id = document.id ?? Self.newUUID()
             return try await self.save(document, id, contents, entry, exchange)
         }
@@ -38,7 +38,7 @@ extension CouchDBServer {
             return try await putParts(id, boundary, entry, exchange)
         }
         return try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
-            let document = try IncomingDocument(try Self.parse(bytes), lengths: contents.lengths)
+            let document = try IncomingDocument(try Self.parse(bytes), takenOut: contents.takenOut)
             if let other = document.id { try IncomingDocument.check(other) }
             return try await self.save(document, id, contents, entry, exchange)
         }

@@ -23,13 +23,14 @@ final class InlineContents {
         self.blobs = blobs
         self.limit = limit
         self.budget = budget
-        scanner = InlineContentScanner(isBatch: isBatch)
+        let mark = "*\(String(UInt64.random(in: .min ... .max), radix: 16))-"
+        scanner = InlineContentScanner(isBatch: isBatch, mark: Array(mark.utf8))
     }
 
     deinit { budget.give(taken) }
 
-    /// Their lengths in bytes, in the order of the text.
-    private(set) var lengths: [Int] = []
+    private var lengths: [Int] = []
+    var takenOut: TakenOutContents { TakenOutContents(mark: scanner.mark, lengths: lengths) }
 
     /// Takes the attachments out of the next piece of a request, and appends the rest of it to `text`.
     func receive(_ piece: UnsafeRawBufferPointer, into text: inout [UInt8]) throws {

@@ -78,8 +78,14 @@ final class PartsReceiver {
             switch attachment.content {
             case .stub, .follows, .takenOut: prepared.addStub(attachment, blobs)
             case .inline(let text):
-                let (digest, length) = try DocumentSaving.store(text, attachment.name, pins)
-                let ready = try DocumentSaving.ready(attachment, digest: digest, storedLength: length, blobs)
+                let content = try DocumentSaving.decode(text, attachment.name)
+                let digest = try pins.store(content)
+                let ready = try DocumentSaving.ready(
+                    attachment,
+                    digest: digest,
+                    storedLength: content.count,
+                    blobs
+                )
                 prepared.add(ready, digest)
             }
         }

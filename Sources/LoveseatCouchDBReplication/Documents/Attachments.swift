@@ -96,8 +96,9 @@ package struct IncomingAttachment: Sendable {
     /// The number of attachments that a document may have.
     package static let maximumCount = 10_000
 
-    /// `lengths`: the lengths of the contents that were taken out of the text.
-    static func all(_ table: JSONElement, lengths: [Int]) throws(CouchDBError) -> [IncomingAttachment] {
+    static func all(_ table: JSONElement, _ takenOut: TakenOutContents?) throws(CouchDBError)
+        -> [IncomingAttachment]
+    {
         guard table.kind == .object else {
             throw CouchDBError(400, "doc_validation", "_attachments must be an object")
         }
@@ -105,11 +106,11 @@ package struct IncomingAttachment: Sendable {
             throw .badRequest("a document may have \(maximumCount) attachments")
         }
         var all: [IncomingAttachment] = []
-        for (name, entry) in table.members { all.append(try IncomingAttachment(name: name, entry, lengths)) }
+        for (name, entry) in table.members { all.append(try IncomingAttachment(name: name, entry, takenOut)) }
         return all
     }
 
-    private init(name: String, _ entry: JSONElement, _ lengths: [Int]) throws(CouchDBError) {
+    private init(name: String, _ entry: JSONElement, _ takenOut: TakenOutContents?) throws(CouchDBError) {
         try Self.check(name)
         self.name = name
         guard entry.kind == .object else { throw .badRequest("Invalid attachment data for \(name)") }
@@ -118,12 +119,7 @@ package struct IncomingAttachment: Sendable {
         } else if entry["follows"]?.bool == true {
             content = .follows
         } else if let data = entry["data"], data.kind == .string {
-            content =
-                if let number = InlineContentScanner.number(data), lengths.indices.contains(number) {
-                    .takenOut(number, length: lengths[number])
-                } else {
-                    .inline(data)
-                }
+            content = takenOut?.content(data) ?? .inline(data)
         } else {
             throw .badRequest("Invalid attachment data for \(name)")
         }

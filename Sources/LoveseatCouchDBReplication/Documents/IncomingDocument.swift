@@ -21,10 +21,10 @@ package struct IncomingDocument: Sendable {
         "_replication_stats",
     ]
 
-    /// `lengths`: the lengths of the attachments that ``InlineContentScanner`` took out of the text.
+    /// `takenOut`: the attachments that ``InlineContentScanner`` took out of the text.
     ///
     /// - Throws: ``CouchDBError`` for what is no document.
-    package init(_ element: JSONElement, lengths: [Int] = []) throws(CouchDBError) {
+    package init(_ element: JSONElement, takenOut: TakenOutContents? = nil) throws(CouchDBError) {
         guard element.kind == .object else { throw .badRequest("Document must be a JSON object") }
         var (id, revision): (String?, RevisionID?)
         var history: [RevisionID] = []
@@ -50,7 +50,7 @@ package struct IncomingDocument: Sendable {
                 }
                 isDeleted = flag
             case "_revisions": history = try RevisionText.history(value)
-            case "_attachments": attachments = try IncomingAttachment.all(value, lengths: lengths)
+            case "_attachments": attachments = try IncomingAttachment.all(value, takenOut)
             case _ where Self.ignored.contains(key): continue
             case _ where Self.kept.contains(key) || !key.hasPrefix("_"):
                 members.append((Array(rawKey.bytes), value))

@@ -2,7 +2,7 @@ import LoveseatModel
 
 /// Takes the long attachments out of JSON while it comes, so that they need not fit into memory (protocol/couchdb.md §6.1).
 ///
-/// The text that is left is for ``IncomingDocument``: where an attachment was, it has a reference, such as `*0` for the first one. Short
+/// The text that is left is for ``IncomingDocument``: where an attachment was, it has a reference that no client can guess. Short
 /// attachments stay as they are, and so does everything that is written with escapes in the names of its members.
 package struct InlineContentScanner {
     /// What becomes of the content of an attachment.
@@ -50,10 +50,11 @@ package struct InlineContentScanner {
     private static let longestKey = "_attachments".utf8.count
     /// The size from which an attachment is taken out, in bytes of Base64.
     package static let shortest = 64 << 10
-    private static let reference = UInt8(ascii: "*")
     private static let invalid: UInt8 = 255
 
     private let isBatch: Bool
+    /// What references begin with. It is not Base64.
+    package let mark: [UInt8]
     private var levels: [Level] = []
     /// The open containers within the innermost level in which no attachments can be.
     private var depth = 0
@@ -69,8 +70,9 @@ package struct InlineContentScanner {
     /// The number of attachments that were taken out.
     package private(set) var count = 0
 
-    /// `isBatch`: whether the documents are in the array `docs` of an object, as in `_bulk_docs`.
-    package init(isBatch: Bool) { self.isBatch = isBatch }
+    /// `isBatch`: whether the documents are in the array `docs` of an object, as in `_bulk_docs`. `mark`: what references begin with; it
+    /// should be random, and must not be Base64.
+    package init(isBatch: Bool, mark: [UInt8]) { (self.isBatch, self.mark) = (isBatch, mark) }
 
     /// Reads a piece of the text: appends what is left of it to `text`, and calls `content` with what is taken out.
     package mutating func scan(
@@ -98,7 +100,8 @@ package struct InlineContentScanner {
                 if held.count > Self.shortest + (isComplete ? 1 : 0) {
                     try takeOut(&text, content)
                 } else if isComplete {
-                    keep(&text)
+                    text += held
+                    held.removeAll(keepingCapacity: true)
                 }
             case .longContent:
                 at = try digits(bytes, from: at, &text, content)
@@ -162,14 +165,6 @@ package struct InlineContentScanner {
 
     // MARK: Content
 
-    /// Leaves a short content in the text.
-    private mutating func keep(_ text: inout [UInt8]) {
-        // It may not look like a reference: with one more, it is neither that nor Base64.
-        if held.first == Self.reference { text.append(Self.reference) }
-        text += held
-        held.removeAll(keepingCapacity: true)
-    }
-
     /// Takes out what is held: a long content as far as it came, perhaps with its closing quote.
     private mutating func takeOut(_ text: inout [UInt8], _ content: (Content) throws -> Void) rethrows {
         place = .longContent
@@ -211,7 +206,7 @@ package struct InlineContentScanner {
             case UInt8(ascii: "\""):
                 try giveRun(content)
                 try content(.ended)
-                text.append(Self.reference)
+                text += mark
                 text.append(contentsOf: String(count).utf8)
                 text.append(UInt8(ascii: "\""))
                 count += 1
@@ -258,13 +253,22 @@ package struct InlineContentScanner {
     }
 }
 
-extension InlineContentScanner {
-    /// The number of the content for which a text stands; nil if it is no reference.
-    static func number(_ text: JSONElement) -> Int? {
-        let bytes = text.bytes
-        guard bytes.count > 3, bytes[bytes.startIndex + 1] == reference else { return nil }
-        let digits = bytes.dropFirst(2).dropLast()
-        guard digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
-        return Int(String(decoding: digits, as: UTF8.self))
+/// The attachments that ``InlineContentScanner`` took out of a text.
+package struct TakenOutContents: Sendable {
+    /// What references begin with.
+    private let mark: [UInt8]
+    /// Their lengths in bytes, in the order of the text.
+    private let lengths: [Int]
+
+    package init(mark: [UInt8], lengths: [Int]) { (self.mark, self.lengths) = (mark, lengths) }
+
+    /// The one for which a string stands; nil if it is not a reference.
+    func content(_ text: JSONElement) -> IncomingAttachment.Content? {
+        let text = text.bytes.dropFirst().dropLast()
+        guard text.starts(with: mark),
+            let number = Int(String(decoding: text.dropFirst(mark.count), as: UTF8.self)),
+            lengths.indices.contains(number)
+        else { return nil }
+        return .takenOut(number, length: lengths[number])
     }
 }
