@@ -23,7 +23,7 @@ FEW, MANY = 1_000, 3_000
 # Allocations a document. Lower them when a change allocates less; a change that needs more has to say why.
 LIMITS = {
     "bulk insert": 35,
-    "scan": 20,
+    "scan": 14,
     "push, active side": 22,
     "push, passive side": 36,
     "pull, active side": 38,

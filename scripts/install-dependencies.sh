@@ -39,5 +39,5 @@ fi
 # Makes compression faster, and may be missing. A new machine has no list of packages before the first update.
 if [ ! -e /usr/include/isa-l.h ]; then
     "${as_root[@]}" "apt-get install -y libisal-dev || { apt-get update && apt-get install -y libisal-dev; }" > /dev/null 2>&1 \
-        || echo "Without libisal-dev, compression takes twice as long." >&2
+        || echo "Without libisal-dev, compression takes four times as long." >&2
 fi
