@@ -185,7 +185,7 @@ def remembered_options():
         check(resumed.code == receiver.code, f"{resumed.code} is not {receiver.code}")
         check(resumed.page is None, "the page is served again")
         result = scratch.send(resumed.code, large)
-        check(result.returncode == 1 and "larger than the 1 MB" in result.stderr, f"{result.returncode} {result.stderr}")
+        check(result.returncode == 1 and "larger than 1 MB" in result.stderr, f"{result.returncode} {result.stderr}")
         check(resumed.interrupt() == 0, resumed.error_text())
         resumed = scratch.receiver("--web", "--no-couch", "--originals", "--max-photo", "3", resume=receiver.session)
         check(resumed.page is not None and "&c=1" not in resumed.code, resumed.code)

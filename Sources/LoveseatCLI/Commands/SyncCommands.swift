@@ -98,9 +98,10 @@ struct SyncOptions: ParsableArguments {
         reporting?.monitor.stop()
         var counts = await counting.value
         if type != .pull { counts.refusedEarlier = max(0, try Self.refused(replicator) - counts.refused) }
+        let isPaired = try !database.pairedPeers().isEmpty
         try await database.close()
         try summarize(counts, status, seconds: bar.seconds)
-        if let error = status.error { throw advised(error, configuration) }
+        if let error = status.error { throw advised(error, configuration, isPaired: isPaired) }
         if let interruption { throw ExitCode(128 + interruption) }
         // A continuous replication tries again what failed, until it is ended.
         if counts.failed > 0, !continuous { throw ExitCode(1) }
@@ -134,7 +135,10 @@ struct SyncOptions: ParsableArguments {
     /// The signal that interrupted a single pass. A continuous replication ends by a signal.
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
-    private func advised(_ error: LoveseatError, _ configuration: ReplicatorConfiguration) -> LoveseatError {
+    /// Adds the options that help. `isPaired`: whether the database is paired with any peer.
+    private func advised(_ error: LoveseatError, _ configuration: ReplicatorConfiguration, isPaired: Bool)
+        -> LoveseatError
+    {
         if error.code == .httpNotFound, configuration.collections.count > 1, peer.collections.isEmpty {
             return LoveseatError(
                 error.code,
@@ -142,7 +146,16 @@ struct SyncOptions: ParsableArguments {
             )
         }
         if error.code == .httpAuthRequired, peer.credentials.user == nil, peer.session == nil {
-            return LoveseatError(error.code, "\(error.message); --user names the user")
+            let hint =
+                peer.paired
+                ? "" : "; --user names the user, and --paired uses a pairing with `serve --paired`"
+            return LoveseatError(error.code, "\(error.message)\(hint)")
+        }
+        if error.code == .tlsCertUntrusted, peer.find != nil, !peer.paired, isPaired {
+            return LoveseatError(
+                error.code,
+                "\(error.message); if it is the peer that this database is paired with, add --paired"
+            )
         }
         if error.code == .httpNotFound, configuration.replicatorType != .pull,
             error.message.hasSuffix("or create the database")

@@ -40,7 +40,8 @@ struct ProgressBar {
 
     private func text(_ status: Replicator.Status) -> String {
         let activity = "\(status.activity)"
-        let error = status.error.map { ": \($0.message)" } ?? ""
+        // The error that ends it is printed last.
+        let error = status.activity == .stopped ? "" : status.error.map { ": \($0.message)" } ?? ""
         let rate = Int(Double(status.progress.documents) / max(seconds, 0.001))
         let documents =
             status.progress.documents > 0

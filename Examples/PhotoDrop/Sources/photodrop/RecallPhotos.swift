@@ -59,7 +59,7 @@ struct RecallPhotos: AsyncParsableCommand {
             try Output.line(["event": "done", "recalled": JSONValue(count), "failed": JSONValue(failed)])
         }
         guard count == total else {
-            throw DropError(.partial, "\(total - count) of \(total) photos were not recalled")
+            throw DropError(.partial, "not recalled: \(total - count) of \(total)")
         }
     }
 

@@ -25,7 +25,13 @@ struct Send: AsyncParsableCommand {
     var name: String?
 
     func validate() throws {
-        guard !paths.isEmpty else { throw ValidationError("Name a code and at least one photo or folder.") }
+        guard !paths.isEmpty else {
+            throw ValidationError(
+                web
+                    ? "Name a folder whose photos the page shows, after the code if you have it."
+                    : "Name a code and at least one photo or folder."
+            )
+        }
     }
 
     func run() async throws {
@@ -73,7 +79,7 @@ struct Send: AsyncParsableCommand {
         }
         let failed = summary.failed + refusals.count
         guard failed == 0 else {
-            throw DropError(.partial, "\(failed) of \(photos.count + refusals.count) photos were not sent")
+            throw DropError(.partial, "not sent: \(failed) of \(photos.count + refusals.count)")
         }
     }
 

@@ -307,7 +307,7 @@ import Testing
         }
         #expect(summary.stored == 1)
         #expect(summary.failed == 1)
-        #expect(errors.withLock { $0 } == ["big.png is larger than the 1 MB that are taken"])
+        #expect(errors.withLock { $0 } == ["big.png is larger than 1 MB, the limit of this session"])
         receiver.stop()
         _ = try await running.value
     }

@@ -78,7 +78,7 @@ package final class DropFilter: Sendable {
         guard document.json.bytes.count <= limits.documentBytes else {
             return LoveseatError(
                 .tooLarge,
-                "\(document.id) is larger than the \(limits.documentBytes) bytes that are taken"
+                "\(document.id) is larger than \(limits.documentBytes) bytes, the limit of this session"
             )
         }
         let sender = document["sender"]?.string.flatMap { SenderID($0) }
@@ -112,7 +112,7 @@ package final class DropFilter: Sendable {
             guard length <= limits.photoBytes else {
                 return LoveseatError(
                     .tooLarge,
-                    "\(name) is larger than the \(limits.photoBytes >> 20) MB that are taken"
+                    "\(name) is larger than \(limits.photoBytes >> 20) MB, the limit of this session"
                 )
             }
             sum += length
@@ -155,7 +155,7 @@ package final class DropFilter: Sendable {
         guard blobs.allSatisfy({ $0.length ?? 0 <= limits.photoBytes }) else {
             return LoveseatError(
                 .tooLarge,
-                "\(name) is larger than the \(limits.photoBytes >> 20) MB that are taken"
+                "\(name) is larger than \(limits.photoBytes >> 20) MB, the limit of this session"
             )
         }
         let received = ReceivedPhoto(document)

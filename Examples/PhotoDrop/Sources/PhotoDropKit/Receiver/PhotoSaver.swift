@@ -192,7 +192,7 @@ package actor PhotoSaver {
         }
         // CouchDB's wire has no filter that sees the photos before they are transferred.
         guard try database.blobLength(photo.blob) ?? 0 <= maximumBytes else {
-            throw DropError(.data, "it is larger than the \(maximumBytes >> 20) MB that are taken")
+            throw DropError(.data, "it is larger than \(maximumBytes >> 20) MB, the limit of this session")
         }
         let file: String
         var isDuplicate = true

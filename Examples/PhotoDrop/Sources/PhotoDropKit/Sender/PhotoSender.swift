@@ -154,7 +154,7 @@ package struct PhotoSender: Sendable {
         let counts = "\(progress.summary.stored) of \(progress.count) were \(done)"
         switch error.code {
         case .httpAuthRequired:
-            throw DropError(.refused, "the code is used up: ask for a new one")
+            throw DropError(.refused, "the code is wrong or used up: ask for a new one")
         case .tlsCertUnknownRoot, .tlsCertUntrusted:
             throw DropError(.refused, "this is not the device that showed the code: ask for a new code")
         case .webSocketGoingAway:
