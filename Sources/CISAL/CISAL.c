@@ -59,11 +59,8 @@ struct isal_deflater {
     enum phase phase;
     /// Whether the codes that were made are used.
     int is_custom;
-    struct tally now;
-    /// What the codes were compared by: the fixed ones, and the better ones.
-    struct tally fixed, best;
-    /// The last few inputs.
-    struct tally last;
+    /// The inputs of this phase; the last few of them; and those by which the present codes were found to be the better ones.
+    struct tally now, last, best;
     struct isal_hufftables codes, long_codes;
     size_t sample_size;
     uint8_t sample[SAMPLE];
@@ -127,7 +124,7 @@ static void note(struct isal_deflater *deflater, const uint8_t *input, size_t si
         memcpy(deflater->sample + deflater->sample_size, input, taken);
         deflater->sample_size += taken;
         if (now->inputs < LEARNED && deflater->sample_size < SAMPLE) return;
-        deflater->fixed = deflater->best = *now;
+        deflater->best = *now;
         if (learn(&deflater->codes, deflater->sample, deflater->sample_size)) begin(deflater, TRYING, 1);
         else begin(deflater, USING, 0);
         return;
@@ -135,11 +132,9 @@ static void note(struct isal_deflater *deflater, const uint8_t *input, size_t si
     case TRYING:
         if (now->inputs < TRIAL) return;
         // Codes that are brought along cost the peer time, too.
-        if (is_smaller(*now, deflater->fixed, 90)) {
-            deflater->best = *now;
-            return begin(deflater, USING, 1);
-        }
-        return begin(deflater, USING, 0);
+        if (!is_smaller(*now, deflater->best, 90)) return begin(deflater, USING, 0);
+        deflater->best = *now;
+        return begin(deflater, USING, 1);
     case USING:
         if (now->bytes >= LIFE || (deflater->is_custom && deflated > size)) return begin(deflater, SAMPLING, 0);
         add(&deflater->last, size, deflated);

@@ -19,11 +19,7 @@ extension ReplicationSession.CollectionSession {
     /// Adds what was offered or announced.
     fileprivate func addPending(to found: inout PendingTransfers, limit: Int) {
         func add(_ id: String, isPush: Bool, _ stage: PendingTransfer.Stage) {
-            found.add(
-                isPush: isPush,
-                PendingTransfer(collection: name, documentID: id, isPush: isPush, stage: stage),
-                limit: limit
-            )
+            found.add(id, in: name, isPush: isPush, stage, limit: limit)
         }
         for document in push?.underWay ?? [] { add(document.id, isPush: true, document.pendingStage) }
         for (id, stage) in pull.underWay { add(id, isPush: false, stage) }
@@ -43,16 +39,7 @@ extension ReplicationSession.CollectionSession {
             // What cannot be read now ends the session when it is this change's turn.
             guard let page = try? store.changes(in: push.collection, query) else { break }
             for change in page.changes where push.isNews(change, pull.echoes.contains) {
-                found.add(
-                    isPush: true,
-                    PendingTransfer(
-                        collection: name,
-                        documentID: change.documentID,
-                        isPush: true,
-                        stage: .waits
-                    ),
-                    limit: limit
-                )
+                found.add(change.documentID, in: name, isPush: true, .waits, limit: limit)
             }
             guard page.hasMore, page.through > since else { return }
             left -= Int(clamping: page.through - since)

@@ -54,9 +54,18 @@ package struct PendingTransfers: Sendable {
     package init() {}
 
     /// Counts a document, and lists it if fewer than `limit` are listed.
-    package mutating func add(isPush: Bool, _ document: @autoclosure () -> PendingTransfer, limit: Int) {
+    package mutating func add(
+        _ id: String,
+        in collection: CollectionName,
+        isPush: Bool,
+        _ stage: PendingTransfer.Stage,
+        limit: Int
+    ) {
         if isPush { outgoing += 1 } else { incoming += 1 }
-        if documents.count < limit { documents.append(document()) }
+        guard documents.count < limit else { return }
+        documents.append(
+            PendingTransfer(collection: collection, documentID: id, isPush: isPush, stage: stage)
+        )
     }
 
     /// All of them, without those of ``unread``.

@@ -45,8 +45,8 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// How many bytes of the file SQLite keeps in memory for each connection. The default is 8 MB; the minimum is 1 MB.
     ///
     /// A database has one connection that writes, one that reads single documents, and one for each other read that runs at the same
-    /// time, at most four. Queries that read documents all over a file that is larger than this are up to twice as fast with a cache in which the file has room. It is
-    /// decided when the first `Database` of a folder is opened.
+    /// time, at most four. Queries that read documents all over a file that is larger than this are up to twice as fast with a cache in
+    /// which the file has room. It is decided when the first `Database` of a folder is opened.
     public var cacheSize: Int
 
     /// Whether bodies are also kept for deltas if the database was last opened with ``enableDeltaSync``, for tools that open

@@ -11,13 +11,14 @@ final class InlineContents {
     private let limit: UInt64
     /// What all requests may have together.
     private let budget: BodyBudget
-    private var size: UInt64 = 0
-    private var taken = 0
+    /// Their size so far, in bytes, which is taken from the budget.
+    private var size = 0
     private var scanner: InlineContentScanner
     private var decoder = BulkBase64.Decoder()
     private var open: BlobWriter?
     private var waiting: [BlobWriter] = []
-    private var stored: [Int: BlobDigest] = [:]
+    /// Their lengths in bytes, in the order of the text.
+    private var lengths: [Int] = []
 
     init(_ blobs: BlobFiles, isBatch: Bool, limit: UInt64, budget: BodyBudget) {
         self.blobs = blobs
@@ -27,9 +28,8 @@ final class InlineContents {
         scanner = InlineContentScanner(isBatch: isBatch, mark: Array(mark.utf8))
     }
 
-    deinit { budget.give(taken) }
+    deinit { budget.give(size) }
 
-    private var lengths: [Int] = []
     var takenOut: TakenOutContents { TakenOutContents(mark: scanner.mark, lengths: lengths) }
 
     /// Takes the attachments out of the next piece of a request, and appends the rest of it to `text`.
@@ -54,22 +54,19 @@ final class InlineContents {
 
     private func write(_ bytes: [UInt8]) throws {
         guard decoder.isValid else { throw Self.invalid }
-        size += UInt64(bytes.count)
-        guard size <= limit else {
+        guard UInt64(size + bytes.count) <= limit else {
             throw CouchDBError(413, "too_large", "the attachments are larger than \(limit) bytes")
         }
         try budget.take(bytes.count)
-        taken += bytes.count
+        size += bytes.count
         let writer = try open ?? blobs.writer()
         open = writer
         if !bytes.isEmpty { try writer.write(bytes) }
     }
 
-    /// Stores a content, and keeps it until its document is stored.
+    /// Stores a content, once, and keeps it until its document is stored.
     func store(_ number: Int, _ pins: BlobPins) throws -> BlobDigest {
-        if let digest = stored[number] { return digest }
         let digest = try waiting[number].finish().digest
-        stored[number] = digest
         try pins.addStored(digest)
         return digest
     }

@@ -204,17 +204,16 @@ extension IncomingAttachment {
     fileprivate var announced: JSONValue {
         var value: JSONValue = ["content_type": .string(contentType ?? "application/octet-stream")]
         if let digest { value["digest"] = .string(digest) }
-        var sizes: [Int?] = [encoding == nil ? nil : encodedLength]
+        let told = [length, encodedLength]
+        var sizes: [Int?] = []
         switch content {
         case .stub: value["stub"] = true
-        case .follows: sizes += [length, encodedLength]
-        case .takenOut(_, let size): sizes += [size, encoding == nil ? nil : length]
+        case .follows: sizes = told
+        case .takenOut(_, let size): sizes = [size] + (encoding == nil ? [] : told)
         case .inline(let text):
-            sizes += [max(0, text.bytes.count - 2) / 4 * 3, encoding == nil ? nil : length]
+            sizes = [max(0, text.bytes.count - 2) / 4 * 3] + (encoding == nil ? [] : told)
         }
-        if let size = sizes.compactMap(\.self).max(), value["stub"] == nil {
-            value["length"] = JSONValue(size)
-        }
+        if let size = sizes.compactMap(\.self).max() { value["length"] = JSONValue(size) }
         if let encoding {
             value["encoding"] = .string(encoding)
             value["encoded_length"] = encodedLength.map { JSONValue($0) } ?? .null

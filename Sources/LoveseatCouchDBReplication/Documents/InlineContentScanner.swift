@@ -30,7 +30,7 @@ package struct InlineContentScanner {
         }
     }
 
-    private enum Place {
+    private enum Place: Equatable {
         case between
         /// In a string, perhaps a member's name.
         case string(isKey: Bool)
@@ -96,7 +96,7 @@ package struct InlineContentScanner {
                 let end = string(bytes, from: at, isKey: false)
                 held.append(contentsOf: bytes[at..<end])
                 at = end
-                let isComplete = if case .between = place { true } else { false }
+                let isComplete = place == .between
                 if held.count > Self.shortest + (isComplete ? 1 : 0) {
                     try takeOut(&text, content)
                 } else if isComplete {

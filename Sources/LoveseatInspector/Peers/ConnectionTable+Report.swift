@@ -43,7 +43,7 @@ extension ConnectionTable {
         json["user"] = sighting.user.map { .string($0) }
         json["certificate"] = sighting.certificate.map { .string($0) }
         json["fingerprint"] = sighting.fingerprint.map { .string($0) }
-        json["error"] = (sighting.error ?? line.failures.listed.first?.message).map { .string($0) }
+        json["error"] = (sighting.error ?? line.failures.latest?.message).map { .string($0) }
         json["upToDate"] = line.upToDate.map { JSONValue($0) }
         if let pending = line.pending {
             json["pendingDocuments"] = JSONValue(pending.count)

@@ -17,12 +17,15 @@ package struct FailedDocuments: Sendable {
     private static let maximumText = 200
 
     private(set) var count = 0
-    /// The last ones, the latest first.
+    /// The last ones, and some before them.
     private var last: [Failure] = []
     /// Hashes of the IDs.
     private var known: Set<Int> = []
 
-    var listed: [Failure] { last.reversed() }
+    /// The last ones, the latest first.
+    var listed: [Failure] { last.suffix(Self.maximumListed).reversed() }
+
+    var latest: Failure? { last.last }
 
     /// Adds a failure, unless that document failed before.
     ///

@@ -43,12 +43,13 @@ struct PendingList {
 
     /// Adds the documents that could not be replicated.
     mutating func add(_ failures: FailedDocuments) {
-        for failure in failures.listed {
+        let listed = failures.listed
+        for failure in listed {
             let key = Key(collection: "", id: failure.id, isPush: failure.isPush)
             add(key, named: failure.why.rawValue, failure.message, at: failure.time)
         }
-        let others = failures.count - failures.listed.count
-        if others > 0, let why = failures.listed.last?.why { counts[why.rawValue, default: 0] += others }
+        let others = failures.count - listed.count
+        if others > 0, let why = listed.last?.why { counts[why.rawValue, default: 0] += others }
     }
 
     private mutating func add(_ key: Key, _ state: SyncState, _ sentence: String) {
