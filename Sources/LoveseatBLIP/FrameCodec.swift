@@ -82,39 +82,46 @@ final class InflateStream: @unchecked Sendable {
     /// Inflates a frame's payload, whose flush is missing its four bytes, up to a limit.
     func inflate(_ input: ArraySlice<UInt8>, limit: Int) throws(BLIPError) -> [UInt8] {
         var output: [UInt8] = []
-        try run(input, growingBy: input.count * 3 + 512, into: &output, limit: limit)
-        // It hardly ever brings anything more.
-        try run(flushTrailer[...], growingBy: 16, into: &output, limit: limit)
+        var failure: BLIPError?
+        let chunk = input.count * 3 + 512
+        input.withUnsafeBufferPointer { input in
+            flushTrailer.withUnsafeBufferPointer { trailer in
+                take(input)
+                var isAtTrailer = false
+                repeat {
+                    let piece = [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
+                        stream.pointee.next_out = buffer.baseAddress
+                        stream.pointee.avail_out = UInt32(chunk)
+                        if !run() { failure = .compression }
+                        if !isAtTrailer, stream.pointee.avail_in == 0, stream.pointee.avail_out > 0 {
+                            isAtTrailer = true
+                            take(trailer)
+                            if !run() { failure = .compression }
+                        }
+                        count = chunk - Int(stream.pointee.avail_out)
+                    }
+                    if output.isEmpty { output = piece } else { output += piece }
+                    if output.count > limit { failure = .tooLarge("an inflated frame") }
+                } while failure == nil && stream.pointee.avail_out == 0
+            }
+        }
+        if failure == nil, stream.pointee.avail_in > 0 { failure = .compression }
+        stream.pointee.next_in = nil
+        stream.pointee.next_out = nil
+        if let failure { throw failure }
         return output
     }
 
-    private func run(
-        _ input: ArraySlice<UInt8>,
-        growingBy chunk: Int,
-        into output: inout [UInt8],
-        limit: Int
-    ) throws(BLIPError) {
-        var failure: BLIPError?
-        input.withUnsafeBufferPointer { source in
-            stream.pointee.next_in = UnsafeMutablePointer(mutating: source.baseAddress)
-            stream.pointee.avail_in = UInt32(source.count)
-            repeat {
-                let piece = [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
-                    stream.pointee.next_out = buffer.baseAddress
-                    stream.pointee.avail_out = UInt32(chunk)
-                    let status = CZlib.inflate(stream, Z_SYNC_FLUSH)
-                    count = chunk - Int(stream.pointee.avail_out)
-                    // Z_BUF_ERROR says only that there was nothing more to do.
-                    if status != Z_OK, status != Z_BUF_ERROR { failure = .compression }
-                }
-                if output.isEmpty { output = piece } else if !piece.isEmpty { output += piece }
-                if output.count > limit { failure = .tooLarge("an inflated frame") }
-            } while failure == nil && stream.pointee.avail_out == 0
-            if failure == nil, stream.pointee.avail_in > 0 { failure = .compression }
-            stream.pointee.next_in = nil
-            stream.pointee.next_out = nil
-        }
-        if let failure { throw failure }
+    private func take(_ input: UnsafeBufferPointer<UInt8>) {
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+        stream.pointee.avail_in = UInt32(input.count)
+    }
+
+    /// Inflates what was taken as far as there is room. Returns false if it is not deflate.
+    private func run() -> Bool {
+        let status = CZlib.inflate(stream, Z_SYNC_FLUSH)
+        // Z_BUF_ERROR says only that there was nothing more to do.
+        return status == Z_OK || status == Z_BUF_ERROR
     }
 }
 

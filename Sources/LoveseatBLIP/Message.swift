@@ -98,7 +98,10 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
         bytes.append(0)
     }
 
-    private static func size(of text: String) -> Int { text.utf8.count { $0 != 0 } + 1 }
+    private static func size(of text: String) -> Int {
+        var text = text
+        return text.withUTF8 { $0.reduce($0.count + 1) { size, byte in byte == 0 ? size - 1 : size } }
+    }
 
     package init(encoded bytes: ArraySlice<UInt8>) throws(BLIPError) {
         guard bytes.last ?? 0 == 0 else { throw .message("the properties do not end with a NUL") }

@@ -1,7 +1,9 @@
 package import LoveseatModel
 
 /// A collection as the store knows it: its number, and the statements for its table.
-package struct CollectionHandle: Hashable, Sendable {
+///
+/// A class, since it is passed along with each document, and copying so many strings would cost more than what is done with them.
+package final class CollectionHandle: Hashable, Sendable {
     package let number: Int64
     package let name: CollectionName
     package let table: String
@@ -41,6 +43,8 @@ package struct CollectionHandle: Hashable, Sendable {
         syncedSQL = "UPDATE \"\(table)\" SET synced = ?3 WHERE doc_id = ?1 AND revision = ?2 AND synced = 0"
     }
 
-    package static func == (lhs: Self, rhs: Self) -> Bool { lhs.number == rhs.number && lhs.name == rhs.name }
+    package static func == (lhs: CollectionHandle, rhs: CollectionHandle) -> Bool {
+        lhs.number == rhs.number && lhs.name == rhs.name
+    }
     package func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }

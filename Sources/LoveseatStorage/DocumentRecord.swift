@@ -1,7 +1,7 @@
 package import LoveseatModel
 
-/// A document's row.
-package struct DocumentRecord: Sendable {
+/// A document's row. A class, since it has a handful of parts that would be counted one by one where it is passed on.
+package final class DocumentRecord: Sendable {
     package let row: Int64
     package let id: String
     package let sequence: UInt64
@@ -16,6 +16,30 @@ package struct DocumentRecord: Sendable {
     /// The rest of the tree (RevisionTree+Encoding.swift); nil if there is only the current revision.
     package let encodedTree: [UInt8]?
     package let body: JSONText
+
+    init(
+        row: Int64,
+        id: String,
+        sequence: UInt64,
+        revision: RevisionID,
+        flags: RowFlags,
+        synced: Int,
+        marks: MarkRanges,
+        expires: Int64?,
+        encodedTree: [UInt8]?,
+        body: JSONText
+    ) {
+        self.row = row
+        self.id = id
+        self.sequence = sequence
+        self.revision = revision
+        self.flags = flags
+        self.synced = synced
+        self.marks = marks
+        self.expires = expires
+        self.encodedTree = encodedTree
+        self.body = body
+    }
 
     package var isDeleted: Bool { flags.contains(.deleted) }
     package var hasConflicts: Bool { flags.contains(.hasConflicts) }

@@ -145,7 +145,8 @@ extension DocumentStore {
                 )
                 guard code == .SQLITE_OK else { throw DatabaseError(resultCode: code) }
             }
-            try db.execute(sql: "PRAGMA cache_size = -\(cacheSize >> 10)")
+            // What is written goes to the log when it is committed, so that the connection that writes needs less.
+            try db.execute(sql: "PRAGMA cache_size = -\(cacheSize >> (db.configuration.readonly ? 10 : 11))")
             if !db.configuration.readonly {
                 try db.execute(sql: "PRAGMA synchronous = \(options.fullSync ? "FULL" : "NORMAL")")
                 try db.execute(sql: "PRAGMA wal_autocheckpoint = 4000")

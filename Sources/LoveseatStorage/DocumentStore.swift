@@ -17,7 +17,7 @@ package final class DocumentStore: Sendable {
         package var ancestorBodiesKept = 0
         /// How long to wait for another process that has the file locked.
         package var busyTimeout = Duration.seconds(10)
-        /// Bytes of the file that a connection keeps in memory.
+        /// Bytes of the file that a connection keeps in memory; the one that writes keeps half as many.
         package var cacheSize = 8 << 20
         /// How many revisions of a line are kept.
         package var revisionDepth = RevisionTree.maximumDepth

@@ -238,6 +238,23 @@ private func noise(_ count: Int) -> [UInt8] {
         #expect(throws: BLIPError.checksum) { try right.receive(third) }
     }
 
+    @Test func `frames that inflate to any size are whole, and so are those after them`() throws {
+        var encoder = FrameEncoder(compressionLevel: 6)
+        var decoder = FrameDecoder(largestFrame: 1 << 20)
+        // A frame of a few bytes that inflates to so many fills the room that it was given, once exactly.
+        for size in Array(480...700) + [4_096, 65_536, 200_000] {
+            let payload = [UInt8](repeating: UInt8(size % 7), count: size)
+            let frame = try encoder.frame(
+                number: 1,
+                type: .request,
+                flags: .compressed,
+                payload: payload[...]
+            )
+            let decoded = try #require(try decoder.decode(frame))
+            #expect(decoded.payload.elementsEqual(payload), "\(size)")
+        }
+    }
+
     @Test func `an empty compressed frame leaves the inflater alone`() throws {
         var encoder = FrameEncoder(compressionLevel: 6)
         var frames = [

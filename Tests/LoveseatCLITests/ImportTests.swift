@@ -37,6 +37,21 @@ struct ImportTests {
         #expect(try folder.run("get", "db", "a", "--raw").lines == ["{\"n\":1}"])
     }
 
+    @Test func `a document names its collection, and keeps the property that is its ID`() throws {
+        let lines = [
+            #"{"_id":"a","_collection":"travel.trips","z":1.0,"b":[1, {"c":"é\n"}]}"#,
+            #"{"id":"b","_collection":"other"}"#,
+            #"{"_id":[1],"id":7,"n":18446744073709551616}"#, #"{"_collection":3,"_id":12}"#,
+        ]
+        try folder.write(lines.joined(separator: "\r\n"), to: "in.jsonl")
+        #expect(try folder.run("import", "db", "in.jsonl").status == 0)
+        let trip = try folder.run("get", "db", "a", "--raw", "--collection", "travel.trips")
+        #expect(trip.lines == [#"{"b":[1,{"c":"é\n"}],"z":1.0}"#])
+        #expect(try folder.run("get", "db", "b", "--raw", "--collection", "other").lines == [#"{"id":"b"}"#])
+        #expect(try folder.run("get", "db", "7", "--raw").lines == [#"{"id":7,"n":18446744073709551616}"#])
+        #expect(try folder.run("get", "db", "12", "--raw").lines == ["{}"])
+    }
+
     @Test func `an export carries the content of blobs`() throws {
         let content = String(repeating: "lorem ipsum ", count: 50_000)
         try folder.write(content, to: "text")

@@ -43,6 +43,19 @@ import Testing
         )
     }
 
+    @Test func `a document is made of a part of a text`() throws {
+        let list = try JSONElement(parsing: Array(#"[{"b":[1, 2],"a":"x","a":"y"},7]"#.utf8))
+        var document = try Document(id: "d", element: try #require(list[0]))
+        #expect(document.revisionID == nil)
+        #expect(document["b"] == [1, 2])
+        #expect(document.json.description == #"{"b":[1, 2],"a":"x","a":"y"}"#)
+        #expect(try document.canonicalBody().description == #"{"a":"y","b":[1,2]}"#)
+        document["c"] = 3
+        #expect(document.json.description == #"{"a":"y","b":[1,2],"c":3}"#)
+        let number = try #require(list[1])
+        #expect(throws: JSONError(.unexpectedByte, at: 0)) { try Document(id: "d", element: number) }
+    }
+
     struct Sight: Codable, Equatable {
         var city: String
         var likes: Int

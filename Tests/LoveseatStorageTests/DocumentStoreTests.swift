@@ -54,6 +54,22 @@ final class TemporaryStore {
         #expect(record.sequence == 1)
     }
 
+    @Test func `a transaction saves new documents and known ones in any order`() throws {
+        let temporary = try TemporaryStore()
+        for id in ["b", "d"] { _ = try temporary.save(id, #"{"n":0}"#) }
+        let generations = try temporary.store.write { transaction in
+            try ["a", "b", "c", "d", "d", "a", "e"].enumerated().map { number, id in
+                let body = try JSONText(#"{"n":\#(number + 1)}"#)
+                return try temporary.save(id, body, transaction)?.generation
+            }
+        }
+        #expect(generations == [1, 2, 1, 2, 3, 2, 1])
+        let records = try ["b", "c", "d", "a", "e"].map { try #require(try temporary.record($0)) }
+        #expect(records.map(\.sequence) == [4, 5, 7, 8, 9])
+        #expect(records.map(\.body.description) == [2, 3, 5, 6, 7].map { #"{"n":\#($0)}"# })
+        #expect(try temporary.store.readRows { try $0.lastSequence(temporary.collection) } == 9)
+    }
+
     @Test func `revisions made here have the digests of the specification`() throws {
         let temporary = try TemporaryStore()
         #expect(

@@ -198,13 +198,7 @@ struct SyncOptions: ParsableArguments {
 
         /// Counts a document once, however many attempts there are.
         mutating func add(_ document: ReplicatedDocument, isPush: Bool) {
-            let id = "\(document.scope).\(document.collection)/\(document.id)"
-            let isLeftOut = document.error == .rejectedByPullFilter
-            if isLeftOut { leftOut.insert(id) }
-            var failure = failures[id] ?? (nil, nil)
-            let error = isLeftOut ? nil : document.error
-            if isPush { failure.push = error } else { failure.pull = error }
-            failures[id] = failure.push == nil && failure.pull == nil ? nil : failure
+            if document.error != nil || !failures.isEmpty { noteFailure(document, isPush: isPush) }
             guard document.error == nil else { return }
             if document.flags.contains(.accessRemoved) {
                 takenAway += 1
@@ -213,6 +207,16 @@ struct SyncOptions: ParsableArguments {
             } else {
                 pulled += 1
             }
+        }
+
+        private mutating func noteFailure(_ document: ReplicatedDocument, isPush: Bool) {
+            let id = "\(document.scope).\(document.collection)/\(document.id)"
+            let isLeftOut = document.error == .rejectedByPullFilter
+            if isLeftOut { leftOut.insert(id) }
+            var failure = failures[id] ?? (nil, nil)
+            let error = isLeftOut ? nil : document.error
+            if isPush { failure.push = error } else { failure.pull = error }
+            failures[id] = failure.push == nil && failure.pull == nil ? nil : failure
         }
     }
 

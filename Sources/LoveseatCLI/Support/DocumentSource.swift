@@ -81,7 +81,7 @@ private struct LineReader {
     mutating func next() throws -> [UInt8]? {
         var looked = start
         while true {
-            if let end = buffer[looked...].firstIndex(of: UInt8(ascii: "\n")) {
+            if let end = lineEnd(from: looked) {
                 defer { start = end + 1 }
                 return Array(buffer[start..<end])
             }
@@ -93,6 +93,15 @@ private struct LineReader {
             }
             looked -= start
             try fill()
+        }
+    }
+
+    private func lineEnd(from start: Int) -> Int? {
+        buffer.withUnsafeBytes { buffer in
+            guard let base = buffer.baseAddress,
+                let found = memchr(base + start, CInt(UInt8(ascii: "\n")), buffer.count - start)
+            else { return nil }
+            return UnsafeRawPointer(found) - base
         }
     }
 

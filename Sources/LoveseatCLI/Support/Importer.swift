@@ -31,22 +31,21 @@ struct Importer {
         }
         if let digest = element["_blob"] { return try addPiece(of: digest.string, element, place) }
         try finishBlob()
-        var properties = element.value.object ?? [:]
         let id: String
         if let idField {
-            guard let value = Self.text(properties[idField]) else {
+            guard let value = Self.text(element[idField]) else {
                 throw LoveseatError(.badDocID, "\(place): \"\(idField)\" is neither a text nor a number")
             }
             id = value
-            // Names that begin with _ cannot be properties of a document.
-            if idField == "_id" { properties["_id"] = nil }
-        } else if let value = Self.text(properties.removeValue(forKey: "_id")) {
-            id = value
         } else {
-            id = Self.text(properties["id"]) ?? UUID().uuidString.lowercased()
+            id = Self.text(element["_id"]) ?? Self.text(element["id"]) ?? UUID().uuidString.lowercased()
         }
-        let target = try collection(properties.removeValue(forKey: "_collection")?.string)
-        waiting.append((target, Document(id: id, properties), place))
+        var document = try Document(id: id, element: element)
+        // Names that begin with _ cannot be properties of a document. Setting decodes all of it.
+        if idField == nil || idField == "_id", element["_id"] != nil { document["_id"] = nil }
+        let path = element["_collection"]
+        if path != nil { document["_collection"] = nil }
+        waiting.append((try collection(path?.string), document, place))
         waitingBytes += element.bytes.count
         if waiting.count == Self.batch || waitingBytes > Self.batchBytes { try save() }
     }
@@ -81,7 +80,9 @@ struct Importer {
         count += batch.count
     }
 
-    private static func text(_ value: JSONValue?) -> String? { value?.string ?? value?.int.map(String.init) }
+    private static func text(_ value: JSONElement?) -> String? {
+        value?.string ?? value?.int.map(String.init)
+    }
 
     // MARK: Blobs
 

@@ -42,7 +42,8 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// It does not apply to documents that peers send.
     public var maximumDocumentBytes: Int
 
-    /// How many bytes of the file SQLite keeps in memory for each connection. The default is 8 MB; the minimum is 1 MB.
+    /// How many bytes of the file SQLite keeps in memory for each connection that reads; the one that writes keeps half as many. The
+    /// default is 8 MB; the minimum is 1 MB.
     ///
     /// A database has one connection that writes, one that reads single documents, and one for each other read that runs at the same
     /// time, at most four. Queries that read documents all over a file that is larger than this are up to twice as fast with a cache in

@@ -30,6 +30,8 @@ struct RevisionMark {
 extension ConnectionStore {
     /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
     private static let rowsScanned = 1_000
+    /// After so many rows, what the scan left in the connection's cache is freed.
+    private static let longScan = 100
 
     package func changes(in index: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
         try asking { try page(index, query) }
@@ -58,6 +60,7 @@ extension ConnectionStore {
                 }
                 return candidates.count < query.limit && scanned < Self.rowsScanned
             }
+            if scanned >= Self.longScan { transaction.forgetPages() }
             if candidates.count < query.limit, scanned < Self.rowsScanned {
                 isAtEnd = true
                 through = max(through, try transaction.lastSequence(collection))

@@ -20,16 +20,16 @@ struct RecentRecords {
 
     mutating func keep(_ record: DocumentRecord, of collection: CollectionHandle) {
         let key = Key(collection: collection.number, documentID: record.id)
-        // What was kept before knew less.
-        (young[key], old[key]) = (nil, nil)
         let size = record.body.bytes.count + (record.encodedTree?.count ?? 0)
-        guard size < Self.bound / 16 else { return }
-        youngBytes += size
+        let isKept = size < Self.bound / 16
+        if isKept { youngBytes += size }
         if youngBytes > Self.bound {
             (old, young) = (young, [:])
             youngBytes = size
         }
-        young[key] = record
+        // What was kept before knew less.
+        if !old.isEmpty { old[key] = nil }
+        young[key] = isKept ? record : nil
     }
 
     mutating func take(_ request: RevisionRequest, of collection: CollectionHandle) -> DocumentRecord? {

@@ -45,11 +45,21 @@ public struct Document: Sendable {
     ///
     /// - Throws: ``JSONError`` if the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
     public init(id: String, json: [UInt8]) throws(JSONError) {
-        let element = try JSONElement(parsing: json, limits: JSONLimits(refusesDuplicateKeys: true))
+        try self.init(
+            id: id,
+            element: JSONElement(parsing: json, limits: JSONLimits(refusesDuplicateKeys: true))
+        )
+    }
+
+    /// Creates a document that was not saved yet from an object within JSON text that was parsed before. Of a key that occurs twice, the
+    /// last value is saved.
+    ///
+    /// - Throws: ``JSONError`` if the element is not an object (at offset 0).
+    public init(id: String, element: JSONElement) throws(JSONError) {
         guard element.kind == .object else { throw JSONError(.unexpectedByte, at: 0) }
         self.id = id
         sequence = 0
-        content = .stored(LazyElement(JSONText(trusted: json), indexed: element))
+        content = .stored(LazyElement(JSONText(trusted: Array(element.bytes)), indexed: element))
     }
 
     /// A document as it was read.

@@ -1,4 +1,5 @@
 import GRDB
+private import GRDBSQLite
 package import LoveseatModel
 
 /// A snapshot of the database. It can be used only inside the closure that it is passed to.
@@ -56,6 +57,9 @@ package class StoreReadTransaction {
             guard try visit(record(of: statement, in: collection)) else { return }
         }
     }
+
+    /// Frees the pages that a long scan read, which nobody reads again soon. They have replaced the others in the connection's cache.
+    package func forgetPages() { sqlite3_db_release_memory(database.sqliteConnection) }
 
     func record(of statement: RawStatement, in collection: CollectionHandle) throws
         -> DocumentRecord

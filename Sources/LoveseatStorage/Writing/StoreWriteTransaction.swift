@@ -21,6 +21,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private(set) var commits: [CollectionCommit] = []
     /// Whether a mark of what a remote has was removed from a document that keeps its sequence.
     var hasWithdrawnMarks = false
+    /// Whether the last document that was saved was a new one: most transactions save only new documents, or none.
+    private var expectsNew = false
     /// The error of the disk after which nothing can be committed.
     private var failure: DatabaseError?
 
@@ -149,17 +151,15 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         condition: SaveCondition
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         try requireOpen(collection)
-        if case .unchanged(since: nil) = condition, !isDeleted,
+        let mayBeNew = !isDeleted && (condition == .lastWriteWins || condition == .unchanged(since: nil))
+        if mayBeNew, expectsNew || condition == .unchanged(since: nil),
             let made = try insertNew(id, in: collection, body: body)
         {
             return made
         }
-        guard let record = try record(id, in: collection) else {
-            guard !isDeleted, condition == .lastWriteWins || condition == .unchanged(since: nil) else {
-                return nil
-            }
-            return try insertNew(id, in: collection, body: body)
-        }
+        let record = try record(id, in: collection)
+        expectsNew = record == nil
+        guard let record else { return mayBeNew ? try insertNew(id, in: collection, body: body) : nil }
         if case .unchanged(let base) = condition {
             guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
         }
