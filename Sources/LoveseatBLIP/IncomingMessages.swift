@@ -29,9 +29,12 @@ package struct IncomingMessage: Sendable {
         unacknowledged += UInt64(frame.wireSize)
         if properties != nil {
             body.append(contentsOf: frame.payload)
+        } else if head.isEmpty {
+            // Most messages are one frame.
+            if try !readProperties(frame.payload) { head = Array(frame.payload) }
         } else {
             head.append(contentsOf: frame.payload)
-            try readProperties()
+            if try readProperties(head[...]) { head = [] }
         }
         if !frame.flags.contains(.moreComing), properties == nil {
             throw .message("it ends before its properties do")
@@ -41,16 +44,17 @@ package struct IncomingMessage: Sendable {
         return receivedBytes
     }
 
-    private mutating func readProperties() throws(BLIPError) {
-        var rest = head[...]
+    /// Reads the beginning of a message; false if it ends before the properties do.
+    private mutating func readProperties(_ beginning: ArraySlice<UInt8>) throws(BLIPError) -> Bool {
+        var rest = beginning
         let length = try rest.readVarInt()
         guard length <= UInt64(MessageProperties.maximumEncodedSize) else {
             throw .tooLarge("\(length) bytes of properties")
         }
-        guard rest.count >= Int(length) else { return }
+        guard rest.count >= Int(length) else { return false }
         properties = try MessageProperties(encoded: rest.prefix(Int(length)))
         body = Array(rest.dropFirst(Int(length)))
-        head = []
+        return true
     }
 
     /// Takes the body received so far, for a consumer that does not wait for the whole.

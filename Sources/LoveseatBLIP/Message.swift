@@ -106,17 +106,19 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
     package init(encoded bytes: ArraySlice<UInt8>) throws(BLIPError) {
         guard bytes.last ?? 0 == 0 else { throw .message("the properties do not end with a NUL") }
         if !bytes.isEmpty { pairs.reserveCapacity(8) }
-        var start = bytes.startIndex
         var name: String?
-        for index in bytes.indices where bytes[index] == 0 {
-            let part = String(decoding: bytes[start..<index], as: UTF8.self)
-            if let known = name {
-                pairs.append((known, part))
-                name = nil
-            } else {
-                name = part
+        bytes.withUnsafeBufferPointer { bytes in
+            var start = 0
+            for index in bytes.indices where bytes[index] == 0 {
+                let part = String(decoding: bytes[start..<index], as: UTF8.self)
+                if let known = name {
+                    pairs.append((known, part))
+                    name = nil
+                } else {
+                    name = part
+                }
+                start = index + 1
             }
-            start = index + 1
         }
         guard name == nil else { throw .message("a property has a name and no value") }
     }

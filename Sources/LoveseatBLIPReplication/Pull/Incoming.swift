@@ -2,8 +2,8 @@ import LoveseatModel
 import LoveseatReplication
 
 /// A received revision on its way into the database.
-struct Incoming: Sendable {
-    enum Stage: Sendable {
+final class Incoming {
+    enum Stage {
         /// Blobs of it are missing, and none of them is being fetched for it. `startsOver`: what another connection had brought
         /// of the next one turned out to be damaged.
         case waiting(startsOver: Bool)
@@ -14,7 +14,7 @@ struct Incoming: Sendable {
     }
 
     /// A blob being fetched.
-    struct Fetch: Sendable {
+    struct Fetch {
         /// It began with what another connection had brought.
         let isResumed: Bool
         /// The bytes of the blob that are here.
@@ -35,6 +35,26 @@ struct Incoming: Sendable {
     /// The body as the peer's table of attachments has it, if the body names content that the table does not list.
     let asListed: ReceivedBody?
     var stage = Stage.waiting(startsOver: false)
+
+    init(
+        request: UInt64?,
+        isUrgent: Bool,
+        expected: Expectations.Entry?,
+        revision: IncomingRevision,
+        held: [BlobDigest],
+        missing: [BlobReference],
+        told: [BlobReference],
+        asListed: ReceivedBody?
+    ) {
+        self.request = request
+        self.isUrgent = isUrgent
+        self.expected = expected
+        self.revision = revision
+        self.held = held
+        self.missing = missing
+        self.told = told
+        self.asListed = asListed
+    }
 
     /// What it takes in memory.
     var bytes: Int { revision.body.bytes.count + (asListed?.body.bytes.count ?? 0) }

@@ -9,7 +9,7 @@ import LoveseatReplication
 ///  changes ──▶ judged ──▶ answered ──▶ expected ──rev──▶ blobs fetched ──▶ insert queue ──▶ stored ──▶ answered
 ///   ≤ 16 MB of lists     ≤ 200 and 16 MB are expected                       ≤ 100, 1 MiB or 20 ms
 /// ```
-struct PullSession: Sendable {
+struct PullSession {
     struct Options: Hashable {
         /// Documents that the peer takes away are purged.
         var autoPurges = true
@@ -60,7 +60,7 @@ struct PullSession: Sendable {
     var isCaughtUp: Bool
     var progress = DirectionProgress()
     var failure: LoveseatError?
-    /// What the peer sent a moment ago, which is not announced back to it.
+    /// What the peer sent a moment ago, which is not announced back to it. An active side knows that by its marks.
     private(set) var echoes = EchoMemory()
 
     init(
@@ -141,9 +141,7 @@ struct PullSession: Sendable {
 
     /// Nothing that a revision needs is missing.
     mutating func enqueue(_ key: Int, _ entry: Incoming, _ effects: inout SessionEffects) {
-        var entry = entry
         entry.stage = .ready
-        incoming[key] = entry
         guard !revoked.contains(entry.revision.documentID) else {
             return end(key, nil, reports: false, &effects)
         }
@@ -196,11 +194,13 @@ struct PullSession: Sendable {
         let keys = Array(insertQueue.prefix(tuning.insertBatch))
         insertQueue.removeFirst(keys.count)
         let revisions = keys.compactMap { key -> IncomingRevision? in
-            guard var entry = incoming[key] else { return nil }
-            if let place = entry.expected?.place, let last = outdated[entry.revision.documentID] {
-                entry.revision.isOutdated = place <= last
+            guard let entry = incoming[key] else { return nil }
+            guard let place = entry.expected?.place, let last = outdated[entry.revision.documentID] else {
+                return entry.revision
             }
-            return entry.revision
+            var revision = entry.revision
+            revision.isOutdated = place <= last
+            return revision
         }
         insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
         guard let results = effects.ask({ try $0.insert(revisions, in: collection) }) else { return }
@@ -216,7 +216,7 @@ struct PullSession: Sendable {
         let id = entry.revision.documentID
         switch result {
         case .inserted, .alreadyHere, .conflict:
-            echoes.remember(id, entry.revision.history[0], limit: tuning.echoes)
+            if !isActive { echoes.remember(id, entry.revision.history[0], limit: tuning.echoes) }
             moved.append(result == .conflict ? .inConflict(id) : .stored(id))
             let answer = RevisionMessage.Answer.taken(isNew: result != .alreadyHere)
             end(key, nil, answer: answer, reports: result != .conflict, &effects)

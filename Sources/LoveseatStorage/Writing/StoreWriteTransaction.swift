@@ -60,6 +60,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }
             .map {
                 var seen: Set<String> = []
+                seen.reserveCapacity($0.ids.count)
                 return CollectionCommit(
                     collection: $0.collection.name,
                     number: $0.collection.number,
