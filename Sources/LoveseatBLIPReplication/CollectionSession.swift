@@ -8,7 +8,7 @@ extension ReplicationSession {
         var checkpoint: CheckpointSession?
         var push: PushSession?
         var pull: PullSession
-        var resolving: Set<String> = []
+        var resolving: DocumentSet = []
         /// After which sequence there are conflicts that are not being resolved yet; nil if there are none.
         var unlistedConflicts: UInt64?
         /// The pull may have changed something that a push of one pass has already gone by.
@@ -16,8 +16,8 @@ extension ReplicationSession {
         /// Documents that could not be stored when they were pulled before.
         var failedBefore: [String] = []
         /// Documents that are being fetched by their IDs, and those that were.
-        var fetching: Set<String> = []
-        var fetched: Set<String> = []
+        var fetching: DocumentSet = []
+        var fetched: DocumentSet = []
 
         /// Goes on as far as it gets without the peer.
         mutating func goOn(isActive: Bool, _ effects: inout SessionEffects) {
@@ -80,8 +80,8 @@ extension ReplicationSession {
         mutating func takeMissed(atMost limit: Int) -> [String] {
             let parked = push?.fetchable ?? []
             let missed = (parked + failedBefore).filter { !fetched.contains($0) }.prefix(limit)
-            fetching = Set(missed)
-            fetched.formUnion(missed)
+            fetching = DocumentSet(missed)
+            fetched.insert(contentsOf: missed)
             return Array(missed)
         }
     }

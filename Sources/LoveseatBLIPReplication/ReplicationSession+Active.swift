@@ -207,7 +207,7 @@ extension ReplicationSession {
     /// Only an active puller takes conflicts in, and so only it resolves them.
     mutating func resolve(_ index: Int, _ id: String) {
         guard plan?.pulls == true else { return }
-        guard collections[index].resolving.insert(id).inserted else { return }
+        guard collections[index].resolving.insert(id) else { return }
         effects.append(
             .resolve(ConflictNotice(collection: index, documentID: id, peer: peerKind))
         )

@@ -220,7 +220,7 @@ package struct ReplicationSession {
         -> [ReplicationEffect]
     {
         event { session in
-            guard session.collections[index].resolving.remove(documentID) != nil else { return }
+            guard session.collections[index].resolving.remove(documentID) else { return }
             // The next connection finds the conflict again.
             if let error, error.code == .busy { return session.fail(error) }
             if session.collections[index].resolving.isEmpty,

@@ -48,7 +48,11 @@ extension LoveseatCore.Collection {
         try store.read { view in
             try view.changes(in: handle, since: 0) { record in
                 let body = record.isDeleted ? "deleted" : record.body.canonical.description
-                found[record.id] = "\(record.revision) \(body)"
+                // Strings are also equal if they are only composed in another way.
+                let isPlain = record.id.utf8.allSatisfy { $0 < 0x80 }
+                let id =
+                    isPlain ? record.id : record.id.unicodeScalars.map { $0.escaped(asASCII: true) }.joined()
+                found[id] = "\(record.revision) \(body)"
                 return true
             }
         }

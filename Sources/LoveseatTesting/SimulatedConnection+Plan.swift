@@ -1,5 +1,6 @@
 import LoveseatBLIPReplication
 import LoveseatCore
+import LoveseatModel
 import LoveseatReplication
 
 /// What a connection is to do.
@@ -48,7 +49,7 @@ extension SimulatedConnection.Plan {
             { candidate, _ in (Int(candidate.documentID.dropFirst(3)) ?? 0) % 3 == rest }
         }
         var rules = CollectionRules()
-        rules.documentIDs = documentIDs.map { Set($0) }
+        rules.documentIDs = documentIDs.map { DocumentSet($0) }
         rules.pushFilter = pushFilter.map(filter)
         rules.pullFilter = pullFilter.map(filter)
         if let whole = self.filter { (rules.pushFilter, rules.pullFilter) = (whole, whole) }

@@ -53,6 +53,51 @@ struct ReplicatorTests {
         #expect(try await sync(try configuration()).progress.documents == 0)
     }
 
+    /// IDs that Swift takes for equal, and that SQLite and peers do not.
+    private static let composed = ["\u{C5}", "\u{212B}", "A\u{30A}", "e\u{301}", "\u{E9}"]
+
+    @Test(arguments: [ReplicatorType.push, .pull, .pushAndPull])
+    func `documents whose IDs are only composed in another way are all replicated`(_ type: ReplicatorType)
+        async throws
+    {
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        let source = type == .pull ? there : here
+        let changes = try source.changes()
+        // Equal content has equal revision IDs.
+        try await source.database.write { transaction in
+            for id in Self.composed { try transaction.save(Document(id: id), in: source) }
+        }
+        for await change in changes {
+            #expect(change.documentIDs.map { Array($0.utf8) } == Self.composed.map { Array($0.utf8) })
+            break
+        }
+        #expect(try await sync(try configuration(type)).error == nil)
+        #expect(here.count == 5 && there.count == 5)
+        #expect(try here.contents() == there.contents())
+        // An edit on each side comes back.
+        for (number, id) in Self.composed.enumerated() {
+            let collection = number.isMultiple(of: 2) ? here : there
+            var document = try #require(try collection.document(id: id))
+            document["n"] = JSONValue(number)
+            try collection.save(&document)
+        }
+        #expect(try await sync(try configuration()).error == nil)
+        #expect(try here.contents() == there.contents())
+        for (number, id) in Self.composed.enumerated() {
+            #expect(try there.document(id: id)?["n"]?.int == number)
+        }
+    }
+
+    @Test func `a list of document IDs names no others`() async throws {
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        for id in Self.composed { try here.save(Document(id: id)) }
+        var configuration = try configuration(.push)
+        configuration.collections[0].documentIDs = ["\u{212B}", "\u{E9}"]
+        #expect(try await sync(configuration).error == nil)
+        #expect(there.count == 2)
+        #expect(try there.document(id: "\u{212B}") != nil && there.document(id: "\u{E9}") != nil)
+    }
+
     @Test func `a conflict is resolved by the app's resolver on the pulling side`() async throws {
         let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
         try here.save(Document(id: "d", ["n": 1]))

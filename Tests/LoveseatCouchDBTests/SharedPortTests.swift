@@ -87,6 +87,34 @@ struct SharedPortTests {
         await listener.stop()
     }
 
+    @Test func `IDs that are only composed in another way are those of different documents on both wires`()
+        async throws
+    {
+        let (listener, couch) = try listeners()
+        try await listener.start()
+        let blip = URLEndpoint(try #require(listener.urls?.first))
+        let http = CouchDBEndpoint(url: try #require(couch.urls?.first).appending(path: "far"))
+        let (here, there) = (try near.defaultCollection(), try far.defaultCollection())
+        let spellings = ["\u{C5}", "\u{212B}", "A\u{30A}"]
+        for (endpoint, name) in [(blip as any Endpoint, "blip"), (http, "http")] {
+            for spelling in spellings {
+                try here.save(Document(id: "\(name) \(spelling)"))
+                try there.save(Document(id: "\(name) far \(spelling)"))
+            }
+            #expect(try await replicate(.push, endpoint) == nil)
+            #expect(try await replicate(.pull, endpoint) == nil)
+        }
+        for collection in [here, there] {
+            #expect(collection.count == 12)
+            for name in ["blip", "http", "blip far", "http far"] {
+                for spelling in spellings {
+                    #expect(try collection.document(id: "\(name) \(spelling)") != nil)
+                }
+            }
+        }
+        await listener.stop()
+    }
+
     @Test func `both wires start and stop together, as often as one likes`() async throws {
         let (listener, couch) = try listeners()
         for round in 0..<3 {

@@ -3,8 +3,14 @@ import LoveseatModel
 /// The revisions that were asked for, or agreed to, and have not come.
 struct Expectations: Sendable {
     struct Key: Hashable, Sendable {
-        let documentID: String
+        private let id: ExactText
         let sequence: RemoteSequence
+
+        var documentID: String { id.text }
+
+        init(documentID: String, sequence: RemoteSequence) {
+            (id, self.sequence) = (ExactText(documentID), sequence)
+        }
     }
 
     /// An announced revision that was asked for.
@@ -37,7 +43,9 @@ struct Expectations: Sendable {
         return announced + agreed.documentIDs
     }
 
-    func contains(_ documentID: String) -> Bool { entries.keys.contains { $0.documentID == documentID } }
+    func contains(_ documentID: String) -> Bool {
+        entries.keys.contains { $0.documentID.isExactly(documentID) }
+    }
 
     /// Remembers that a revision was asked for; false if it was asked for before.
     mutating func expect(_ key: Key, _ number: Int, _ place: Announcement, bodySize: Int) -> Bool {
@@ -65,7 +73,7 @@ struct Expectations: Sendable {
         let id = message.documentID
         let key = message.sequence.map { Key(documentID: id, sequence: $0) }
         if let key, entries[key] != nil || !message.isReplacement { return key }
-        return entries.keys.first { $0.documentID == id } ?? key
+        return entries.keys.first { $0.documentID.isExactly(id) } ?? key
     }
 
     /// How long a body is likely to be of which the peer announced this size, or nothing.

@@ -1,15 +1,17 @@
+import LoveseatModel
+
 /// Revisions that were asked for and have not come, by document.
 ///
 /// An active side asks for a document and a sequence, and expects exactly that; what a passive side agreed to has only the
 /// document in common with what comes: it may have changed meanwhile.
 struct OutstandingRequests: Sendable {
-    private var counts: [String: Int] = [:]
+    private var counts = DocumentMap<Int>()
     private(set) var total = 0
     private var refused: [String] = []
 
     /// The documents, each as often as it was asked for.
     var documentIDs: [String] {
-        counts.sorted { $0.key < $1.key }.flatMap { Array(repeating: $0.key, count: $0.value) }
+        counts.sorted { $0.id < $1.id }.flatMap { Array(repeating: $0.id, count: $0.value) }
     }
 
     mutating func add(_ documentID: String) {
@@ -21,7 +23,7 @@ struct OutstandingRequests: Sendable {
     @discardableResult
     mutating func take(_ documentID: String) -> Bool {
         guard let count = counts[documentID] else {
-            guard let index = refused.firstIndex(of: documentID) else { return false }
+            guard let index = refused.firstIndex(where: { $0.isExactly(documentID) }) else { return false }
             refused.remove(at: index)
             return true
         }

@@ -278,7 +278,7 @@ extension PullSession {
 
     /// Gives up what is on its way of a document that was taken away, so that it does not come back by that.
     private mutating func revoke(_ id: String, _ effects: inout SessionEffects) {
-        let waiting = insertQueue.filter { incoming[$0]?.revision.documentID == id }
+        let waiting = insertQueue.filter { incoming[$0]?.revision.documentID.isExactly(id) == true }
         for key in waiting {
             insertQueue.removeAll { $0 == key }
             insertBytes -= incoming[key]?.revision.body.bytes.count ?? 0

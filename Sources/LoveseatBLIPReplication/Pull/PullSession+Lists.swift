@@ -109,7 +109,7 @@ extension PullSession {
         var said: [ChangesMessage.Answer.Item] = []
         var removals: [AccessRemoval] = []
         // Documents that are announced, and not taken away afterwards.
-        var returning: Set<String> = []
+        var returning: DocumentSet = []
         for (index, (change, verdict)) in zip(changes, verdicts).enumerated() {
             let place = Announcement(list: number, index: index)
             if verdict == .alreadyHere, !change.isRemoval { confirmed(change.documentID, at: place) }

@@ -38,7 +38,7 @@ struct PullSession {
     var listBytes = 0
     var expectations = Expectations()
     /// Documents that the peer took away while a revision of theirs was on its way.
-    var revoked: Set<String> = []
+    var revoked: DocumentSet = []
     var incoming: [Int: Incoming] = [:]
     var nextKey = 0
     var insertQueue: [Int] = []
@@ -56,7 +56,7 @@ struct PullSession {
     var resumesBlobs = false
     var peer: RevisionTree.PeerKind
     /// Documents of which a revision is on its way here, and the place up to which announcements say what the peer had before.
-    private var outdated: [String: Announcement] = [:]
+    private var outdated = DocumentMap<Announcement>()
     var isCaughtUp: Bool
     var progress = DirectionProgress()
     var failure: LoveseatError?
@@ -101,7 +101,7 @@ struct PullSession {
 
     func isComing(_ documentID: String) -> Bool {
         expectations.contains(documentID)
-            || incoming.values.contains { $0.revision.documentID == documentID }
+            || incoming.values.contains { $0.revision.documentID.isExactly(documentID) }
     }
 
     private func isListed(_ documentID: String) -> Bool {
@@ -317,7 +317,7 @@ struct PullSession {
 
 /// The last revisions that a peer sent (replication.md §16).
 struct EchoMemory: Sendable {
-    var revisions: [String: RevisionID] = [:]
+    var revisions = DocumentMap<RevisionID>()
     var order: [String] = []
 
     mutating func remember(_ id: String, _ revision: RevisionID, limit: Int) {

@@ -1,4 +1,5 @@
 import LoveseatBLIP
+import LoveseatModel
 import LoveseatReplication
 
 /// A list of changes that is not answered.
@@ -45,6 +46,6 @@ struct ReceivedList: Sendable {
 
     func announces(_ documentID: String) -> Bool {
         guard case .changes(let changes) = entries else { return false }
-        return changes.contains { $0.documentID == documentID }
+        return changes.contains { $0.documentID.isExactly(documentID) }
     }
 }

@@ -68,7 +68,7 @@ extension PushSession {
 
     /// Documents that the pull will not bring, and that can be fetched by their IDs.
     var fetchable: [String] {
-        disagreements.filter { $0.value.isFetchable && parked($0.key) != nil }.keys.sorted()
+        disagreements.filter { $0.value.isFetchable && parked($0.id) != nil }.map(\.id).sorted()
     }
 
     /// A document was fetched by its ID. If that explains nothing, nothing will.

@@ -34,7 +34,7 @@ struct PushSession {
 
     private let initiallyCompleted: SequenceSet
     /// Only these documents; nil for all.
-    private let documentIDs: Set<String>?
+    private let documentIDs: DocumentSet?
     private(set) var lastRead: UInt64
     var hasMore = true
     private(set) var backlog = Backlog.isRead(toItsEnd: false)
@@ -42,7 +42,7 @@ struct PushSession {
     var tombstonesSkipped: UInt64 = 0
 
     /// Documents that were proposed and are on their way, and those that could not be pushed.
-    var documents: [String: Outgoing] = [:]
+    var documents = DocumentMap<Outgoing>()
     /// Those to be offered, in order.
     var waiting: [Outgoing] = []
     /// Those of every list that is not answered.
@@ -59,7 +59,7 @@ struct PushSession {
     /// Those that the peer forbade once, in order.
     var forbidden: [Outgoing] = []
     /// Documents on which the two sides did not agree in this session.
-    var disagreements: [String: Disagreement] = [:]
+    var disagreements = DocumentMap<Disagreement>()
 
     var peer: RevisionTree.PeerKind
     /// The peer asks for the blobs of the leaves that a tree brings.
@@ -91,7 +91,9 @@ struct PushSession {
         self.isContinuous = isContinuous
         self.tuning = tuning
         documentIDs =
-            if case .announcing(let subscription) = mode { subscription.documentIDs.map { Set($0) } } else {
+            if case .announcing(let subscription) = mode {
+                subscription.documentIDs.map { DocumentSet($0) }
+            } else {
                 nil
             }
         initiallyCompleted = start

@@ -74,12 +74,18 @@ extension Replicator {
             func report(_ id: String, _ state: SyncState) throws {
                 try body(Database.PendingDocument(collection: collection.fullName, id: id, state: state))
             }
-            func report(_ errors: [String: LoveseatError], _ state: (LoveseatError) -> SyncState) throws {
-                for (id, error) in errors.sorted(by: { $0.key < $1.key }) { try report(id, state(error)) }
+            func report(
+                _ errors: [(id: String, error: LoveseatError)],
+                _ state: (LoveseatError) -> SyncState
+            ) throws {
+                for (id, error) in errors.sorted(by: { $0.id < $1.id }) { try report(id, state(error)) }
             }
             if config.replicatorType != .pull {
                 for id in try pendingDocumentIds(collection: collection).sorted() { try report(id, .pending) }
-                try report(try refusedDocuments(collection: collection)) { .refused($0) }
+                let refused = try refusedDocuments(collection: collection).map {
+                    (id: $0.key, error: $0.value)
+                }
+                try report(refused) { .refused($0) }
             }
             for id in try collection.conflictedDocumentIDs() { try report(id, .inConflict) }
             if config.replicatorType != .push {
@@ -103,12 +109,12 @@ extension Replicator {
     }
 
     /// The documents that could not be pulled, with the reasons.
-    fileprivate func pullFailures(_ collection: Collection) throws -> [String: LoveseatError] {
+    fileprivate func pullFailures(_ collection: Collection) throws -> [(id: String, error: LoveseatError)] {
         let setup = try ReplicationSetup(config, registersPeer: false)
         let prefix = DocumentFailure.prefix(.pull, in: collection.handle, remote: setup.remote)
         let notes = try DocumentStore.wrapping {
             try setup.store.readRows { try $0.localCheckpoints(prefix: prefix) }
         }
-        return notes.compactMapValues { DocumentFailure($0)?.error }
+        return notes.compactMap { id, note in DocumentFailure(note).map { (id, $0.error) } }
     }
 }

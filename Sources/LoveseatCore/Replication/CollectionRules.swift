@@ -1,4 +1,4 @@
-import LoveseatModel
+package import LoveseatModel
 package import LoveseatReplication
 package import LoveseatStorage
 
@@ -8,7 +8,7 @@ package struct CollectionRules: Sendable {
     package typealias Filter = @Sendable (FilterCandidate, Bool) -> Bool
 
     /// The only documents to push; nil for all. What is pulled is the peer's to choose.
-    package var documentIDs: Set<String>?
+    package var documentIDs: DocumentSet?
     package var pushFilter: Filter?
     package var pullFilter: Filter?
     /// Whether a document that the peer takes away goes with an edit that the peer has not got.

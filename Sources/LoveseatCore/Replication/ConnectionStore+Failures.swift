@@ -11,9 +11,9 @@ extension ConnectionStore {
         guard let remote else { return [] }
         let prefix = DocumentFailure.prefix(.pull, in: collections[index], remote: remote)
         let ids = try asking {
-            try store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys.sorted()
+            try store.readRows { try $0.localCheckpoints(prefix: prefix) }.sortedIDs
         }
-        failures[index] = Set(ids)
+        failures[index] = DocumentSet(ids)
         return ids
     }
 
@@ -41,7 +41,7 @@ extension ConnectionStore {
         let settled = ids.filter(failed.contains)
         guard !settled.isEmpty else { return }
         try DocumentFailure.forgetPulls(settled, in: collections[index], remote: remote, store)
-        failures[index]?.subtract(settled)
+        failures[index]?.subtract(DocumentSet(settled))
     }
 }
 

@@ -37,7 +37,7 @@ package final class ConnectionStore: RevisionStore {
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
     /// The documents that could not be stored when they were pulled, by collection.
-    var failures: [Int: Set<String>] = [:]
+    var failures: [Int: DocumentSet] = [:]
     package let nowMilliseconds: () -> Int64
 
     /// For the active side.
@@ -288,7 +288,7 @@ package final class ConnectionStore: RevisionStore {
 
 /// Names, as many as fit.
 struct NameSet {
-    private var names: Set<String> = []
+    private var names: DocumentSet = []
     private var bytesLeft: Int
     private var isFull = false
 
@@ -303,10 +303,10 @@ struct NameSet {
         // A string in a set takes some 24 bytes beside its own.
         let cost = name.utf8.count + 24
         guard cost <= bytesLeft else { return isFull = true }
-        if names.insert(name).inserted { bytesLeft -= cost }
+        if names.insert(name) { bytesLeft -= cost }
     }
 
     mutating func remove(_ name: String) {
-        if names.remove(name) != nil { bytesLeft += name.utf8.count + 24 }
+        if names.remove(name) { bytesLeft += name.utf8.count + 24 }
     }
 }

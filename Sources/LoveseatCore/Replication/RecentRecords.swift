@@ -9,7 +9,7 @@ import LoveseatStorage
 struct RecentRecords {
     private struct Key: Hashable {
         let collection: Int64
-        let documentID: String
+        let documentID: ExactText
     }
 
     private static let bound = 2 << 20
@@ -19,7 +19,7 @@ struct RecentRecords {
     private var youngBytes = 0
 
     mutating func keep(_ record: DocumentRecord, of collection: CollectionHandle) {
-        let key = Key(collection: collection.number, documentID: record.id)
+        let key = Key(collection: collection.number, documentID: ExactText(record.id))
         let size = record.body.bytes.count + (record.encodedTree?.count ?? 0)
         let isKept = size < Self.bound / 16
         if isKept { youngBytes += size }
@@ -33,7 +33,7 @@ struct RecentRecords {
     }
 
     mutating func take(_ request: RevisionRequest, of collection: CollectionHandle) -> DocumentRecord? {
-        let key = Key(collection: collection.number, documentID: request.documentID)
+        let key = Key(collection: collection.number, documentID: ExactText(request.documentID))
         let found = young.removeValue(forKey: key) ?? old.removeValue(forKey: key)
         return found?.revision == request.revision && request.known.isEmpty ? found : nil
     }

@@ -55,7 +55,7 @@ public struct CollectionConfiguration: Sendable {
 
     var rules: CollectionRules {
         var rules = CollectionRules()
-        if let documentIDs, !documentIDs.isEmpty { rules.documentIDs = Set(documentIDs) }
+        if let documentIDs, !documentIDs.isEmpty { rules.documentIDs = DocumentSet(documentIDs) }
         rules.pushFilter = pushFilter.map(Self.filter)
         rules.pullFilter = pullFilter.map(Self.filter)
         rules.asksResolver = conflictResolver.map { !($0 is DefaultResolver) } ?? false

@@ -64,7 +64,7 @@ extension Replicator {
         _ events: DocumentEvents
     ) async -> Bool {
         let index = notice.collection
-        let failed = Mutex<Set<String>>([])
+        let failed = Mutex<DocumentSet>([])
         let request = try? request { [self] () throws(LoveseatError) in
             var hooks = ReplicationHooks()
             hooks.resolve = {

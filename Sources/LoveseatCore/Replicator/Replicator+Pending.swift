@@ -7,7 +7,8 @@ extension Replicator {
     ///
     /// Documents in conflict are not among them until they are resolved. After a broken connection, a document that the peer has
     /// received may still be among them; the next run finds that out. The push filter is called for each document. This call reads all
-    /// documents that changed since the last checkpoint, and blocks the thread meanwhile. It does not need a connection.
+    /// documents that changed since the last checkpoint, and blocks the thread meanwhile. It does not need a connection. Of documents whose IDs
+    /// are equal as `String`s, since only their accents are composed in another way, one is among them.
     ///
     /// - Throws: ``LoveseatError``: `unsupported` for a replicator that only pulls; `notOpen` if the collection is not in the
     ///   configuration, or was deleted or closed.

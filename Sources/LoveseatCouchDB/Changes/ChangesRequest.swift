@@ -14,7 +14,7 @@ struct ChangesRequest: Sendable {
     /// Which documents are reported.
     enum Filter: Sendable {
         case none
-        case ids(Set<String>)
+        case ids(DocumentSet)
         case design
         case selector(Selector)
 
@@ -134,7 +134,7 @@ struct ChangesRequest: Sendable {
             guard let list, list.kind == .array else {
                 throw CouchDBError.badRequest("`doc_ids` filter parameter is not a list of doc ids.")
             }
-            filter = .ids(Set(list.items.compactMap(\.string)))
+            filter = .ids(DocumentSet(list.items.compactMap(\.string)))
         case "_design": filter = .design
         case "_selector":
             guard isPost else { throw CouchDBError.badRequest("Selector must be specified in POST payload") }

@@ -207,17 +207,17 @@ struct Finding: Sendable {
         else { return nil }
         var run = try collection.database.createQuery(query.text)
         for (name, value) in query.parameters { run.parameters[name] = value }
-        var ids: Set<String> = []
+        var ids: DocumentSet = []
         for row in try await run.execute() { if let id = row["id"]?.string { ids.insert(id) } }
         var next: UInt64? = 0
         while let after = next {
             let (more, following) = try entry.store.readRows {
                 try $0.conflictedIDs(in: entry.handle, after: after)
             }
-            ids.formUnion(more)
+            ids.insert(contentsOf: more)
             next = following
         }
-        return ids.sorted()
+        return ids.sorted
     }
 
     private func judge(_ records: [DocumentRecord], _ found: inout Found) throws {

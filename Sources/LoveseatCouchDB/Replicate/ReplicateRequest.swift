@@ -58,7 +58,7 @@ struct ReplicateRequest: Sendable {
             }
             // CouchDB takes percent-encoded IDs, too.
             let ids = list.items.compactMap(\.string)
-            documentIDs = Set(ids + ids.compactMap { PercentCoding.decode($0) }).sorted()
+            documentIDs = DocumentSet(ids + ids.compactMap { PercentCoding.decode($0) }).sorted
         }
         selector = body["selector"]
         guard selector.map({ $0.kind == .object }) ?? true else {

@@ -157,7 +157,7 @@ extension CouchDBServer {
     }
 
     private func filter(of request: ReplicateRequest) throws -> ChangesRequest.Filter {
-        if let ids = request.documentIDs { return .ids(Set(ids)) }
+        if let ids = request.documentIDs { return .ids(DocumentSet(ids)) }
         if let selector = request.selector {
             do { return .selector(try Selector(parsing: selector.value)) } catch {
                 throw CouchDBError.badRequest("Selector error: \(error.reason)")

@@ -84,7 +84,7 @@ extension CouchDBSession {
         guard !ids.isEmpty, lane.checkpoint.checkpoint.remote != nil else { return }
         let query = ChangesQuery(.documents(ids), since: nil, limit: ids.count)
         let page = try await lane.remote.changes(query)
-        let wanted = Set(ids)
+        let wanted = DocumentSet(ids)
         try await pull(page.changes.filter { wanted.contains($0.documentID) }, lane)
     }
 
@@ -198,7 +198,7 @@ extension CouchDBSession {
             return batch
         }
         for (item, wanted) in zip(items, wanted) {
-            guard item.documentID == wanted.leaf.documentID else {
+            guard item.documentID.isExactly(wanted.leaf.documentID) else {
                 batch.singles.append(wanted)
                 continue
             }
@@ -269,8 +269,8 @@ extension CouchDBSession {
     private func save(_ fetched: [FetchedRevision], _ lane: Lane) async throws {
         guard !fetched.isEmpty else { return }
         let results = try insert(fetched, lane)
-        var stored: [String: [RevisionID]] = [:]
-        var conflicts: [String] = []
+        var stored = DocumentMap<[RevisionID]>()
+        var conflicts: DocumentSet = []
         for (fetched, result) in zip(fetched, results) {
             let document = fetched.document
             let leaf = DocumentLeaf(
@@ -282,7 +282,7 @@ extension CouchDBSession {
                 finish(1, bytes: document.body.bytes.count, documents: 1, isPush: false)
                 report(document.id, lane, isPush: false, isDeleted: document.isDeleted)
                 stored[document.id, default: []].append(leaf.revision)
-                if hasConflict { conflicts.append(document.id) }
+                if hasConflict { conflicts.insert(document.id) }
             case .filtered:
                 finish(1, isPush: false)
                 report(
@@ -309,8 +309,8 @@ extension CouchDBSession {
             case .failed(let error): try fail(leaf, error, lane)
             }
         }
-        try replica.forgetFailures(stored.keys, in: lane.index)
-        let marked = try records(stored.keys.sorted(), lane).compactMap { record -> SyncedRevision? in
+        try replica.forgetFailures(stored.sortedIDs, in: lane.index)
+        let marked = try records(stored.sortedIDs, lane).compactMap { record -> SyncedRevision? in
             // Of several branches some may not be there.
             guard stored[record.id]?.contains(record.revision) == true,
                 try record.encodedTree == nil || record.tree().isLine
@@ -322,7 +322,7 @@ extension CouchDBSession {
             )
         }
         if !marked.isEmpty { try replica.markSynced(marked, in: lane.index) }
-        for id in Set(conflicts).sorted() { await resolve(id, stored[id] ?? [], lane) }
+        for id in conflicts.sorted { await resolve(id, stored[id] ?? [], lane) }
     }
 
     private func records(_ ids: [String], _ lane: Lane) throws -> [DocumentRecord] {

@@ -173,9 +173,9 @@ extension CouchDBSession {
 
     /// Reports what became of a page's documents, and marks those that the remote has.
     private func note(_ outcomes: [Outcome], _ page: LocalPage, _ lane: Lane) throws {
-        var errors: [String: LoveseatError] = [:]
+        var errors = DocumentMap<LoveseatError>()
         for outcome in outcomes where outcome.error != nil { errors[outcome.id] = outcome.error }
-        let sent = Set(outcomes.map(\.id))
+        let sent = DocumentSet(outcomes.map(\.id))
         for document in page.documents where sent.contains(document.record.id) {
             let error = errors[document.record.id]
             finish(0, documents: error == nil ? 1 : 0, isPush: true)
@@ -240,9 +240,11 @@ extension CouchDBSession {
             }
             return leaves.map { leaf in
                 let row = refused.first { row in
-                    guard row.documentID == leaf.id else { return false }
+                    guard row.documentID.isExactly(leaf.id) else { return false }
                     // A row without a revision that was sent means all leaves of its document.
-                    let isNamed = leaves.contains { $0.id == leaf.id && $0.branch.id.text == row.revision }
+                    let isNamed = leaves.contains {
+                        $0.id.isExactly(leaf.id) && $0.branch.id.text == row.revision
+                    }
                     return !isNamed || row.revision == leaf.branch.id.text
                 }
                 return Outcome(id: leaf.id, bytes: leaf.text.bytes.count, error: row?.failure)

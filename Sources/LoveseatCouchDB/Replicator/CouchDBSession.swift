@@ -15,7 +15,7 @@ actor CouchDBSession: Replication {
         let checkpointID: String
         let rules: CollectionRules
         let selection: ChangesQuery.Selection
-        let documentIDs: Set<String>?
+        let documentIDs: DocumentSet?
         var checkpoint = RemoteCheckpoint()
         /// The revision of the remote's copy.
         var checkpointRevision: String?
@@ -33,7 +33,7 @@ actor CouchDBSession: Replication {
             checkpointID: String,
             rules: CollectionRules,
             selection: ChangesQuery.Selection,
-            documentIDs: Set<String>?
+            documentIDs: DocumentSet?
         ) {
             self.index = index
             self.name = name
@@ -106,7 +106,7 @@ actor CouchDBSession: Replication {
                     checkpointID: RemoteRequest.checkpointName(binding.checkpointID),
                     rules: index < rules.count ? rules[index] : CollectionRules(),
                     selection: chosen,
-                    documentIDs: ids.map { Set($0) }
+                    documentIDs: ids.map { DocumentSet($0) }
                 )
             )
         }

@@ -216,10 +216,10 @@ final class RemoteDatabase: Sendable {
     // MARK: Writing
 
     /// Asks which of these leaves the remote lacks.
-    func differences(_ leaves: [(id: String, revisions: [RevisionID])]) async throws -> [String:
-        MissingRevisions]
+    func differences(_ leaves: [(id: String, revisions: [RevisionID])]) async throws
+        -> DocumentMap<MissingRevisions>
     {
-        guard !leaves.isEmpty else { return [:] }
+        guard !leaves.isEmpty else { return DocumentMap() }
         do {
             let answer = try await json(.differences(leaves), "_revs_diff", limit: Self.maximumAnswer)
             return try MissingRevisions.read(answer)

@@ -11,11 +11,11 @@ package struct MissingRevisions: Hashable, Sendable {
     /// Reads an answer of `_revs_diff`, by document.
     ///
     /// - Throws: `remoteError` for anything else.
-    package static func read(_ answer: JSONElement) throws(LoveseatError) -> [String: MissingRevisions] {
+    package static func read(_ answer: JSONElement) throws(LoveseatError) -> DocumentMap<MissingRevisions> {
         guard answer.kind == .object else {
             throw LoveseatError(.remoteError, "the peer's answer to _revs_diff is not an object")
         }
-        var all: [String: MissingRevisions] = [:]
+        var all = DocumentMap<MissingRevisions>()
         for (id, entry) in answer.members {
             guard let list = entry["missing"], list.kind == .array else { continue }
             var missing = MissingRevisions()

@@ -15,7 +15,7 @@ extension StoreReadTransaction {
     }
 
     /// The entries whose IDs begin with a text, by the rest of the ID.
-    package func localCheckpoints(prefix: String) throws -> [String: JSONText] {
+    package func localCheckpoints(prefix: String) throws -> DocumentMap<JSONText> {
         let rows = try Row.fetchAll(
             database.cachedStatement(
                 sql:
@@ -23,14 +23,12 @@ extension StoreReadTransaction {
             ),
             arguments: [prefix]
         )
-        return Dictionary(
-            rows.map {
-                (
-                    String(($0["id"] as String).unicodeScalars.dropFirst(prefix.unicodeScalars.count)),
-                    JSONText(trusted: Array(($0["body"] as String).utf8))
-                )
-            }
-        ) { first, _ in first }
+        var found = DocumentMap<JSONText>()
+        for row in rows {
+            let id = String((row["id"] as String).unicodeScalars.dropFirst(prefix.unicodeScalars.count))
+            found[id] = JSONText(trusted: Array((row["body"] as String).utf8))
+        }
+        return found
     }
 
     /// Returns the record of a remote database; nil for an address that was not used before.

@@ -59,12 +59,11 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         if let failure { throw failure }
         commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }
             .map {
-                var seen: Set<String> = []
-                seen.reserveCapacity($0.ids.count)
+                var seen = DocumentSet(minimumCapacity: $0.ids.count)
                 return CollectionCommit(
                     collection: $0.collection.name,
                     number: $0.collection.number,
-                    documentIDs: $0.ids.count == 1 ? $0.ids : $0.ids.filter { seen.insert($0).inserted },
+                    documentIDs: $0.ids.count == 1 ? $0.ids : $0.ids.filter { seen.insert($0) },
                     lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0
                 )
             }

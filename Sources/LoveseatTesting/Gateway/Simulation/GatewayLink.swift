@@ -73,7 +73,7 @@ final class GatewayLink: @unchecked Sendable {
         active.autoPurges = plan.autoPurges
         activePlan = active
         var rules = CollectionRules()
-        rules.documentIDs = plan.documentIDs.map { Set($0) }
+        rules.documentIDs = plan.documentIDs.map { DocumentSet($0) }
         replica = ConnectionStore(
             store: client.peer.store,
             collections: [collection],
