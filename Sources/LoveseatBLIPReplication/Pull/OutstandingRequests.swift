@@ -5,29 +5,29 @@ import LoveseatModel
 /// An active side asks for a document and a sequence, and expects exactly that; what a passive side agreed to has only the
 /// document in common with what comes: it may have changed meanwhile.
 struct OutstandingRequests: Sendable {
-    private var counts = DocumentMap<Int>()
+    private var counts: DocumentMap<Int> = [:]
     private(set) var total = 0
     private var refused: [String] = []
 
     /// The documents, each as often as it was asked for.
     var documentIDs: [String] {
-        counts.sorted { $0.id < $1.id }.flatMap { Array(repeating: $0.id, count: $0.value) }
+        counts.sorted { $0.key.text < $1.key.text }.flatMap { Array(repeating: $0.key.text, count: $0.value) }
     }
 
     mutating func add(_ documentID: String) {
-        counts[documentID, default: 0] += 1
+        counts[ExactText(documentID), default: 0] += 1
         total += 1
     }
 
     /// Takes one back, because it was kept or will not be; false if there was none.
     @discardableResult
     mutating func take(_ documentID: String) -> Bool {
-        guard let count = counts[documentID] else {
+        guard let count = counts[ExactText(documentID)] else {
             guard let index = refused.firstIndex(where: { $0.isExactly(documentID) }) else { return false }
             refused.remove(at: index)
             return true
         }
-        counts[documentID] = count > 1 ? count - 1 : nil
+        counts[ExactText(documentID)] = count > 1 ? count - 1 : nil
         total -= 1
         return true
     }

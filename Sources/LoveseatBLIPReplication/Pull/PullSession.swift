@@ -56,7 +56,7 @@ struct PullSession {
     var resumesBlobs = false
     var peer: RevisionTree.PeerKind
     /// Documents of which a revision is on its way here, and the place up to which announcements say what the peer had before.
-    private var outdated = DocumentMap<Announcement>()
+    private var outdated: DocumentMap<Announcement> = [:]
     var isCaughtUp: Bool
     var progress = DirectionProgress()
     var failure: LoveseatError?
@@ -87,13 +87,13 @@ struct PullSession {
     /// The peer has taken a revision of this document from here. What it announced before that is what it had before.
     mutating func pushed(_ documentID: String) {
         guard isListed(documentID) || isComing(documentID) else { return }
-        outdated[documentID] = Announcement(list: nextList, index: .max)
+        outdated[ExactText(documentID)] = Announcement(list: nextList, index: .max)
     }
 
     /// The peer announced at this place that it has what is here already. What it announced before that is what it had before.
     mutating func confirmed(_ documentID: String, at place: Announcement) {
         guard isComing(documentID) else { return }
-        outdated[documentID] = max(place, outdated[documentID] ?? place)
+        outdated[ExactText(documentID)] = max(place, outdated[ExactText(documentID)] ?? place)
     }
 
     /// Whether what waits to be stored may be of a document of which the peer has taken a revision since it announced it.
@@ -110,8 +110,10 @@ struct PullSession {
 
     /// Forgets what was noted of a document of which nothing is on its way any more.
     mutating func settle(_ documentID: String) {
-        guard outdated[documentID] != nil, !isComing(documentID), !isListed(documentID) else { return }
-        outdated[documentID] = nil
+        guard outdated[ExactText(documentID)] != nil, !isComing(documentID), !isListed(documentID) else {
+            return
+        }
+        outdated[ExactText(documentID)] = nil
     }
 
     /// Nothing announced is unanswered, expected or on its way into the database.
@@ -195,7 +197,8 @@ struct PullSession {
         insertQueue.removeFirst(keys.count)
         let revisions = keys.compactMap { key -> IncomingRevision? in
             guard let entry = incoming[key] else { return nil }
-            guard let place = entry.expected?.place, let last = outdated[entry.revision.documentID] else {
+            guard let place = entry.expected?.place, let last = outdated[ExactText(entry.revision.documentID)]
+            else {
                 return entry.revision
             }
             var revision = entry.revision
@@ -317,15 +320,17 @@ struct PullSession {
 
 /// The last revisions that a peer sent (replication.md §16).
 struct EchoMemory: Sendable {
-    var revisions = DocumentMap<RevisionID>()
+    var revisions: DocumentMap<RevisionID> = [:]
     var order: [String] = []
 
     mutating func remember(_ id: String, _ revision: RevisionID, limit: Int) {
-        if revisions.updateValue(revision, forKey: id) == nil { order.append(id) }
+        if revisions.updateValue(revision, forKey: ExactText(id)) == nil { order.append(id) }
         guard order.count > 2 * limit else { return }
-        for old in order.prefix(limit) { revisions[old] = nil }
+        for old in order.prefix(limit) { revisions[ExactText(old)] = nil }
         order.removeFirst(limit)
     }
 
-    func contains(_ change: LocalChange) -> Bool { revisions[change.documentID] == change.revision }
+    func contains(_ change: LocalChange) -> Bool {
+        revisions[ExactText(change.documentID)] == change.revision
+    }
 }

@@ -20,7 +20,7 @@ extension PushSession {
                 fail(document, conflict(change), &effects)
             }
         case .waits(let isMarked):
-            if !isMarked { disagreements[document.id, default: Disagreement()].isFetchable = true }
+            if !isMarked { disagreements[ExactText(document.id), default: Disagreement()].isFetchable = true }
             park(document, &effects)
         case nil: break
         }
@@ -29,7 +29,7 @@ extension PushSession {
     /// A hub accepts a revision that it has below a deletion, and changes nothing. A gateway whose document was purged may have it
     /// on a deleted branch. So the hub is asked.
     mutating func doubt(_ document: Outgoing, _ revision: RevisionID) {
-        disagreements[document.id, default: Disagreement()].doubted = document.change.revision
+        disagreements[ExactText(document.id), default: Disagreement()].doubted = document.change.revision
         document.change.remoteAncestor = revision
         document.stage = .offered
         waiting.append(document)
@@ -37,9 +37,11 @@ extension PushSession {
 
     /// Whether the answer to a proposal says if the peer has what it took.
     mutating func isAskedAbout(_ document: Outgoing) -> Bool {
-        guard disagreements[document.id]?.doubted == document.change.revision else { return false }
-        disagreements[document.id]?.doubted = nil
-        if disagreements[document.id] == Disagreement() { disagreements[document.id] = nil }
+        guard disagreements[ExactText(document.id)]?.doubted == document.change.revision else { return false }
+        disagreements[ExactText(document.id)]?.doubted = nil
+        if disagreements[ExactText(document.id)] == Disagreement() {
+            disagreements[ExactText(document.id)] = nil
+        }
         return true
     }
 
@@ -47,7 +49,7 @@ extension PushSession {
         let name = "document \"\(change.documentID)\""
         return LoveseatError(
             .httpConflict,
-            disagreements[change.documentID]?.isUnseen == true
+            disagreements[ExactText(change.documentID)]?.isUnseen == true
                 ? "\(name) is not taken: the peer has a document of this name that this user may not see"
                     + ", or that the filter leaves out"
                 : "\(name) conflicts with another revision at the peer"
@@ -58,23 +60,25 @@ extension PushSession {
 
     /// Leaves a document to the pull, if there is one, to bring what the peer has.
     private mutating func park(_ document: Outgoing, _ effects: inout SessionEffects) {
-        guard pulls, disagreements[document.id]?.isUnseen != true else {
+        guard pulls, disagreements[ExactText(document.id)]?.isUnseen != true else {
             return fail(document, conflict(document.change), &effects)
         }
         leave(document, as: .parked)
     }
 
-    private func parked(_ id: String) -> Outgoing? { documents[id].flatMap { $0.isParked ? $0 : nil } }
+    private func parked(_ id: String) -> Outgoing? {
+        documents[ExactText(id)].flatMap { $0.isParked ? $0 : nil }
+    }
 
     /// Documents that the pull will not bring, and that can be fetched by their IDs.
     var fetchable: [String] {
-        disagreements.filter { $0.value.isFetchable && parked($0.id) != nil }.map(\.id).sorted()
+        disagreements.filter { $0.value.isFetchable && parked($0.key.text) != nil }.map(\.key.text).sorted()
     }
 
     /// A document was fetched by its ID. If that explains nothing, nothing will.
     mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout SessionEffects) {
         guard parked(id) != nil else { return }
-        if isComplete { disagreements[id, default: Disagreement()].isUnseen = true }
+        if isComplete { disagreements[ExactText(id), default: Disagreement()].isUnseen = true }
         documentMoved(id, &effects)
     }
 
@@ -88,7 +92,7 @@ extension PushSession {
     /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
     mutating func documentRemoved(_ id: String) {
         guard let document = parked(id) else { return }
-        documents[id] = nil
+        documents[ExactText(id)] = nil
         complete(document.change)
     }
 
@@ -97,7 +101,7 @@ extension PushSession {
         let parked = documents.values.filter(\.isParked).map(\.change)
         for change in parked.sorted(by: { $0.sequence < $1.sequence }) {
             report(change, conflict(change), &effects)
-            documents[change.documentID] = nil
+            documents[ExactText(change.documentID)] = nil
         }
     }
 
@@ -138,7 +142,7 @@ extension PushSession {
             return finish(document, synced: parcel.revision, isDocument: true, &effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
-            disagreements[id, default: Disagreement()].isFetchable = true
+            disagreements[ExactText(id), default: Disagreement()].isFetchable = true
             return park(document, &effects)
         case nil: return
         }
@@ -150,23 +154,24 @@ extension PushSession {
 
     mutating func agreed(_ id: String) {
         guard !disagreements.isEmpty else { return }
-        disagreements[id]?.count = 0
-        disagreements[id]?.revision = nil
+        disagreements[ExactText(id)]?.count = 0
+        disagreements[ExactText(id)]?.revision = nil
     }
 
     /// Returns whether another attempt is worth it.
     @discardableResult
     mutating func countDisagreement(_ change: LocalChange) -> Bool {
-        var entry = disagreements[change.documentID] ?? Disagreement()
+        var entry = disagreements[ExactText(change.documentID)] ?? Disagreement()
         entry.count = entry.revision == change.revision ? entry.count + 1 : 1
         entry.revision = change.revision
-        disagreements[change.documentID] = entry
+        disagreements[ExactText(change.documentID)] = entry
         return !isGivenUp(change)
     }
 
     /// Whether this session has offered a revision often enough.
     func isGivenUp(_ change: LocalChange) -> Bool {
-        guard let entry = disagreements[change.documentID], entry.revision == change.revision else {
+        guard let entry = disagreements[ExactText(change.documentID)], entry.revision == change.revision
+        else {
             return false
         }
         return entry.count > tuning.disagreements

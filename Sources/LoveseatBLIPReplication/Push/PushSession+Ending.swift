@@ -13,7 +13,7 @@ extension PushSession {
         completed.insert(document.change.sequence)
         progress.finish(document.change.bodySize, isDocument: isDocument)
         if let synced { mark(document.change, synced, &effects) }
-        documents[document.id] = nil
+        documents[ExactText(document.id)] = nil
         offerNext(of: document, synced: synced)
     }
 
@@ -36,7 +36,7 @@ extension PushSession {
         guard var next = document.next else { return }
         if isProposing, let synced { next.remoteAncestor = synced }
         let newer = Outgoing(next)
-        documents[document.id] = newer
+        documents[ExactText(document.id)] = newer
         waiting.append(newer)
     }
 

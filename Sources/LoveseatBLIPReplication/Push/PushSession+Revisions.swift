@@ -44,7 +44,8 @@ extension PushSession {
             let change = document.change
             switch outgoing {
             case .found(let content)
-            where content.copy != nil && content.copy?.original == disagreements[document.id]?.copied:
+            where content.copy != nil
+                && content.copy?.original == disagreements[ExactText(document.id)]?.copied:
                 // Two that copy over each other would go on for ever. The next session sees what has become of it.
                 sendNothing(of: change, 410, "obsolete", &effects)
                 fail(document, conflict(change), &effects)
@@ -152,7 +153,7 @@ extension PushSession {
         let mayBeOld = parcel.isDistant || document.change.hasDoubtedMark
         if pulls, mayBeOld, parcel.copy == nil, peer == .hub { return doubt(document, parcel.revision) }
         if let copy = parcel.copy {
-            disagreements[document.id, default: Disagreement()].copied = copy.original
+            disagreements[ExactText(document.id), default: Disagreement()].copied = copy.original
             effects.ask {
                 try $0.adoptCopy(parcel.revision, of: document.id, parent: copy.parent, in: collection)
             }

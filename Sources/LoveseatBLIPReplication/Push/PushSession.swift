@@ -42,7 +42,7 @@ struct PushSession {
     var tombstonesSkipped: UInt64 = 0
 
     /// Documents that were proposed and are on their way, and those that could not be pushed.
-    var documents = DocumentMap<Outgoing>()
+    var documents: DocumentMap<Outgoing> = [:]
     /// Those to be offered, in order.
     var waiting: [Outgoing] = []
     /// Those of every list that is not answered.
@@ -59,7 +59,7 @@ struct PushSession {
     /// Those that the peer forbade once, in order.
     var forbidden: [Outgoing] = []
     /// Documents on which the two sides did not agree in this session.
-    var disagreements = DocumentMap<Disagreement>()
+    var disagreements: DocumentMap<Disagreement> = [:]
 
     var peer: RevisionTree.PeerKind
     /// The peer asks for the blobs of the leaves that a tree brings.
@@ -200,9 +200,9 @@ struct PushSession {
         // A peer takes the last sequence that it heard of for its place in the feed. So whatever becomes of an older change, it hears
         // of all in their order.
         guard isProposing else { return document }
-        if let older = documents.updateValue(document, forKey: change.documentID) {
+        if let older = documents.updateValue(document, forKey: ExactText(change.documentID)) {
             guard older.isDone else {
-                documents[change.documentID] = older
+                documents[ExactText(change.documentID)] = older
                 if let next = older.next { complete(next) }
                 older.next = change
                 return nil
@@ -299,7 +299,8 @@ struct PushSession {
             finish(document, synced: change.revision, isDocument: isDoubted, &effects)
         case .conflict(let state):
             if isDoubted {
-                disagreements[change.documentID, default: Disagreement()].copiedOnly = change.revision
+                disagreements[ExactText(change.documentID), default: Disagreement()].copiedOnly =
+                    change.revision
             }
             meet(document, state, &effects)
         case .refused(let status):
@@ -315,7 +316,7 @@ struct PushSession {
     private mutating func want(_ document: Outgoing, known: [RevisionID]) {
         let history = min(max(1, receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
         var delivery = Delivery(revision: document.change.revision, known: known, maxHistory: history)
-        delivery.isCopyOnly = disagreements[document.id]?.copiedOnly == delivery.revision
+        delivery.isCopyOnly = disagreements[ExactText(document.id)]?.copiedOnly == delivery.revision
         document.stage = .wanted(delivery)
         queue.append(document)
     }

@@ -115,6 +115,6 @@ extension Replicator {
         let notes = try DocumentStore.wrapping {
             try setup.store.readRows { try $0.localCheckpoints(prefix: prefix) }
         }
-        return notes.compactMap { id, note in DocumentFailure(note).map { (id, $0.error) } }
+        return notes.compactMap { id, note in DocumentFailure(note).map { (id.text, $0.error) } }
     }
 }

@@ -11,7 +11,7 @@ extension ConnectionStore {
         guard let remote else { return [] }
         let prefix = DocumentFailure.prefix(.pull, in: collections[index], remote: remote)
         let ids = try asking {
-            try store.readRows { try $0.localCheckpoints(prefix: prefix) }.sortedIDs
+            try store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys.map(\.text).sorted()
         }
         failures[index] = DocumentSet(ids)
         return ids

@@ -112,7 +112,8 @@ struct PendingDocuments {
             let notes = try view.localCheckpoints(
                 prefix: DocumentFailure.prefix(.push, in: handle, remote: setup.remote)
             )
-            for (id, json) in notes {
+            for (key, json) in notes {
+                let id = key.text
                 guard let refusal = DocumentFailure(json), refusal.error.code == .httpForbidden, isListed(id),
                     let record = try view.record(id, in: handle), record.revision == refusal.revision,
                     known.covers(record), try !isAtPeer(record, known)

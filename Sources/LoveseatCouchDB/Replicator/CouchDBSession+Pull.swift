@@ -269,7 +269,7 @@ extension CouchDBSession {
     private func save(_ fetched: [FetchedRevision], _ lane: Lane) async throws {
         guard !fetched.isEmpty else { return }
         let results = try insert(fetched, lane)
-        var stored = DocumentMap<[RevisionID]>()
+        var stored: DocumentMap<[RevisionID]> = [:]
         var conflicts: DocumentSet = []
         for (fetched, result) in zip(fetched, results) {
             let document = fetched.document
@@ -281,7 +281,7 @@ extension CouchDBSession {
             case .stored(let hasConflict):
                 finish(1, bytes: document.body.bytes.count, documents: 1, isPush: false)
                 report(document.id, lane, isPush: false, isDeleted: document.isDeleted)
-                stored[document.id, default: []].append(leaf.revision)
+                stored[ExactText(document.id), default: []].append(leaf.revision)
                 if hasConflict { conflicts.insert(document.id) }
             case .filtered:
                 finish(1, isPush: false)
@@ -309,10 +309,11 @@ extension CouchDBSession {
             case .failed(let error): try fail(leaf, error, lane)
             }
         }
-        try replica.forgetFailures(stored.sortedIDs, in: lane.index)
-        let marked = try records(stored.sortedIDs, lane).compactMap { record -> SyncedRevision? in
+        let ids = stored.keys.map(\.text).sorted()
+        try replica.forgetFailures(ids, in: lane.index)
+        let marked = try records(ids, lane).compactMap { record -> SyncedRevision? in
             // Of several branches some may not be there.
-            guard stored[record.id]?.contains(record.revision) == true,
+            guard stored[ExactText(record.id)]?.contains(record.revision) == true,
                 try record.encodedTree == nil || record.tree().isLine
             else { return nil }
             return SyncedRevision(
@@ -322,7 +323,7 @@ extension CouchDBSession {
             )
         }
         if !marked.isEmpty { try replica.markSynced(marked, in: lane.index) }
-        for id in conflicts.sorted { await resolve(id, stored[id] ?? [], lane) }
+        for id in conflicts.sorted { await resolve(id, stored[ExactText(id)] ?? [], lane) }
     }
 
     private func records(_ ids: [String], _ lane: Lane) throws -> [DocumentRecord] {

@@ -141,7 +141,7 @@ extension CouchDBSession {
         var bulk: [PushedLeaf] = []
         var singles: [PushedLeaf] = []
         for document in page.documents {
-            let missing = answer[document.record.id] ?? MissingRevisions()
+            let missing = answer[ExactText(document.record.id)] ?? MissingRevisions()
             for branch in document.leaves where missing.missing.contains(branch.id.text) {
                 var leaf = PushedLeaf(document: document, branch: branch, known: missing.ancestors)
                 leaf.text = Self.render(leaf, form: .parts)
@@ -173,11 +173,11 @@ extension CouchDBSession {
 
     /// Reports what became of a page's documents, and marks those that the remote has.
     private func note(_ outcomes: [Outcome], _ page: LocalPage, _ lane: Lane) throws {
-        var errors = DocumentMap<LoveseatError>()
-        for outcome in outcomes where outcome.error != nil { errors[outcome.id] = outcome.error }
+        var errors: DocumentMap<LoveseatError> = [:]
+        for outcome in outcomes where outcome.error != nil { errors[ExactText(outcome.id)] = outcome.error }
         let sent = DocumentSet(outcomes.map(\.id))
         for document in page.documents where sent.contains(document.record.id) {
-            let error = errors[document.record.id]
+            let error = errors[ExactText(document.record.id)]
             finish(0, documents: error == nil ? 1 : 0, isPush: true)
             report(
                 document.record.id,
@@ -189,7 +189,8 @@ extension CouchDBSession {
         }
         let marked = page.documents.compactMap { document -> SyncedRevision? in
             let record = document.record
-            guard errors[record.id] == nil, document.leaves.contains(where: { $0.id == record.revision })
+            guard errors[ExactText(record.id)] == nil,
+                document.leaves.contains(where: { $0.id == record.revision })
             else {
                 return nil
             }

@@ -219,7 +219,7 @@ final class RemoteDatabase: Sendable {
     func differences(_ leaves: [(id: String, revisions: [RevisionID])]) async throws
         -> DocumentMap<MissingRevisions>
     {
-        guard !leaves.isEmpty else { return DocumentMap() }
+        guard !leaves.isEmpty else { return [:] }
         do {
             let answer = try await json(.differences(leaves), "_revs_diff", limit: Self.maximumAnswer)
             return try MissingRevisions.read(answer)

@@ -15,7 +15,7 @@ package struct MissingRevisions: Hashable, Sendable {
         guard answer.kind == .object else {
             throw LoveseatError(.remoteError, "the peer's answer to _revs_diff is not an object")
         }
-        var all = DocumentMap<MissingRevisions>()
+        var all: DocumentMap<MissingRevisions> = [:]
         for (id, entry) in answer.members {
             guard let list = entry["missing"], list.kind == .array else { continue }
             var missing = MissingRevisions()
@@ -24,7 +24,7 @@ package struct MissingRevisions: Hashable, Sendable {
                 entry["possible_ancestors"]?.items.compactMap { item in
                     item.string.flatMap { try? RevisionText.parse($0) }
                 } ?? []
-            all[id] = missing
+            all[ExactText(id)] = missing
         }
         return all
     }

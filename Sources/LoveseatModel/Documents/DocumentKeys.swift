@@ -11,45 +11,13 @@ package struct ExactText: Hashable, Sendable {
 
 extension String {
     /// Whether all bytes are equal.
-    package func isExactly(_ other: String) -> Bool { self == other && utf8.elementsEqual(other.utf8) }
-}
-
-/// Values by the IDs of documents.
-package struct DocumentMap<Value> {
-    private var entries: [ExactText: Value] = [:]
-
-    package init() {}
-
-    package var isEmpty: Bool { entries.isEmpty }
-    package var count: Int { entries.count }
-    package var values: some Sequence<Value> { entries.values }
-    /// The IDs, in order of their bytes.
-    package var sortedIDs: [String] { entries.keys.map(\.text).sorted() }
-
-    package subscript(id: String) -> Value? {
-        get { entries[ExactText(id)] }
-        _modify { yield &entries[ExactText(id)] }
-    }
-
-    package subscript(id: String, default value: @autoclosure () -> Value) -> Value {
-        get { entries[ExactText(id), default: value()] }
-        _modify { yield &entries[ExactText(id), default: value()] }
-    }
-
-    /// Sets a value, and returns the one that was there.
-    package mutating func updateValue(_ value: Value, forKey id: String) -> Value? {
-        entries.updateValue(value, forKey: ExactText(id))
+    package func isExactly(_ other: String) -> Bool {
+        self == other && utf8.elementsEqual(other.utf8)
     }
 }
 
-extension DocumentMap: Sequence {
-    package func makeIterator() -> AnyIterator<(id: String, value: Value)> {
-        var iterator = entries.makeIterator()
-        return AnyIterator { iterator.next().map { ($0.key.text, $0.value) } }
-    }
-}
-
-extension DocumentMap: Sendable where Value: Sendable {}
+/// Values by the IDs of documents. Not a type of its own: it would not be specialized in other modules, and each change of a value would allocate.
+package typealias DocumentMap<Value> = [ExactText: Value]
 
 /// The IDs of documents.
 package struct DocumentSet: Hashable, Sendable, ExpressibleByArrayLiteral {

@@ -23,10 +23,10 @@ extension StoreReadTransaction {
             ),
             arguments: [prefix]
         )
-        var found = DocumentMap<JSONText>()
+        var found: DocumentMap<JSONText> = [:]
         for row in rows {
             let id = String((row["id"] as String).unicodeScalars.dropFirst(prefix.unicodeScalars.count))
-            found[id] = JSONText(trusted: Array((row["body"] as String).utf8))
+            found[ExactText(id)] = JSONText(trusted: Array((row["body"] as String).utf8))
         }
         return found
     }
