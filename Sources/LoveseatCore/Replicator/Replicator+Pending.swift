@@ -28,7 +28,8 @@ extension Replicator {
 
     /// Returns the documents whose current revision the peer forbids (`httpForbidden`), by their IDs, with the peer's reasons.
     ///
-    /// They are not pending. They are sent again when they change, or after ``start(reset:resetMarks:)`` with a reset.
+    /// They are not pending. They are sent again when they change, or after ``start(reset:resetMarks:)`` with a reset. Of documents whose IDs are equal as
+    /// `String`s, one is there.
     ///
     /// - Throws: ``LoveseatError``, as ``pendingDocumentIds(collection:)``.
     public func refusedDocuments(collection: Collection) throws(LoveseatError) -> [String: LoveseatError] {

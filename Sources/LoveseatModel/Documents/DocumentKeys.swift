@@ -29,7 +29,7 @@ package struct DocumentSet: Hashable, Sendable, ExpressibleByArrayLiteral {
 
     package var isEmpty: Bool { ids.isEmpty }
     package var count: Int { ids.count }
-    /// The IDs, in order of their bytes.
+    /// The IDs in order.
     package var sorted: [String] { ids.map(\.text).sorted() }
 
     package func contains(_ id: String) -> Bool { ids.contains(ExactText(id)) }
