@@ -63,6 +63,7 @@ extension SimulationRun {
     }
 
     private func randomBody(for peer: SimulatedPeer) throws -> JSONText {
+        if simulation.repeatsContents { return try repeatedBody(for: peer) }
         var value: JSONValue = ["n": JSONValue(generator.int(0...1_000_000)), "by": JSONValue(peer.index)]
         if generator.chance(0.3) {
             // Long enough for deltas, and much the same every time.
@@ -76,13 +77,28 @@ extension SimulationRun {
         }
         if generator.chance(0.15) {
             let content = generator.bytes(generator.pick([0, 10, 5_000, 200_000]))
-            let writer = try peer.store.blobs.writer()
-            try writer.write(content)
-            let (digest, length) = try writer.finish()
-            blobContents[digest] = content
             let type = generator.pick(["text/plain", "image/jpeg"])
-            value["blob"] = BlobReference(digest: digest, length: length, contentType: type).json
+            value["blob"] = try blob(content, at: peer, type: type).json
         }
         return JSONText(canonical: value)
+    }
+
+    /// One of three contents: a short one, one that is long enough for deltas, and one with a blob.
+    private func repeatedBody(for peer: SimulatedPeer) throws -> JSONText {
+        let number = generator.int(0...2)
+        var value: JSONValue = ["n": JSONValue(number)]
+        if number == 1 { value["text"] = .string(String(repeating: "all work and no play ", count: 10)) }
+        if number == 2 { value["blob"] = try blob([UInt8](repeating: 7, count: 5_000), at: peer).json }
+        return JSONText(canonical: value)
+    }
+
+    private func blob(_ content: [UInt8], at peer: SimulatedPeer, type: String = "text/plain") throws
+        -> BlobReference
+    {
+        let writer = try peer.store.blobs.writer()
+        try writer.write(content)
+        let (digest, length) = try writer.finish()
+        blobContents[digest] = content
+        return BlobReference(digest: digest, length: length, contentType: type)
     }
 }

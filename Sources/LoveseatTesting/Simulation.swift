@@ -25,6 +25,9 @@ public struct Simulation: Sendable {
     public var losesPower = true
     /// What happens in the history beside edits, connections and crashes. By default the seed decides.
     public var worlds: Set<SimulatedWorld>
+    /// Whether people write one of three contents again and again, as a checkbox does. By default this is the case in half of the
+    /// histories.
+    public var repeatsContents: Bool
     /// Prints every event.
     public var isVerbose = false
 
@@ -32,6 +35,13 @@ public struct Simulation: Sendable {
     public init(seed: UInt64) {
         self.seed = seed
         worlds = SimulatedWorld.drawn(for: seed)
+        repeatsContents = Self.repeatsContents(seed: seed)
+    }
+
+    /// Whether contents repeat in the history of a seed.
+    static func repeatsContents(seed: UInt64) -> Bool {
+        var dice = SeededGenerator(seed: seed ^ 0x7265_7065_6174)
+        return dice.chance(0.5)
     }
 
     /// What a run found.

@@ -32,6 +32,14 @@ struct SimulateCommand: ParsableCommand {
     )
     var worlds: String?
 
+    @Option(
+        help:
+            "What people write: few (one of three contents, again and again) or many; by default the seed decides."
+    )
+    var contents: Contents?
+
+    enum Contents: String, ExpressibleByArgument, CaseIterable { case few, many }
+
     @Option(help: "Plant this fault in every history.")
     var fault: String?
 
@@ -79,13 +87,15 @@ struct SimulateCommand: ParsableCommand {
             )
             for problem in report.problems.prefix(5) { print("  \(problem)") }
             print(
-                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")"
+                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(chosenContents)"
             )
         }
         print("\(range.count - failures) passed, \(failures) failed")
         print("\(totals.connections.counted("connection")), \(totals.revisions.counted("revision")) sent")
         if failures > 0 { throw ExitCode(1) }
     }
+
+    private var chosenContents: String { contents.map { " --contents \($0.rawValue)" } ?? "" }
 
     private func simulate(_ seed: UInt64, _ fault: PlantedFault?, _ chosen: Set<SimulatedWorld>?) throws
         -> Simulation.Report
@@ -100,6 +110,7 @@ struct SimulateCommand: ParsableCommand {
         simulation.edits = edits
         simulation.hubs = hubs
         simulation.isVerbose = verbose
+        if let contents { simulation.repeatsContents = contents == .few }
         if let chosen { simulation.worlds = chosen }
     }
 
@@ -111,6 +122,7 @@ struct SimulateCommand: ParsableCommand {
             simulation.edits = edits
             simulation.restoresBackups = backups
             simulation.isVerbose = verbose
+            if let contents { simulation.repeatsContents = contents == .few }
             let report = try simulation.run()
             totals.connections += report.connections
             totals.revisions += report.revisionsTaken
@@ -121,7 +133,8 @@ struct SimulateCommand: ParsableCommand {
             failures += 1
             print("seed \(seed): \(report.clients.counted("client")), \(problems.count.counted("problem"))")
             for problem in problems.prefix(5) { print("  \(problem)") }
-            let options = "--gateway\(backups ? " --backups" : "") --seeds \(seed) --edits \(edits)"
+            let options =
+                "--gateway\(backups ? " --backups" : "") --seeds \(seed) --edits \(edits)\(chosenContents)"
             print("  replay: swift run -c release simulate \(options)")
         }
         print("\(range.count - failures) passed, \(failures) failed")

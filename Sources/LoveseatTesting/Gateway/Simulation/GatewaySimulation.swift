@@ -12,11 +12,17 @@ public struct GatewaySimulation: Sendable {
     public var keepsWhatIsTakenAway = false
     /// Whether the gateway is put back to backups of itself.
     public var restoresBackups = false
+    /// Whether people write one of three contents again and again, as a checkbox does. By default this is the case in half of the
+    /// histories.
+    public var repeatsContents: Bool
     /// Prints every event.
     public var isVerbose = false
 
     /// A history that is not run yet.
-    public init(seed: UInt64) { self.seed = seed }
+    public init(seed: UInt64) {
+        self.seed = seed
+        repeatsContents = Simulation.repeatsContents(seed: seed)
+    }
 
     /// What a run found.
     public struct Report: Hashable, Sendable {

@@ -7,6 +7,10 @@ extension GatewaySimulationRun {
     func randomID() -> String { "d\(generator.int(0...7))" }
 
     private func randomBody() -> JSONValue {
+        simulation.repeatsContents ? generator.pick(repeatedBodies) : newBody()
+    }
+
+    func newBody() -> JSONValue {
         var body: JSONValue = ["n": JSONValue(generator.int(0...1_000_000))]
         let names = channels().union(generator.chance(0.15) ? ["s"] : []).sorted()
         body["channels"] = .array(names.map { .string($0) })
@@ -43,7 +47,9 @@ extension GatewaySimulationRun {
         let isDeletion = generator.chance(0.2)
         trace("client \(client.peer.index) \(isDeletion ? "deletes" : "saves") \(id)")
         var body: JSONValue = isDeletion ? [:] : randomBody()
-        if !isDeletion, generator.chance(0.15) { body["blob"] = try? blob(for: client) }
+        if !isDeletion, !simulation.repeatsContents, generator.chance(0.15) {
+            body["blob"] = try? blob(for: client)
+        }
         let collection = client.peer.collections[0]
         let existing = client.peer.tree(id, in: 0)?.current
         guard !isDeletion || existing?.isDeleted == false else { return }

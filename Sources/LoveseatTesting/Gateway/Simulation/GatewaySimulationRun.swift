@@ -13,7 +13,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private static let frameBudget = 20_000
     private static let stepBudget = 1_000_000
 
-    private let simulation: GatewaySimulation
+    let simulation: GatewaySimulation
     var generator: SeededGenerator
     let clock = VirtualClock()
     private let runtime: SimulatedRuntime
@@ -21,6 +21,8 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private(set) var users: [String] = []
     private(set) var clients: [GatewayClient] = []
     private(set) var path = "_default"
+    /// What people write where contents repeat.
+    private(set) var repeatedBodies: [JSONValue] = []
     private var links: [GatewayLink] = []
     private var report = GatewaySimulation.Report()
     private var audit: GatewayAudit
@@ -76,6 +78,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         twin.databases[Self.database] = database
         twin.onDrop = { [unowned self] _ in for link in links { link.cut() } }
         audit = GatewayAudit(twin, database: Self.database, path: path, users: users)
+        if simulation.repeatsContents { repeatedBodies = (0..<3).map { _ in newBody() } }
         report.clients = generator.int(2...5)
         let names = [path == "_default" ? CollectionName.default : CollectionName(path: path)].compactMap {
             $0
