@@ -63,3 +63,16 @@ extension DocumentRecord {
         return !BodyDigest.matches(revision, parent: nil, isDeleted: isDeleted, body: body)
     }
 }
+
+extension RevisionTree {
+    /// The ID of a copy of the current revision on top of a hub's, and of its original; nil if there are no more generations. A hub
+    /// that has the revision on which the original was made gets the original itself.
+    package func copy(of record: DocumentRecord, over hub: RevisionID) -> (
+        id: RevisionID, original: RevisionID
+    )? {
+        guard hub.generation < .max, let name = nameOfCopy else { return nil }
+        let edit = BodyDigest.name(over: hub, isDeleted: record.isDeleted, body: record.body)
+        if let original = original(over: hub, edit: edit) { return (original, original) }
+        return (name.id(over: hub, of: record.id, sha1: Hashing.sha1), original(record.revision))
+    }
+}

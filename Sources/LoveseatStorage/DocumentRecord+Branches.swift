@@ -46,7 +46,7 @@ package struct DocumentBranches: Sendable {
         var tombstones: [RevisionID: RevisionID] = [:]
         var others: [DocumentBranch] = []
         if !tree.isLine {
-            let closed = tree.closedOriginals
+            let closed = tree.closed
             for leaf in tree.leaves where leaf.id != record.revision && !leaf.flags.contains(.pending) {
                 guard !tree.isAncestor(record.revision, of: leaf.id) else { continue }
                 let line = tree.line(leaf.id)

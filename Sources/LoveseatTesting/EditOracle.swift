@@ -51,7 +51,7 @@ final class EditOracle {
         /// knows otherwise.
         func shownTwins(of id: RevisionID, in tree: RevisionTree, _ seen: Set<Int>) -> [Int] {
             guard let twins = twins[id], !twins.isEmpty else { return [] }
-            let decided = tree.closedOriginals.union(tree.superseded).union([id])
+            let decided = tree.closed.union(tree.superseded).union([id])
             let open = Set(tree.candidates.map(\.node.id)).subtracting(decided)
             let known = restsOn[id] ?? []
             return twins.filter { twin in
@@ -127,7 +127,9 @@ final class EditOracle {
         var history = histories[key] ?? History()
         func origin(_ id: RevisionID) -> RevisionID { history.origins[id] ?? tree.line(id).last ?? id }
         history.origins[copy] = origin(hub)
-        var united = Set([origin(hub)] + (tree.copies[copy] ?? []).map { origin($0.origin) })
+        guard let current = tree.current?.id else { return }
+        let original = tree.original(current)
+        var united = Set([origin(hub), origin(tree.origin(of: current))])
         history.united.removeAll { other in
             guard !other.isDisjoint(with: united) else { return false }
             united.formUnion(other)
@@ -136,8 +138,8 @@ final class EditOracle {
         history.united.append(united)
         if history.restsOn[copy] == nil {
             // Nobody wrote it. A reader sees what the hub had and what it is a copy of, and not all that its maker knows.
-            let original = tree.original(copy)
-            history.restsOn[copy] = ([original] + tree.line(hub) + tree.line(original)).reduce(into: []) {
+            let line = tree.line(tree.contains(original) ? original : current)
+            history.restsOn[copy] = (tree.line(hub) + line).reduce(into: []) {
                 $0.formUnion(history.restsOn[$1] ?? [])
             }
         }

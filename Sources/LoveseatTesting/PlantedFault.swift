@@ -58,8 +58,8 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case rankCopiesHigher
     /// A deletion is taken for one of every document of that name.
     case forgetOrigins
-    /// A copy is written down only after the hub's answer, which may be lost.
-    case writeDownAfterwards
+    /// A copy that comes back from a hub is taken for an edit.
+    case takeCopiesForEdits
     /// The sequences of a collection that is made anew begin at 1.
     case restartSequences
     /// A loosened filter goes on from the checkpoint of the narrow one.
@@ -92,7 +92,7 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     /// How many hubs there must be for the mistake to show.
     var hubs: Int {
         switch self {
-        case .rankCopiesHigher, .writeDownAfterwards: 1
+        case .rankCopiesHigher, .takeCopiesForEdits: 1
         default: 0
         }
     }
@@ -103,7 +103,7 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .leaveOthersOpen: .closingAtEdit
         case .rankCopiesHigher: .rankOfCopy
         case .forgetOrigins: .origin
-        case .writeDownAfterwards: .writingDownFirst
+        case .takeCopiesForEdits: .recognition
         default: []
         }
     }

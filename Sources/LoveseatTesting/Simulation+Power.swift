@@ -8,8 +8,6 @@ extension SimulationRun {
         var power = SeededGenerator(seed: simulation.seed ^ 0x706F_7765_72)
         let isOften = worlds.contains(.power)
         guard simulation.losesPower, power.chance(0.5) || isOften else { return }
-        // Not hubs and others in one history: a hub that forgot a copy, and a maker who forgot that it is one, make the
-        // original a copy of its copy, which revision trees refuse.
         let losesHubs = hubs > 0 && power.chance(0.5)
         let losers = peers.filter { $0.isHub == losesHubs && !sharesGrants($0) }
         guard !losers.isEmpty else { return }

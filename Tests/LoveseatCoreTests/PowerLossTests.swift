@@ -207,36 +207,33 @@ import Testing
         #expect(try offered(later) == ["d"])
     }
 
-    @Test func `a copy for a hub is on the disk before it is sent`() throws {
+    @Test func `a copy for a hub is sent without anything being written, and says what it is a copy of`()
+        throws
+    {
         let theirs = try makeConflict()
         try resolve(.local)
         let (replica, _) = try session()
-        try here.save(Document(id: "plain"))
-        let (ours, plain) = try near.store.readRows { view in
+        let ours = try near.store.readRows { view in
             let collection = try #require(near.store.collection(.default))
-            let ours = try view.record("d", in: collection)
-            let plain = try view.record("plain", in: collection)
-            return (try #require(ours).revision, try #require(plain).revision)
+            return try #require(try view.record("d", in: collection)).revision
         }
         let before = try near.store.durableWriteCount
-        let requests = [("plain", plain, []), ("d", ours, [theirs])].map { id, revision, known in
-            RevisionRequest(
-                documentID: id,
-                revision: revision,
-                known: known,
-                maxHistory: 20,
-                wantsDelta: false,
-                peer: .hub
-            )
-        }
-        _ = try replica.revisions([requests[0]], in: 0)
-        #expect(try near.store.durableWriteCount == before)
-        guard case .found(let content)? = try replica.revisions([requests[1]], in: 0).first else {
+        let request = RevisionRequest(
+            documentID: "d",
+            revision: ours,
+            known: [theirs],
+            maxHistory: 20,
+            wantsDelta: false,
+            peer: .hub
+        )
+        guard case .found(let content)? = try replica.revisions([request], in: 0).first else {
             Issue.record("the document was not read")
             return
         }
         #expect(content.copy?.parent == theirs)
-        #expect(try near.store.durableWriteCount == before + 1)
+        #expect(CopyName.isCopy(content.revision, over: theirs, of: "d", sha1: Hashing.sha1))
+        #expect(CopyName(content.revision)?.isOf(ours) == true)
+        #expect(try near.store.durableWriteCount == before)
     }
 
     @Test func `what a session marked itself it does not offer, although it doubts older marks`() throws {

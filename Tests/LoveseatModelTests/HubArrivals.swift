@@ -1,29 +1,63 @@
+import Crypto
 import LoveseatModel
+import Testing
 
 /// The number of the hub in trees of tests.
 let hub: RevisionTree.Remote = 1
 
+/// The document of the trees.
+private let documentID = "x"
+
+private func sha1(_ bytes: [UInt8]) -> [UInt8] { Array(Insecure.SHA1.hash(data: bytes)) }
+
 /// The content of a test's revision.
 func body(_ number: Int) -> JSONText { JSONText(canonical: ["n": JSONValue(number)]) }
 
+/// The ID of a copy on top of a hub's revision.
+func copyID(_ original: RevisionID, _ origin: RevisionID, over parent: RevisionID) -> RevisionID {
+    CopyName(original: original, origin: origin).id(over: parent, of: documentID, sha1: sha1)
+}
+
 /// Takes a revision in, live or, without a number, deleted.
-///
-/// `named`: the IDs that local edits to these contents would have.
 func take(
     _ history: [RevisionID],
     _ number: Int? = nil,
     from sender: RevisionTree.PeerKind = .hub,
-    named names: [Int: RevisionID] = [:],
+    in tree: inout RevisionTree
+) throws {
+    try take(history, number.map(body), from: sender, in: &tree)
+}
+
+/// Takes a revision in, live or, without a body, deleted.
+func take(
+    _ history: [RevisionID],
+    _ body: JSONText?,
+    from sender: RevisionTree.PeerKind = .hub,
     in tree: inout RevisionTree
 ) throws {
     var arrival = RevisionTree.Arrival(
         history: history,
-        flags: number == nil ? .deleted : [],
-        body: number.map(body) ?? .emptyObject,
+        flags: body == nil ? .deleted : [],
+        body: body ?? .emptyObject,
         sender: sender
     )
     arrival.remote = sender == .hub ? hub : nil
-    let known = names.map { (body($0.key).canonical, $0.value) }
-    arrival.name = { _, text in known.first { $0.0 == text.canonical }?.1 }
+    arrival.isCopy = { CopyName.isCopy($0, over: $1, of: documentID, sha1: sha1) }
     _ = try tree.insert(arrival)
+}
+
+extension RevisionTree {
+    /// Puts the current content on top of what the hub has, and returns the name of that.
+    @discardableResult
+    mutating func putOnHub(over parent: RevisionID) throws -> RevisionID {
+        let name = try #require(nameOfCopy)
+        let copy = original(over: parent, edit: parent) ?? name.id(over: parent, of: documentID, sha1: sha1)
+        adoptCopy(
+            copy,
+            isOriginal: !CopyName.isCopy(copy, over: parent, of: documentID, sha1: sha1),
+            parent: parent,
+            remote: hub
+        )
+        return copy
+    }
 }

@@ -21,18 +21,19 @@ import Testing
         try take([old], 1, in: &tree)
         try take([deletion, old], in: &tree)
         try take([anew], 2, in: &tree)
-        let copy = RevisionID(generation: 2, digest: [0xCC])
-        try take([copy, anew], 1, named: [1: old], in: &tree)
+        try take([copyID(old, old, over: anew), anew], 1, in: &tree)
         #expect(tree.current?.id == anew)
     }
 
-    @Test func `a copy of what was deleted here stands where what it was put on is not here`() throws {
+    @Test func `what says the same as a deleted revision, on top of something else, is an edit and stands`()
+        throws
+    {
         var tree = RevisionTree()
         try take([old], 1, in: &tree)
         try take([deletion, old], in: &tree)
-        let copy = RevisionID(generation: 2, digest: [0xCC])
-        try take([copy, anew], 1, named: [1: old], in: &tree)
-        #expect(tree.current?.id == copy)
+        let edit = RevisionID(generation: 2, digest: [0xCC])
+        try take([edit, anew], 1, in: &tree)
+        #expect(tree.current?.id == edit)
     }
 
     @Test func `old content that is put back on top of an edit stands`() throws {
@@ -41,7 +42,7 @@ import Testing
         try take([anew], 1, in: &tree)
         try take([edit, anew], 2, in: &tree)
         let again = RevisionID(generation: 3, digest: [0xAF])
-        try take([again, edit], 1, named: [1: anew], in: &tree)
+        try take([again, edit], 1, in: &tree)
         #expect(tree.current?.id == again)
     }
 

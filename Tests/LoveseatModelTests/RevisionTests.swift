@@ -160,16 +160,13 @@ private func rev(_ text: String) -> RevisionID {
         tree.insertLocal(rev("1-cc"), parent: nil, flags: [], body: body("new"))
         _ = try tree.insert(arrival(["2-bb", "1-aa"], from: .hub, flags: .deleted, remote: 1))
         #expect(tree.current?.id == rev("1-cc"))
-        tree.announceCopy(rev("3-dd"))
         var lost = tree
-        tree.adoptCopy(rev("3-dd"), parent: rev("2-bb"), remote: 1)
-        #expect(tree.current?.id == rev("3-dd"))
-        var arrived = arrival(["3-dd", "2-bb", "1-aa"], from: .hub, remote: 1)
-        arrived.body = body("new")
-        _ = try lost.insert(arrived)
-        #expect(lost.current?.id == rev("3-dd"))
+        let copy = try tree.putOnHub(over: rev("2-bb"))
+        #expect(tree.current?.id == copy)
+        try take([copy, rev("2-bb"), rev("1-aa")], body("new"), in: &lost)
+        #expect(lost.current?.id == copy && lost.copies == tree.copies)
         // Whoever deletes what the hub shows deletes both.
-        tree.insertLocal(rev("4-ee"), parent: rev("3-dd"), flags: .deleted, body: .emptyObject)
+        tree.insertLocal(rev("4-ee"), parent: copy, flags: .deleted, body: .emptyObject)
         #expect(tree.current?.id == rev("4-ee"))
     }
 
@@ -276,14 +273,13 @@ private func rev(_ text: String) -> RevisionID {
 
     // MARK: Hubs
 
-    @Test func `a hub's revision with the content of ours is a copy of ours, and supersedes nothing`() throws
-    {
+    @Test func `a copy on a hub's line supersedes nothing, and ranks as its original`() throws {
         var tree = try tree([["1-aa"]])
         tree.insertLocal(rev("2-bb"), parent: rev("1-aa"), flags: [], body: body("mine"))
-        _ = try tree.insert(arrival(["3-dd", "2-cc", "1-aa"], from: .hub, remote: 1, body: body("mine")))
-        #expect(tree.original(rev("3-dd")) == rev("2-bb"))
-        #expect(tree.current?.id == rev("3-dd"))
-        // The rank of a copy is that of its original.
+        let copy = copyID(rev("2-bb"), rev("1-aa"), over: rev("2-cc"))
+        try take([copy, rev("2-cc"), rev("1-aa")], body("mine"), in: &tree)
+        #expect(tree.original(copy) == rev("2-bb"))
+        #expect(tree.current?.id == copy)
         _ = try tree.insert(arrival(["2-ff", "1-aa"]))
         #expect(tree.current?.id == rev("2-ff"))
     }
@@ -320,10 +316,9 @@ private func rev(_ text: String) -> RevisionID {
     @Test func `a copy that a hub took stands for its original`() throws {
         var tree = try tree([["3-aa", "2-aa", "1-aa"]])
         _ = try tree.insert(arrival(["2-bb", "1-aa"], from: .hub, remote: 1))
-        tree.announceCopy(rev("3-0c"))
         #expect(tree.current?.id == rev("3-aa"))
-        tree.adoptCopy(rev("3-0c"), parent: rev("2-bb"), remote: 1)
-        #expect(tree.remotes[1] == rev("3-0c") && tree.original(rev("3-0c")) == rev("3-aa"))
+        let copy = try tree.putOnHub(over: rev("2-bb"))
+        #expect(tree.remotes[1] == copy && tree.original(copy) == rev("3-aa"))
         #expect(tree.current?.body == body("3-aa"))
     }
 
@@ -434,12 +429,33 @@ private func rev(_ text: String) -> RevisionID {
         #expect(tree.problems.isEmpty)
     }
 
+    /// Version 0.2.0 took for a copy what had the same content.
+    @Test
+    func `a tree of version 3 with recognised copies keeps its current revision, and takes them for edits`()
+        throws
+    {
+        func id(_ generation: UInt8, _ digest: UInt8) -> [UInt8] { [generation, 1, digest] }
+        // 3-0c on the hub's 2-bb has the content of 2-aa, which was edited since: 3-aa is current.
+        var bytes: [UInt8] = [3, 5, 0, 3] + id(3, 0xAA) + [0]
+        bytes += [0, 4] + id(3, 0x0C) + [3, 0x7B, 0x7D]
+        bytes += [0, 5] + id(2, 0xAA) + [0]
+        bytes += [0, 5] + id(2, 0xBB) + [0]
+        bytes += [0, 0] + id(1, 0xAA) + [0]
+        bytes += [1, 7, 1] + [0] + [1] + id(3, 0x0C) + [1] + id(2, 0xAA) + id(1, 0xAA) + [0]
+        var tree = try #require(RevisionTree(encoded: bytes, currentBody: body("x"), closing: { $0 }))
+        #expect(tree.current?.id == rev("3-aa") && tree.copies.isEmpty && tree.closed == [rev("3-0c")])
+        #expect(tree.remotes == [7: rev("3-0c")])
+        // An edit at the hub is one.
+        _ = try tree.insert(arrival(["4-ee", "3-0c"], from: .hub, remote: 7))
+        #expect(tree.current?.id == rev("4-ee"))
+    }
+
     @Test func `no bytes, however broken, make a tree that traps`() throws {
         var tree = try tree([
             ["3-cc", "2-bb", "1-aa"], ["3-dd", "2-bb"], ["1-0123456789abcdef0123456789abcdef01234567"],
         ])
         tree.recordMark(of: 3, at: rev("2-bb"))
-        tree.announceCopy(rev("7-0c"))
+        try tree.putOnHub(over: rev("1-0123456789abcdef0123456789abcdef01234567"))
         let bytes = try #require(tree.encoded)
         let body = try #require(tree.current?.body)
         for count in 0..<bytes.count {

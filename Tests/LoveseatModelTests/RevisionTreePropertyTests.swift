@@ -38,9 +38,7 @@ import Testing
                 guard let current,
                     let other = trees[index].candidates.first(where: { $0.node.id != current.id })
                 else { continue }
-                let copy = revision(other.node.id.generation + 1, 2_000 + number)
-                trees[index].announceCopy(copy)
-                trees[index].adoptCopy(copy, parent: other.node.id, remote: 1)
+                try trees[index].putOnHub(over: other.node.id)
             default:
                 let other = generator.int(0...trees.count - 1)
                 try trees[index].merge(trees[other].everything)

@@ -195,7 +195,7 @@ struct AccessPolicyTests {
             _ history: [RevisionID],
             owner: String,
             closing: Set<RevisionID> = [],
-            copies: [RevisionID: Set<RevisionTree.Source>] = [:]
+            copies: Set<RevisionID> = []
         ) -> IncomingRevision {
             var revision = IncomingRevision(
                 documentID: "z",
@@ -233,16 +233,18 @@ struct AccessPolicyTests {
         #expect(try tree().contains(next))
         #expect(try tree().closed.isEmpty)
         // Neither is it a copy of something else, nor something else a copy of it or a part of its document.
-        let later = RevisionID(generation: 4, digest: [0xBB])
-        let copies: [RevisionID: Set<RevisionTree.Source>] = [
-            theirs: [.init(original: mine, origin: root)],
-            next: [.init(original: theirs, origin: theirs)],
-            mine: [.init(original: root, origin: theirs)],
-            RevisionID(generation: 2, digest: [0xCC]): [.init(original: next, origin: root)],
-        ]
-        _ = try bob.insert([revision([later, next, mine, root], owner: "bob", copies: copies)], in: 0)
+        func copy(_ original: RevisionID, _ origin: RevisionID, over parent: RevisionID) -> RevisionID {
+            CopyName(original: original, origin: origin).id(over: parent, of: "z", sha1: Hashing.sha1)
+        }
+        let ofTheirs = copy(theirs, theirs, over: next)
+        let ofTheirLine = copy(mine, theirs, over: ofTheirs)
+        let ofMine = copy(mine, root, over: ofTheirLine)
+        let later = RevisionID(generation: 7, digest: [0xBB])
+        let history = [later, ofMine, ofTheirLine, ofTheirs, next, mine, root]
+        let copies: Set = [theirs, ofTheirs, ofTheirLine, ofMine]
+        _ = try bob.insert([revision(history, owner: "bob", copies: copies)], in: 0)
         #expect(try tree().contains(later))
-        #expect(try tree().copies.keys.map(\.generation) == [2])
+        #expect(try tree().copies == [ofMine: mine])
         #expect(try tree().candidates.contains { $0.original == theirs })
         let over = RevisionID(generation: 4, digest: [0xBC])
         let result = try bob.insert([revision([over, theirs], owner: "bob")], in: 0)

@@ -15,7 +15,8 @@ struct ProtocolExtensions: Hashable {
         takesTreeBlobs: false
     )
 
-    private static let trees = "trees"
+    /// Before version 2 (Loveseat 0.2.0), copies for hubs were recognised by their content.
+    private static let trees = "trees-2"
     private static let blobOffsets = "blob-offsets"
     private static let lateDeletions = "late-deletions"
     private static let treeBlobs = "tree-blobs"

@@ -3,7 +3,7 @@ package import LoveseatModel
 
 /// What one Loveseat tells another of a document's history, where that is more than one line (docs/extensions.md, "Trees").
 ///
-///     {"bodies":{"2-d…":{…}},"closed":["2-e…"],"copies":{"4-f…":[["2-d…","1-c…"]]},"current":"3-a…",
+///     {"bodies":{"2-d…":{…}},"closed":["2-e…"],"copies":["4-f…"],"current":"3-a…",
 ///      "deleted":["3-a…"],"lines":[["3-a…","2-b…","1-c…"],["2-d…","1-c…"]]}
 ///
 /// A line names a leaf and its ancestors, newest first, down to the first one that an earlier line names.
@@ -30,15 +30,8 @@ package enum TreeMessage {
             writer.write(",")
         }
         if !knowledge.copies.isEmpty {
-            writer.write(#""copies":{"#)
-            for (index, (copy, sources)) in knowledge.copies.sorted(by: { $0.key > $1.key }).enumerated() {
-                if index > 0 { writer.write(",") }
-                writer.write(copy)
-                writer.write(":", sources.sorted { ($0.original, $0.origin) > ($1.original, $1.origin) }) {
-                    $0.write("", [$1.original, $1.origin]) { $0.write($1) }
-                }
-            }
-            writer.write("},")
+            writer.write(#""copies":"#, knowledge.copies.sorted(by: >)) { $0.write($1) }
+            writer.write(",")
         }
         writer.write(#""current":"#)
         writer.write(current)
@@ -154,7 +147,10 @@ package enum TreeMessage {
             }
         }
         knowledge.closed = Set(try revisions(json["closed"], atMost: ReplicationTuning.treeNotes))
-        knowledge.copies = try copies(json["copies"])
+        knowledge.copies = Set(try revisions(json["copies"], atMost: ReplicationTuning.treeNotes))
+        guard knowledge.copies.allSatisfy({ CopyName($0) != nil }) else {
+            throw invalid("a copy that does not say what it is a copy of")
+        }
         guard let current = json["current"]?.string.flatMap({ RevisionID(received: $0) }),
             knowledge.nodes.contains(where: { $0.id == current })
         else { throw invalid("no current revision") }
@@ -182,24 +178,6 @@ package enum TreeMessage {
             bodies[id] = JSONText(trusted: bytes)
         }
         return bodies
-    }
-
-    private static func copies(_ json: JSONElement?) throws(ReplyError) -> [RevisionID: Set<
-        RevisionTree.Source
-    >] {
-        var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
-        var room = ReplicationTuning.treeNotes
-        for (text, sources) in json?.memberList ?? [] {
-            guard let copy = RevisionID(received: text) else { throw invalid("a copy that is none") }
-            for source in sources.items {
-                room -= 1
-                guard room >= 0, let original = source[0]?.string.flatMap({ RevisionID(received: $0) }),
-                    let origin = source[1]?.string.flatMap({ RevisionID(received: $0) }), original != copy
-                else { throw invalid("a copy of itself, or of nothing") }
-                copies[copy, default: []].insert(RevisionTree.Source(original: original, origin: origin))
-            }
-        }
-        return copies
     }
 
     private static func revisions(_ json: JSONElement?, atMost limit: Int) throws(ReplyError) -> [RevisionID]

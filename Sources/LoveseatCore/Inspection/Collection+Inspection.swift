@@ -60,7 +60,7 @@ extension Collection {
         let tree = try tree(of: id)
         let current = tree.current?.id
         let candidates = Set(tree.candidates.map(\.node.id))
-        let closed = tree.closedOriginals
+        let closed = tree.closed
         return tree.nodes.values.sorted { $0.id > $1.id }.map { node in
             var flags: [String] = []
             if node.id == current { flags.append("current") }
@@ -75,7 +75,7 @@ extension Collection {
                 parent: node.parent,
                 flags: flags,
                 original: tree.copies[node.id] == nil ? nil : tree.original(node.id),
-                origins: tree.isLine ? [] : tree.origins(of: node.id).sorted(by: >),
+                origins: tree.isLine ? [] : [tree.origin(of: node.id)],
                 hasBody: node.body != nil
             )
         }

@@ -134,7 +134,7 @@ extension ConnectionStore {
         let mark =
             if query.isForPush, let remote { try record.remoteAncestor(remote) } else { RevisionID?.none }
         let ancestor = if let mark, counts(mark, of: record, in: index) { mark } else { RevisionID?.none }
-        if ancestor == record.revision, knowledge == nil { return nil }
+        if knowledge == nil, let ancestor, try has(ancestor, of: record) { return nil }
         var change = LocalChange(
             sequence: record.sequence,
             documentID: record.id,
@@ -209,7 +209,7 @@ extension ConnectionStore {
         let tree = try record.tree()
         let mark = remote.flatMap { tree.remotes[$0] }
         // A revision that is here and that the peer names is there, whether or not its answer to our push has come.
-        let named = removal.revision.flatMap { tree.contains($0) || tree.copies[$0] != nil ? $0 : nil }
+        let named = removal.revision.flatMap { tree.known($0) }
         guard mark != nil || named != nil else { return .neverThere }
         let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
         if hasCurrent, !record.hasConflicts { return .removed }
@@ -220,6 +220,14 @@ extension ConnectionStore {
         throws(LoveseatError) -> [ChangeVerdict]
     {
         try asking { try verdicts(changes, from: peer, in: index) }
+    }
+
+    /// Whether a remote that has a revision has what is current here, perhaps as a copy.
+    private func has(_ mark: RevisionID, of record: DocumentRecord) throws -> Bool {
+        if mark == record.revision { return true }
+        guard CopyName(mark) != nil else { return false }
+        let tree = try record.tree()
+        return tree.original(mark) == tree.original(record.revision)
     }
 
     private func verdicts(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in index: Int)

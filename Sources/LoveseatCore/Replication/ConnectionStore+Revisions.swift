@@ -12,8 +12,7 @@ extension ConnectionStore {
     {
         try asking {
             let found = try store.readManyRows { view in try requests.map { try read($0, in: index, view) } }
-            let sendable = try copyingForHub(found, requests, in: collections[index])
-            let told = withholding(sendable, requests, in: index)
+            let told = withholding(found, requests, in: index)
             let granted = try granting(told, requests, in: collections[index])
             share(granted, in: index)
             return granted
@@ -47,6 +46,7 @@ extension ConnectionStore {
                 )
             )
         }
+        if request.peer == .hub, let copy = copy(of: record, in: tree, for: request) { return copy }
         let line = tree.line(record.revision)
         var content = SendableRevision(
             revision: record.revision,
@@ -107,66 +107,30 @@ extension ConnectionStore {
         return rule(index)?.pushFilter?(revision, false) ?? true
     }
 
-    /// A hub takes only what descends from its own revision. Where ours does not, our content goes on top of it as a copy, which
-    /// is written down, and on the disk, before it is sent: the hub may take it, and its answer be lost, and everything here that
-    /// is not on the disk with it. If that were forgotten, the copy would be taken for an edit.
-    func copyingForHub(
-        _ outgoing: [OutgoingRevision],
-        _ requests: [RevisionRequest],
-        in collection: CollectionHandle
-    ) throws -> [OutgoingRevision] {
-        let needCopies = zip(outgoing, requests).contains { Self.hubAndContent($0, $1) != nil }
-        guard needCopies else { return outgoing }
-        return try store.write(call: "replication", durably: true) { transaction in
-            try zip(outgoing, requests).map { outgoing, request in
-                guard let (hub, content) = Self.hubAndContent(outgoing, request) else { return outgoing }
-                return try copying(content, over: hub, request, in: collection, transaction) ?? outgoing
-            }
-        }
-    }
-
-    /// What a hub has, and what would go on top of it as a copy; nil if none is needed.
-    private static func hubAndContent(_ outgoing: OutgoingRevision, _ request: RevisionRequest)
-        -> (hub: RevisionID, content: SendableRevision)?
+    /// A hub accepts only what descends from its own revision. If ours does not, our content goes on top of it as a copy. Nothing
+    /// has to be recorded before it is sent, because the copy says in its name what it is.
+    ///
+    /// - Returns: nil if none is needed, or the hub's revision is not here.
+    private func copy(of record: DocumentRecord, in tree: RevisionTree, for request: RevisionRequest)
+        -> OutgoingRevision?
     {
-        guard request.peer == .hub, let hub = request.known.first, case .found(let content) = outgoing,
-            content.revision != hub, request.isCopyOnly || !content.history.contains(hub)
+        guard let hub = request.known.first, record.revision != hub, let theirs = tree.node(hub),
+            request.isCopyOnly || !tree.isAncestor(hub, of: record.revision), let current = tree.current
         else { return nil }
-        return (hub, content)
-    }
-
-    /// - Returns: nil if the hub's revision is not here.
-    private func copying(
-        _ content: SendableRevision,
-        over hub: RevisionID,
-        _ request: RevisionRequest,
-        in collection: CollectionHandle,
-        _ transaction: StoreWriteTransaction
-    ) throws -> OutgoingRevision? {
-        guard let record = try transaction.record(request.documentID, in: collection),
-            record.revision == content.revision
-        else { return .obsolete(current: content.revision) }
-        let tree = try record.tree()
-        if let current = tree.current, let theirs = tree.node(hub),
-            RevisionTree.saysTheSame(current, theirs)
-        {
-            return .same
-        }
-        guard let copy = try transaction.announceCopy(of: record, over: hub, in: collection) else {
-            return nil
-        }
+        if RevisionTree.saysTheSame(current, theirs) { return .same }
+        guard let copy = tree.copy(of: record, over: hub) else { return nil }
         var content = SendableRevision(
-            revision: copy,
+            revision: copy.id,
             history: RevisionHistory.toSend(
                 tree.line(hub),
-                of: copy,
+                of: copy.id,
                 known: request.known,
                 limit: request.maxHistory
             ),
             isDeleted: record.isDeleted,
             body: record.body
         )
-        content.copy = .init(original: tree.original(record.revision), parent: hub)
+        content.copy = .init(original: copy.original, parent: hub)
         return .found(content)
     }
 
@@ -365,10 +329,7 @@ extension ConnectionStore {
             case .unknown:
                 guard mark != change.remoteAncestor else { return .waits(isMarked: mark != nil) }
             }
-            if let mark, let theirs = tree.node(mark), let current = tree.current {
-                if mark == current.id || RevisionTree.saysTheSame(theirs, current) { return .agrees }
-            }
-            return .offer(over: mark)
+            return mark.map { tree.isCurrent($0) } == true ? .agrees : .offer(over: mark)
         }
     }
 }

@@ -71,17 +71,17 @@ struct ForeignContent {
         revisions = originals.union(candidates.map(\.node.id))
         revisions.formUnion(tree.copies.keys.filter { originals.contains(tree.original($0)) })
         lines = Set(revisions.flatMap { tree.line($0) }).union(revisions)
-        origins = Set(originals.flatMap { tree.origins(of: $0) })
-        origins.subtract(others.flatMap { tree.origins(of: $0.original) })
+        origins = Set(originals.map { tree.origin(of: $0) })
+        origins.subtract(others.map { tree.origin(of: $0.original) })
     }
 
     /// Removes what closes the content, makes it a copy of something else or something else a copy of it, or counts other
     /// content as a part of its document.
     func removeDecisions(from knowledge: inout TreeKnowledge) {
         knowledge.closed.subtract(revisions)
-        for (copy, sources) in knowledge.copies {
-            let left = sources.filter { !revisions.contains($0.original) && !origins.contains($0.origin) }
-            knowledge.copies[copy] = lines.contains(copy) || left.isEmpty ? nil : left
+        knowledge.copies = knowledge.copies.filter { copy in
+            guard let name = CopyName(copy), !lines.contains(copy) else { return false }
+            return !revisions.contains(where: name.isOf) && !origins.contains(where: name.isOfLine)
         }
     }
 }

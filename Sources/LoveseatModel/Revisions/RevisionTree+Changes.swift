@@ -29,9 +29,8 @@ extension RevisionTree {
         package var asksResolver = false
         /// The sender has taken a newer revision from here since it announced this one.
         package var isOutdated = false
-        /// Returns the ID of a live revision that a local edit of the parent to a canonical body would have. This
-        /// recognises a body that is no longer here.
-        package var name: (@Sendable (_ parent: RevisionID?, _ body: JSONText) -> RevisionID?)?
+        /// Whether a revision says in its name that it is a copy which was made on top of another one.
+        package var isCopy: (@Sendable (_ id: RevisionID, _ parent: RevisionID) -> Bool)?
 
         package init(history: [RevisionID], flags: Flags, body: JSONText, sender: PeerKind) {
             self.history = history
@@ -77,7 +76,7 @@ extension RevisionTree {
         let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
         let wasForgotten = hasForgotten(id)
-        let recognised = arrival.sender == .hub && !wasForgotten ? recognise(arrival) : []
+        let copies = copies(in: arrival)
         let branches = branches
         let repeats =
             isNew && arrival.sender == .hub && !arrival.isOutdated && isMarked(before, at: arrival.remote)
@@ -89,7 +88,7 @@ extension RevisionTree {
         )
         if let knowledge = arrival.knowledge { try merge(knowledge) }
         keepTelling(branches)
-        if !recognised.isEmpty { unrecognise(id, recognised) }
+        if !copies.isEmpty { addCopies(copies) }
         if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id) {
             giveWay(before, to: id)
         }
@@ -152,56 +151,13 @@ extension RevisionTree {
         return false
     }
 
-    /// Recognises a new revision on a hub's line with the content of a revision on another line here as a copy of that
-    /// one, even if that one was edited since: the author of the copy did not know the edit. A closed revision is not
-    /// recognised: another client put it on top of the hub's revision, and two clients would overrule each other
-    /// forever.
-    ///
-    /// - Returns: the originals that were not known before.
-    private mutating func recognise(_ arrival: Arrival) -> Set<Source> {
-        let id = arrival.history[0]
-        guard !contains(id), !isEmpty, arrival.history.count > 1, !arrival.flags.contains(.deleted),
+    /// The new revisions on a hub's line that are copies, whoever made them, and whether or not their originals are known.
+    private func copies(in arrival: Arrival) -> [RevisionID] {
+        guard arrival.sender == .hub, arrival.history.count > 1, let isCopy = arrival.isCopy,
             !omissions.contains(.recognition)
         else { return [] }
-        let body = arrival.body.canonical
-        var found = Set(
-            candidates.filter { !$0.node.isDeleted && $0.node.body?.canonical == body }.map(\.node.id)
-        )
-        for node in nodes.values where !node.isDeleted && copies[node.id] == nil {
-            let isWhole =
-                node.parent.map { $0.generation == node.id.generation - 1 } ?? (node.id.generation == 1)
-            if isWhole, arrival.name?(node.parent, body) == node.id { found.insert(node.id) }
-        }
-        let known = copies[id] ?? []
-        // An author who puts old content back on top of an edit has seen the edit.
-        let below =
-            arrival.history.dropFirst().prefix { !contains($0) }
-            + (arrival.history.first(where: contains).map { line($0) } ?? [])
-        let edits = below.drop { copies[$0] != nil }
-        let put = edits.dropFirst()
-        found.subtract(arrival.history)
-        found.subtract(put)
-        // The same holds if the old content is itself a copy. As a copy, this would leave the edit, which cannot be shown.
-        if let edit = edits.first, !contains(edit) || awaitsBody(of: edit) {
-            let originals = Set(put.map(original))
-            found = found.filter { !originals.contains(original($0)) }
-        }
-        let closed = closedOriginals
-        for match in found where !closed.contains(original(match)) {
-            copies[id, default: []].formUnion(sources(of: match).filter { $0.original != id })
-        }
-        return (copies[id] ?? []).subtracting(known)
-    }
-
-    /// Makes a copy of a revision that was deleted here an edit, if it lies on something that the deletion was not
-    /// about. As a copy it would be deleted at the hub, together with what lies below, which the deletion's author
-    /// never saw.
-    private mutating func unrecognise(_ id: RevisionID, _ sources: Set<Source>) {
-        guard let current, current.isDeleted, !originsBelow(id).isSubset(of: originsBelow(current.id)) else {
-            return
-        }
-        copies[id]?.subtract(sources)
-        if copies[id]?.isEmpty == true { copies[id] = nil }
+        return zip(arrival.history, arrival.history.dropFirst())
+            .filter { !contains($0) && isCopy($0, $1) }.map(\.0)
     }
 
     /// Whether a remote is known to have had a revision, or a copy of it, as its current one.
@@ -209,6 +165,9 @@ extension RevisionTree {
         guard let node, let remote, let mark = remotes[remote] else { return false }
         return original(mark) == original(node.id)
     }
+
+    /// Whether a remote is known to have the current revision, a copy of it, or the same content on another line.
+    package func hasCurrent(_ remote: Remote) -> Bool { remotes[remote].map(isCurrent) ?? false }
 
     /// Whether a revision and what a remote is known to have are on one line.
     private func isOnMarkedLine(_ id: RevisionID, of remote: Remote?) -> Bool {
@@ -233,7 +192,7 @@ extension RevisionTree {
         if nodes[id]?.isDeleted == false { reopen(original(id)) }
         guard !mine.isDeleted, let current, current.isDeleted else { return }
         let mine = original(mine.id)
-        let timesPutBack = copies.values.count { $0.contains { $0.original == mine } }
+        let timesPutBack = copies.keys.count { original($0) == mine }
         if timesPutBack < 2, line(current.id).last?.generation == 1 { closed = before }
     }
 
@@ -263,11 +222,10 @@ extension RevisionTree {
     }
 
     /// Ends the pending state of revisions that were superseded, closed, or found to supersede all others.
-    private mutating func releasePending() {
+    mutating func releasePending() {
         let pending = pending
         guard !pending.isEmpty else { return }
         let isAlone = candidatesByOriginal.isEmpty
-        let closed = closedOriginals
         for node in pending where isAlone || closed.contains(original(node.id)) || !isLeaf(node.id) {
             nodes[node.id]?.flags.remove(.pending)
         }
@@ -308,7 +266,6 @@ extension RevisionTree {
         var opened = original(id)
         if superseded.contains(opened) {
             // Its edits were closed in favour of what the hub had, which is deleted by now.
-            let closed = closedOriginals
             let edits = candidates.filter { closed.contains($0.original) && isAncestor(id, of: $0.node.id) }
             guard before.isDeleted, let edit = edits.max(by: { $0.precedes($1, omissions) }),
                 edit.node.body != nil
@@ -334,44 +291,6 @@ extension RevisionTree {
 
     /// Removes the mark of a remote, for a caller that stores it elsewhere.
     package mutating func forgetRemote(_ remote: Remote) { remotes[remote] = nil }
-
-    // MARK: Copies
-
-    /// The originals of a copy, as recorded when it was made.
-    package func sources(of id: RevisionID) -> Set<Source> {
-        let original = original(id)
-        return Set(origins(of: id).map { Source(original: original, origin: $0) })
-    }
-
-    /// Records that a revision is a copy of the current one, before it is sent, because the hub's reply may be lost. A
-    /// hub that went back to the original's parent gets the original, and one that lacks a deletion which is known here
-    /// gets that one.
-    package mutating func announceCopy(_ copy: RevisionID) {
-        guard let current, original(current.id) != copy, !contains(copy) || copies[copy] != nil,
-            !omissions.contains(.writingDownFirst)
-        else { return }
-        copies[copy, default: []].formUnion(sources(of: current.id))
-    }
-
-    /// Stores a copy that a hub has accepted, on top of what the hub had.
-    package mutating func adoptCopy(_ copy: RevisionID, parent: RevisionID, remote: Remote) {
-        let source = copies[copy] ?? []
-        let isOriginal = current.map { original($0.id) == copy } ?? false
-        guard !source.isEmpty || isOriginal || contains(copy), contains(parent) else { return }
-        if !contains(copy) {
-            let like = candidates.first { $0.original == original(copy) }?.node
-            guard let like = like ?? source.compactMap({ nodes[$0.original] }).first else { return }
-            nodes[copy] = Node(
-                id: copy,
-                parent: parent,
-                flags: like.flags.subtracting(.pending),
-                body: like.body
-            )
-            releasePending()
-        }
-        recordMark(of: remote, at: copy)
-        prune(depth: depth)
-    }
 
     // MARK: Verdicts
 

@@ -47,23 +47,6 @@ extension RevisionTree {
         isLine ? highest?.body == nil : best(of: candidates)?.node.body == nil
     }
 
-    /// How many copies of copies are followed to an original. One that comes later was put on a hub again and again, by
-    /// databases that hear of each other's copies only after they have taken them for edits; then the last one stands.
-    private static let copiesFollowed = 3
-
-    /// The original of a copy, the highest if there are several; otherwise the revision itself. A revision that turned
-    /// out to be a copy is not the original of its own copies.
-    package func original(_ id: RevisionID) -> RevisionID {
-        guard copies[id] != nil else { return id }
-        var found: Set<RevisionID> = []
-        var next: Set = [id]
-        for _ in 0..<Self.copiesFollowed {
-            next = Set(next.flatMap { copies[$0] ?? [] }.map(\.original)).subtracting(found)
-            found.formUnion(next)
-        }
-        return found.filter { copies[$0] == nil }.max() ?? found.max() ?? id
-    }
-
     /// The revisions that were not superseded, one node for each original.
     package var candidates: [Candidate] {
         guard !copies.isEmpty else {
@@ -91,10 +74,11 @@ extension RevisionTree {
                 found[original] = Candidate(original: original, node: node)
                 continue
             }
-            // All have the same content, so the body of any of them is the body of all.
-            let body = candidate.node.body ?? node.body
-            if node.id > candidate.node.id { candidate.node = node }
-            candidate.node.body = candidate.node.body ?? body
+            // All have the same content, so what is known of any of them holds for all.
+            let (one, other) = node.id > candidate.node.id ? (node, candidate.node) : (candidate.node, node)
+            candidate.node = one
+            candidate.node.body = one.body ?? other.body
+            candidate.node.flags.formUnion(other.flags.intersection([.deleted, .hasBlobs]))
             found[original] = candidate
         }
         return found
@@ -131,14 +115,7 @@ extension RevisionTree {
 
     /// The candidates that are not closed.
     package func open(among candidates: [Candidate]) -> [Candidate] {
-        guard !closed.isEmpty else { return candidates }
-        let closed = closedOriginals
-        return candidates.filter { !closed.contains($0.original) }
-    }
-
-    /// The originals of the closed revisions. A copy may have been closed before it was known as one.
-    package var closedOriginals: Set<RevisionID> {
-        copies.isEmpty ? closed : Set(closed.map(original))
+        closed.isEmpty ? candidates : candidates.filter { !closed.contains($0.original) }
     }
 
     /// Of two documents a live one wins, then the higher.
@@ -148,53 +125,32 @@ extension RevisionTree {
         guard candidates.contains(where: \.node.isDeleted) else {
             return candidates.max { $0.precedes($1, omissions) }
         }
-        let winners = documents(among: candidates).compactMap { $0.max { $0.precedes($1, omissions) } }
+        let winners = documents(among: candidates).compactMap(best(ofDocument:))
         let live = winners.filter { !$0.node.isDeleted }
         return (live.isEmpty ? winners : live).max { $0.precedes($1, omissions) }
     }
 
-    /// Candidates that share an origin, directly or through others, are of one document.
+    /// Of one document a deletion wins, then the higher. A copy whose original is not known here may be an edit of a document that was
+    /// created again on top of a deletion, if its generation is higher: then the deletion counts as superseded.
+    func best(ofDocument candidates: [Candidate]) -> Candidate? {
+        let edit = candidates.filter { !$0.node.isDeleted && !contains($0.original) }.map(
+            \.original.generation
+        ).max()
+        let standing = edit.map { edit in
+            candidates.filter { !$0.node.isDeleted || $0.original.generation >= edit }
+        }
+        return (standing ?? candidates).max { $0.precedes($1, omissions) }
+    }
+
+    /// Candidates that share an origin are of one document. What a copy was put on top of is another document.
     func documents(among candidates: [Candidate]) -> [[Candidate]] {
         if omissions.contains(.origin) { return [candidates] }
-        var documents: [(origins: Set<RevisionID>, members: [Candidate])] = []
-        for candidate in candidates {
-            var mine = (origins: origins(of: candidate), members: [candidate])
-            documents = documents.filter { other in
-                guard !other.origins.isDisjoint(with: mine.origins) else { return true }
-                mine.origins.formUnion(other.origins)
-                mine.members += other.members
-                return false
-            }
-            documents.append(mine)
-        }
-        return documents.map(\.members)
+        return Array(
+            Dictionary(grouping: candidates) {
+                origin(of: contains($0.original) ? $0.original : $0.node.id)
+            }.values
+        )
     }
-
-    /// The origins of a candidate's content. What one of its copies was put on top of is another document.
-    private func origins(of candidate: Candidate) -> Set<RevisionID> {
-        if contains(candidate.original) { return origins(of: candidate.original) }
-        let sources = copies[candidate.node.id]?.filter { $0.original == candidate.original } ?? []
-        return sources.isEmpty ? origins(of: candidate.node.id) : Set(sources.map { root(of: $0.origin) })
-    }
-
-    /// The origins of a revision's content: those of the nearest copy on its line, which the content continues; without
-    /// one, that of its line.
-    package func origins(of id: RevisionID) -> Set<RevisionID> {
-        let line = line(id)
-        let sources = copies.isEmpty ? nil : line.lazy.compactMap { copies[$0] }.first
-        return sources.map { Set($0.map { root(of: $0.origin) }) } ?? [line.last ?? id]
-    }
-
-    /// The origins of everything on a revision's line: that of the line, and those of the lines that were put on top.
-    func originsBelow(_ id: RevisionID) -> Set<RevisionID> {
-        let line = line(id)
-        var origins: Set<RevisionID> = [line.last ?? id]
-        for id in line { for source in copies[id] ?? [] { origins.insert(root(of: source.origin)) } }
-        return origins
-    }
-
-    /// The oldest known revision of a line.
-    private func root(of id: RevisionID) -> RevisionID { line(id).last ?? id }
 
     /// Whether two revisions have the same content: both are deleted, or their bodies are equal.
     package static func saysTheSame(_ one: Node, _ other: Node) -> Bool {
@@ -202,5 +158,28 @@ extension RevisionTree {
         guard !one.isDeleted else { return true }
         guard let body = one.body, let otherBody = other.body else { return false }
         return body == otherBody || body.canonical == otherBody.canonical
+    }
+}
+
+extension RevisionTree: CustomStringConvertible {
+    /// A line for each revision, the highest first, and the closed ones, for the simulator and for failed tests.
+    package var description: String {
+        let current = current?.id
+        let candidates = Set(candidates.map(\.node.id))
+        let lines = nodes.values.sorted { $0.id > $1.id }.map { node in
+            var words = [node.id.text, "over", node.parent?.text ?? "nothing"]
+            if node.isDeleted { words.append("deleted") }
+            if node.body == nil { words.append("without body") }
+            if node.flags.contains(.pending) { words.append("pending") }
+            if copies[node.id] != nil { words.append("a copy of \(original(node.id))") }
+            words.append("of \(origin(of: node.id).text.prefix(8))")
+            if candidates.contains(node.id) { words.append("candidate") }
+            if closed.contains(original(node.id)) { words.append("closed") }
+            if node.id == current { words.append("current") }
+            return words.joined(separator: " ")
+        }
+        let marks = remotes.sorted { $0.key < $1.key }.map { "remote \($0.key) has \($0.value)" }
+        return (lines + ["closed: \(closed.map(\.text).sorted().joined(separator: ", "))"] + marks)
+            .joined(separator: "\n")
     }
 }

@@ -1,17 +1,22 @@
 /// The bytes that the database keeps of a tree, beside the current revision's own row (docs/schema.md).
 ///
-/// A version byte, 2, or 3 if there are fingerprints; the number of nodes; each node as flags, parent (its position + 1,
-/// or 0), revision ID, body length + 1 or 0, body; the number of remotes, then pairs of a remote's number and a node's position; the number of closed
-/// revisions, then their IDs; the number of copies, then each one's ID, its number of sources, and the two IDs of each.
-/// In version 3 follow the number of nodes with fingerprints of forgotten revisions, then each one's position, the number of its fingerprints,
-/// and their bytes, the lowest first.
+/// A version byte: 4 if there are copies, otherwise 3 if there are fingerprints, otherwise 2; the number of nodes; each node as flags, parent
+/// (its position + 1, or 0), revision ID, body length + 1 or 0, body; the number of remotes, then pairs of a remote's number and a node's
+/// position; the number of closed revisions, then their IDs; the number of copies, then the position of each (in versions 2 and 3 it is 0).
+/// From version 3 on follow the number of nodes with fingerprints of forgotten revisions, then each one's position, the number of its
+/// fingerprints, and their bytes, the lowest first.
+///
+/// Loveseat 0.2.0 recognised copies by their content, and wrote them into versions 2 and 3: each one's ID, the number of its sources, and the
+/// two IDs of each. They are edits now.
+///
 /// A revision ID is its generation, the length of its digest, and the digest: its bytes if it is hexadecimal, otherwise its text, whose length
 /// is increased by 128. Numbers are varints. The current revision
 /// comes first and leaves its body to its row.
 extension RevisionTree {
     private static let version: UInt8 = 2
     private static let versionWithFingerprints: UInt8 = 3
-    private static let versions = version...versionWithFingerprints
+    private static let versionWithCopies: UInt8 = 4
+    private static let versions = version...versionWithCopies
 
     /// The stored form; nil for the common document of one revision that no remote is known to have.
     package var encoded: [UInt8]? { current.flatMap { encoded(current: $0) } }
@@ -26,7 +31,10 @@ extension RevisionTree {
             for (index, node) in ordered.enumerated() { positions[node.id] = index }
         }
         let forgetful = ordered.indices.filter { !ordered[$0].forgotten.isEmpty }
-        var bytes: [UInt8] = [forgetful.isEmpty ? Self.version : Self.versionWithFingerprints]
+        let version =
+            !copies.isEmpty
+            ? Self.versionWithCopies : forgetful.isEmpty ? Self.version : Self.versionWithFingerprints
+        var bytes: [UInt8] = [version]
         bytes.reserveCapacity(ordered.dropFirst().reduce(100) { $0 + 32 + ($1.body?.bytes.count ?? 0) })
         bytes.appendCompact(ordered.count)
         for (index, node) in ordered.enumerated() {
@@ -46,15 +54,12 @@ extension RevisionTree {
         bytes.appendCompact(closed.count)
         for id in closed.sorted(by: >) { bytes.append(id) }
         bytes.appendCompact(copies.count)
-        for (id, sources) in copies.sorted(by: { $0.key > $1.key }) {
-            bytes.append(id)
-            bytes.appendCompact(sources.count)
-            for source in sources.sorted(by: { ($0.original, $0.origin) > ($1.original, $1.origin) }) {
-                bytes.append(source.original)
-                bytes.append(source.origin)
+        if !copies.isEmpty {
+            for position in ordered.indices where copies[ordered[position].id] != nil {
+                bytes.appendCompact(position)
             }
         }
-        guard !forgetful.isEmpty else { return bytes }
+        guard version > Self.version else { return bytes }
         bytes.appendCompact(forgetful.count)
         for position in forgetful {
             bytes.appendCompact(position)
@@ -146,15 +151,21 @@ extension RevisionTree {
             guard let id = input.popRevision() else { return nil }
             closed.insert(id)
         }
-        guard let copyCount = input.popCompact() else { return nil }
-        for _ in 0..<copyCount {
-            guard let id = input.popRevision(), let sourceCount = input.popCompact() else { return nil }
-            for _ in 0..<sourceCount {
-                guard let original = input.popRevision(), let origin = input.popRevision() else { return nil }
-                copies[id, default: []].insert(Source(original: original, origin: origin))
+        if version == Self.versionWithCopies {
+            guard let count = input.popCompact(), count <= nodes.count else { return nil }
+            var copies: [RevisionID] = []
+            for _ in 0..<count {
+                guard let position = input.popCompact(), position < nodes.count,
+                    CopyName(nodes[position].id) != nil
+                else { return nil }
+                copies.append(nodes[position].id)
             }
+            addCopies(copies)
+        } else {
+            guard let copies = input.popRecognisedCopies() else { return nil }
+            if !copies.isEmpty { takeForEdits(copies) }
         }
-        guard version == Self.versionWithFingerprints else { return }
+        guard version > Self.version else { return }
         guard let forgetful = input.popCompact(), forgetful <= nodes.count else { return nil }
         for _ in 0..<forgetful {
             guard let position = input.popCompact(), position < nodes.count,
@@ -162,6 +173,16 @@ extension RevisionTree {
             else { return nil }
             self.nodes[nodes[position].id]?.forgotten = fingerprints
         }
+    }
+
+    /// Makes edits of what an older version took for copies, with their originals. What is a candidate only by that stays superseded.
+    private mutating func takeForEdits(_ recognised: [RevisionID: Set<RevisionID>]) {
+        for (id, originals) in recognised { copies[id] = originals.max() }
+        let before = Set(candidates.map(\.node.id))
+        closed = Set(closed.map(original))
+        copies = [:]
+        guard !isLine else { return }
+        closed.formUnion(candidates.map(\.node.id).filter { !before.contains($0) })
     }
 
     private static func nodes(_ input: inout ArraySlice<UInt8>, currentBody: JSONText) -> [Node]? {
@@ -326,6 +347,20 @@ extension ArraySlice<UInt8> {
             self = dropFirst(Swift.max(0, length - 1))
         }
         return true
+    }
+
+    /// The copies that version 0.2.0 recognised by their content, with their originals.
+    fileprivate mutating func popRecognisedCopies() -> [RevisionID: Set<RevisionID>]? {
+        guard let count = popCompact() else { return nil }
+        var copies: [RevisionID: Set<RevisionID>] = [:]
+        for _ in 0..<count {
+            guard let id = popRevision(), let sources = popCompact() else { return nil }
+            for _ in 0..<sources {
+                guard let original = popRevision(), popRevision() != nil else { return nil }
+                copies[id, default: []].insert(original)
+            }
+        }
+        return copies
     }
 
     fileprivate mutating func popFingerprints() -> [UInt32]? {

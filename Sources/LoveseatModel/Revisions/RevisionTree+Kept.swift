@@ -83,6 +83,7 @@ extension RevisionTree {
             }
         }
         remotes = remotes.filter { contains($0.value) }
+        completeCopies()
         return removed
     }
 }

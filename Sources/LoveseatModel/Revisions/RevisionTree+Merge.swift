@@ -3,7 +3,7 @@ package struct TreeKnowledge: Hashable, Sendable {
     /// Revisions with their parents, or the nearest ancestors that the sender keeps.
     package var nodes: [RevisionTree.Node] = []
     package var closed: Set<RevisionID> = []
-    package var copies: [RevisionID: Set<RevisionTree.Source>] = [:]
+    package var copies: Set<RevisionID> = []
 
     package init() {}
 
@@ -14,15 +14,12 @@ package struct TreeKnowledge: Hashable, Sendable {
     fileprivate static func summary(
         _ nodes: some Sequence<RevisionTree.Node>,
         _ closed: Set<RevisionID>,
-        _ copies: [RevisionID: Set<RevisionTree.Source>]
+        _ copies: some Collection<RevisionID>
     ) -> String? {
         let inner = Set(nodes.compactMap(\.parent))
         let leaves = nodes.map(\.id).filter { !inner.contains($0) }
         guard leaves.count > 1 || !closed.isEmpty || !copies.isEmpty else { return nil }
-        let notes = copies.flatMap { copy, sources in
-            sources.map { "\(copy.text) \($0.original.text) \($0.origin.text)" }
-        }
-        let parts = [leaves.map(\.text), closed.map(\.text), notes]
+        let parts = [leaves.map(\.text), closed.map(\.text), copies.map(\.text)]
         return parts.map { $0.sorted().joined(separator: ",") }.joined(separator: ";")
     }
 }
@@ -68,7 +65,7 @@ extension RevisionTree {
             }
         }
         knowledge.closed = closed
-        knowledge.copies = copies
+        knowledge.copies = Set(copies.keys)
         return knowledge
     }
 
@@ -76,7 +73,7 @@ extension RevisionTree {
     package var summary: String? {
         isLine
             ? nil
-            : TreeKnowledge.summary(nodes.values.filter { !$0.flags.contains(.pending) }, closed, copies)
+            : TreeKnowledge.summary(nodes.values.filter { !$0.flags.contains(.pending) }, closed, copies.keys)
     }
 
     /// The same for a single line, which is sent if a part of it was a leaf somewhere.
@@ -86,7 +83,7 @@ extension RevisionTree {
     package func agrees(with knowledge: TreeKnowledge?) -> Bool {
         guard !isLine, let knowledge else { return summary == knowledge?.summary }
         // Often everything is equal, which is visible without making texts.
-        if closed == knowledge.closed, copies == knowledge.copies, pending.isEmpty,
+        if closed == knowledge.closed, copies.isEmpty, knowledge.copies.isEmpty, pending.isEmpty,
             nodes.count == knowledge.nodes.count,
             knowledge.nodes.allSatisfy({ nodes[$0.id].map(\.parent) == .some($0.parent) })
         {
@@ -124,7 +121,7 @@ extension RevisionTree {
         }
         for (id, isLeaf) in recalled { try recall(id, isLeaf: isLeaf, &steps) }
         closed.formUnion(other.closed)
-        for (id, sources) in other.copies { copies[id, default: []].formUnion(sources) }
+        if !copies.isEmpty || !other.copies.isEmpty { addCopies(other.copies) }
     }
 
     /// The leaves of more than one line.

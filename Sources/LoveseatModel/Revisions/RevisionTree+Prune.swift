@@ -8,8 +8,6 @@ extension RevisionTree {
     static let openCandidatesKept = 64
     /// The maximum number of revisions that are kept in the middle of lines because a peer took them for leaves.
     static let jointsKept = 16
-    /// The maximum number of remembered copies that no hub is known to have accepted.
-    static let announcedCopiesKept = 64
 
     /// Forgets revisions deeper than `depth` below every leaf, and bodies that are not needed. The current revision
     /// does not change.
@@ -21,7 +19,7 @@ extension RevisionTree {
         if !remotes.isEmpty { remotes = remotes.filter { contains($0.value) } }
         var isLine = isLine
         if !isLine {
-            forgetAnnouncedCopies()
+            completeCopies()
             boundCandidates()
             forgetClosedLines()
             isLine = self.isLine
@@ -71,6 +69,7 @@ extension RevisionTree {
             }
             nodes[id] = node
         }
+        completeCopies()
         if !isLine { closeRevived(before) }
     }
 
@@ -89,7 +88,8 @@ extension RevisionTree {
     /// Keeps revisions superseded that only a forgotten revision had superseded.
     private mutating func closeRevived(_ before: [Candidate]) {
         guard !isLine else { return }
-        let known = Set(before.map(\.original))
+        // An original that was forgotten is abbreviated again.
+        let known = Set(before.flatMap { [$0.original, $0.original.abbreviated] })
         closed.formUnion(candidates.map(\.original).filter { !known.contains($0) })
     }
 
@@ -156,20 +156,12 @@ extension RevisionTree {
 
     // MARK: Bounds
 
-    private mutating func forgetAnnouncedCopies() {
-        guard copies.count > Self.announcedCopiesKept else { return }
-        let announced = copies.keys.filter { nodes[$0] == nil }.sorted(by: >)
-        for id in announced.dropFirst(Self.announcedCopiesKept) { copies[id] = nil }
-    }
-
     /// The best candidate of each document decides: its deletion, if there is one. Live ones count before deleted ones.
     private mutating func boundCandidates() {
         guard nodes.count > Self.openCandidatesKept, !keepsBranches else { return }
         let open = open(among: candidates)
         guard open.count > Self.openCandidatesKept else { return }
-        let winners = Set(
-            documents(among: open).compactMap { $0.max { $0.precedes($1, omissions) }?.original }
-        )
+        let winners = Set(documents(among: open).compactMap { best(ofDocument: $0)?.original })
         func rank(_ candidate: Candidate) -> Int {
             !winners.contains(candidate.original) ? 0 : candidate.node.isDeleted ? 1 : 2
         }
@@ -182,8 +174,7 @@ extension RevisionTree {
         guard closed.count > Self.closedLinesKept else { return }
         let current = current
         let before = candidates
-        let originals = closedOriginals
-        let lines = leaves.filter { originals.contains(original($0.id)) && $0.id != current?.id }
+        let lines = leaves.filter { closed.contains(original($0.id)) && $0.id != current?.id }
         let forgotten = lines.sorted { $0.id > $1.id }.dropFirst(Self.closedLinesKept)
         var needed: Set<RevisionID> = []
         for id in remotes.values { needed.formUnion(line(id)) }
@@ -191,7 +182,9 @@ extension RevisionTree {
         for leaf in forgotten {
             for id in line(leaf.id) where !needed.contains(id) { nodes[id] = nil }
         }
-        let absent = closed.filter { nodes[$0] == nil && copies[$0] == nil }.sorted(by: >)
+        completeCopies()
+        let named = Set(copies.values)
+        let absent = closed.filter { nodes[$0] == nil && !named.contains($0) }.sorted(by: >)
         closed.subtract(absent.dropFirst(Self.closedNamesKept))
         closeRevived(before)
     }
@@ -214,8 +207,10 @@ extension RevisionTree {
         for (remote, id) in remotes where nodes[id] == nil {
             problems.append("remote \(remote) is marked to have \(id), which is not here")
         }
-        for (copy, sources) in copies where sources.contains(where: { $0.original == copy }) {
-            problems.append("revision \(copy) is written down as a copy of itself")
+        for copy in copies.keys.sorted(by: >) where nodes[copy] == nil || CopyName(copy) == nil {
+            problems.append(
+                "revision \(copy) is written down as a copy, and is not here or says nothing of it"
+            )
         }
         return problems
     }

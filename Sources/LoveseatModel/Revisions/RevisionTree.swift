@@ -49,19 +49,6 @@ package struct RevisionTree: Hashable, Sendable {
         package var isDeleted: Bool { flags.contains(.deleted) }
     }
 
-    /// The original of a copy.
-    package struct Source: Hashable, Sendable {
-        /// The first revision with that content.
-        package let original: RevisionID
-        /// An origin of that revision.
-        package let origin: RevisionID
-
-        package init(original: RevisionID, origin: RevisionID) {
-            self.original = original
-            self.origin = origin
-        }
-    }
-
     /// A state between two steps, in which two equal trees may differ.
     struct Passing<Value: Sendable>: Hashable, Sendable {
         var value: Value
@@ -74,10 +61,11 @@ package struct RevisionTree: Hashable, Sendable {
     package typealias Remote = Int
 
     package internal(set) var nodes: [RevisionID: Node] = [:]
-    /// The closed revisions, each named by what was known as its original when it was closed.
+    /// The originals of the closed revisions, which need not be here.
     package internal(set) var closed: Set<RevisionID> = []
-    /// The originals of copies, including copies that a hub has not accepted yet.
-    package internal(set) var copies: [RevisionID: Set<Source>] = [:]
+    /// The copies, with the original of each, abbreviated as long as it is not known. Everything but which revisions are copies follows
+    /// from their names.
+    package internal(set) var copies: [RevisionID: RevisionID] = [:]
     /// The revision last known to be the current one at each remote database.
     package internal(set) var remotes: [Remote: RevisionID] = [:]
 
@@ -104,10 +92,8 @@ package struct RevisionTree: Hashable, Sendable {
         package static let rankOfCopy = Omissions(rawValue: 2)
         /// All lines are of one document.
         package static let origin = Omissions(rawValue: 4)
-        /// A hub's revision with our content is taken for an edit.
+        /// A copy on a hub's line is taken for an edit.
         package static let recognition = Omissions(rawValue: 8)
-        /// A copy is recorded only when the hub has replied.
-        package static let writingDownFirst = Omissions(rawValue: 16)
     }
 
     package init() {}

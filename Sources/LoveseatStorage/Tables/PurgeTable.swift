@@ -34,9 +34,11 @@ extension StoreWriteTransaction {
             let record = try record(id, in: collection)
         else { return }
         let tree = try tree(of: record)
-        var revisions = tree.candidates.filter { !$0.node.isDeleted }.map {
-            PurgedRevision(original: $0.original, origin: tree.line($0.node.id).last ?? $0.original)
-        }
+        // An original that is not here is given up by its name. Only a revision that is here can be continued.
+        var revisions = tree.candidates.filter { !$0.node.isDeleted }.flatMap { candidate in
+            tree.contains(candidate.original)
+                ? [candidate.original] : [candidate.node.id, candidate.original]
+        }.map { PurgedRevision(original: $0, origin: tree.line($0).last ?? $0) }
         guard !revisions.isEmpty else { return }
         revisions += tree.closed.sorted(by: >).map { PurgedRevision(original: $0, origin: $0) }
         try saveLocalCheckpoint(

@@ -50,7 +50,7 @@ extension StoreWriteTransaction {
         arrival.knowledge = incoming.knowledge
         arrival.asksResolver = incoming.asksResolver
         arrival.isOutdated = incoming.isOutdated
-        arrival.name = { try? Self.revisionID(parent: $0, isDeleted: false, body: $1) }
+        arrival.isCopy = { CopyName.isCopy($0, over: $1, of: incoming.documentID, sha1: Hashing.sha1) }
         let outcome = try tree.insert(arrival)
         let current = tree.current
         let isAgreed = current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
@@ -117,7 +117,7 @@ extension StoreWriteTransaction {
         let isContradicted = tree.remotes.contains { remote, mark in
             guard before.remotes[remote] != mark else { return false }
             return tree.isContradicted(by: remote)
-                || (before.isMarked(current, at: remote) && !tree.isMarked(current, at: remote))
+                || (before.hasCurrent(remote) && !tree.hasCurrent(remote))
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
         if current?.id != record.revision || tree.tells(moreThan: before) || isContradicted || isSettled {
@@ -224,23 +224,6 @@ extension StoreWriteTransaction {
 
     // MARK: Copies for hubs
 
-    /// Names the copy of the current revision that a hub can accept on top of what it has, and records the copy.
-    ///
-    /// - Returns: nil if the hub's revision is not here.
-    package func announceCopy(
-        of record: DocumentRecord,
-        over hub: RevisionID,
-        in collection: CollectionHandle
-    ) throws -> RevisionID? {
-        var tree = try tree(of: record)
-        guard tree.contains(hub) else { return nil }
-        let copy = try Self.revisionID(parent: hub, isDeleted: record.isDeleted, body: record.body)
-        let before = tree
-        tree.announceCopy(copy)
-        if tree != before { try write(tree, over: record, in: collection, sequence: record.sequence) }
-        return copy
-    }
-
     /// Stores a copy that a hub has accepted.
     package func adoptCopy(
         _ copy: RevisionID,
@@ -252,7 +235,12 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
         let before = tree
-        tree.adoptCopy(copy, parent: parent, remote: remote)
+        tree.adoptCopy(
+            copy,
+            isOriginal: !CopyName.isCopy(copy, over: parent, of: id, sha1: Hashing.sha1),
+            parent: parent,
+            remote: remote
+        )
         try replace(before, with: &tree, over: record, id: id, in: collection)
     }
 

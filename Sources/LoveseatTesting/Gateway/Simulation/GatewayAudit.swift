@@ -104,8 +104,22 @@ final class GatewayAudit {
             }
     }
 
+    /// A user's client saved a document. If the user does not see it, nobody tells what becomes of it, also where the gateway has the very
+    /// same revision already.
+    func saved(_ id: String, by user: String) {
+        if visible[user]?.contains(id) != true { untold[user, default: []].insert(id) }
+    }
+
     /// Whether the gateway had a revision before. To send it again changes nothing.
     func hasHad(_ revision: String, of id: String) -> Bool { had[id]?.contains(revision) == true }
+
+    /// Whether the gateway had a revision, which may be abbreviated, or a copy of it.
+    func hasHad(_ original: RevisionID, of id: String) -> Bool {
+        let name = CopyName(original: original, origin: original)
+        return had[id]?.lazy.compactMap { RevisionID($0) }.contains {
+            name.isOf($0) || CopyName($0)?.original == name.original
+        } == true
+    }
 
     /// What is wrong with what a client holds, in the end.
     func judge(_ client: GatewayClient) throws -> [String] {
@@ -137,7 +151,7 @@ final class GatewayAudit {
         let tree = client.peer.tree(id, in: 0)
         if let wanted, let held, !held.isDeleted, held.body == JSONText(canonical: .object(wanted.body)),
             let revision = RevisionID(wanted.revision),
-            tree?.contains(revision) == true || tree?.copies[revision] != nil
+            tree?.known(revision) != nil
         {
             // The same content, which the client gave the gateway on top of what the gateway had.
             return nil
@@ -146,9 +160,10 @@ final class GatewayAudit {
         let document = database.keyspaces[keyspace]?.documents[id]
         // What the gateway has no more may have gone there as a copy under another name.
         let copies = wanted == nil ? held.flatMap { tree?.copies(of: $0.revision) } ?? [] : []
-        let wasThere = ([held?.revision.text].compactMap { $0 } + copies).contains {
-            had[id]?.contains($0) == true
-        }
+        let wasThere =
+            ([held?.revision.text].compactMap { $0 } + copies).contains { had[id]?.contains($0) == true }
+            // What the gateway has already, under another revision, is not sent.
+            || tree?.remotes.values.contains { tree?.isCurrent($0) == true } == true
         // The gateway refused it when it was offered last. Once it may have had it: until it was purged.
         if let held, client.refused[id]?.contains(held.body) == true { return nil }
         if let held, !wasThere, let tree {
@@ -210,6 +225,6 @@ extension RevisionTree {
     /// The revisions that have the content of this one on top of what a hub had.
     fileprivate func copies(of revision: RevisionID) -> [String] {
         let original = original(revision)
-        return copies.filter { $0.value.contains { $0.original == original } }.map(\.key.text)
+        return copies.filter { $0.value == original }.map(\.key.text)
     }
 }

@@ -22,6 +22,8 @@ final class GatewayLink: @unchecked Sendable {
         /// How often a resolver throws and leaves the conflict for the next start.
         var resolverFailures = 0.0
         var documentIDs: [String]?
+        /// Documents that are fetched by their IDs for another connection of the client.
+        var fetch: FetchNotice?
     }
 
     let client: GatewayClient
@@ -41,6 +43,7 @@ final class GatewayLink: @unchecked Sendable {
     /// Frames that went over the link, both ways.
     var frames: Int { link.messages }
     private let trace: (String) -> Void
+    private let fetch: (FetchNotice) async -> Bool
     private let onEnd: (GatewayLink) -> Void
 
     init(
@@ -50,19 +53,22 @@ final class GatewayLink: @unchecked Sendable {
         runtime: SimulatedRuntime,
         seed: UInt64,
         trace: @escaping (String) -> Void,
+        fetch: @escaping (FetchNotice) async -> Bool,
         onEnd: @escaping (GatewayLink) -> Void
     ) throws {
         (self.client, self.plan, clock) = (client, plan, runtime.clock)
         self.runtime = runtime.runtime()
-        (self.trace, self.onEnd) = (trace, onEnd)
+        (self.trace, self.fetch, self.onEnd) = (trace, fetch, onEnd)
         generator = SeededGenerator(seed: seed)
         link = SimulatedLink(runtime.clock, plan.link, seed: generator.next())
         line = GatewayLine(accepted.session)
         let collection = client.peer.collections[0]
-        let checkpoint = "cp-\(client.peer.index)-\(plan.documentIDs?.joined(separator: ",") ?? "")"
+        let ids = plan.fetch?.documentIDs ?? plan.documentIDs
+        let checkpoint =
+            "cp-\(client.peer.index)-" + (plan.fetch == nil ? ids?.joined(separator: ",") ?? "" : "fetch")
         var binding = ActivePlan.Binding(name: collection.name, checkpointID: checkpoint)
         binding.isEmpty = client.peer.store.lastSequence(collection) == 0
-        binding.documentIDs = plan.documentIDs
+        binding.documentIDs = ids
         var active = ActivePlan(
             collections: [binding],
             pushes: plan.pushes,
@@ -71,9 +77,10 @@ final class GatewayLink: @unchecked Sendable {
         )
         active.reset = plan.reset
         active.autoPurges = plan.autoPurges
+        active.isFetch = plan.fetch != nil
         activePlan = active
         var rules = CollectionRules()
-        rules.documentIDs = plan.documentIDs.map { DocumentSet($0) }
+        rules.documentIDs = ids.map { DocumentSet($0) }
         replica = ConnectionStore(
             store: client.peer.store,
             collections: [collection],
@@ -103,8 +110,7 @@ final class GatewayLink: @unchecked Sendable {
         )
         var hooks = ReplicationHooks()
         hooks.resolve = { [self] in await resolve($0) }
-        // A client of this simulation has one connection at a time.
-        hooks.fetch = { _ in false }
+        hooks.fetch = { [self] in isDead ? false : await fetch($0) }
         hooks.report = { [self] in heard($0) }
         let driver = ReplicationDriver(
             session: session,
@@ -117,8 +123,10 @@ final class GatewayLink: @unchecked Sendable {
         )
         runtime.task { [self] in
             let error = await driver.run()
-            // Links that break are no mistakes.
-            if let error, !error.isTransient, error.code != .webSocketGoingAway { failure = failure ?? error }
+            // Links that break are no mistakes, and nobody hears what a dead process could not store.
+            if let error, !isDead, !error.isTransient, error.code != .webSocketGoingAway {
+                failure = failure ?? error
+            }
             trace("\(client.peer.index) is disconnected")
             isOpen = false
             onEnd(self)

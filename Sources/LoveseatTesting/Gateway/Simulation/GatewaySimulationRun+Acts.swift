@@ -63,6 +63,7 @@ extension GatewaySimulationRun {
             )
         }
         guard saved != nil else { return }
+        audit.saved(id, by: client.user)
         if isDeletion { client.deleted.insert(id) } else { client.deleted.remove(id) }
         if isDeletion, let made = client.peer.tree(id, in: 0)?.current { client.tombstones.insert(made.id) }
     }

@@ -24,8 +24,10 @@ final class GatewaySimulationRun: @unchecked Sendable {
     /// What people write where contents repeat.
     private(set) var repeatedBodies: [JSONValue] = []
     private var links: [GatewayLink] = []
+    /// Those who wait for the end of connections that fetch documents.
+    private var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
     private var report = GatewaySimulation.Report()
-    private var audit: GatewayAudit
+    private(set) var audit: GatewayAudit
     private var isQuiescing = false
     private var backups: [GatewayAudit.Backup] = []
     private let folder: String
@@ -221,7 +223,21 @@ final class GatewaySimulationRun: @unchecked Sendable {
         open(client, plan)
     }
 
-    private func open(_ client: GatewayClient, _ plan: GatewayLink.Plan) {
+    /// Pulls documents by their IDs over a connection of its own; returns whether it ended well.
+    private func fetch(_ notice: FetchNotice, for client: GatewayClient) async -> Bool {
+        var plan = GatewayLink.Plan()
+        plan.pushes = false
+        plan.fetch = notice
+        guard !Task.isCancelled, let link = open(client, plan) else { return false }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { fetches[ObjectIdentifier(link)] = $0 }
+        } onCancel: {
+            link.cut()
+        }
+    }
+
+    @discardableResult
+    private func open(_ client: GatewayClient, _ plan: GatewayLink.Plan) -> GatewayLink? {
         trace("connect \(client.peer.index)")
         let seed = generator.next()
         var plan = plan
@@ -236,6 +252,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
                 runtime: runtime,
                 seed: seed,
                 trace: { [unowned self] in trace($0) },
+                fetch: { [unowned self] in await fetch($0, for: client) },
                 onEnd: { [unowned self] in ended($0) }
             )
             if simulation.isVerbose {
@@ -251,11 +268,13 @@ final class GatewaySimulationRun: @unchecked Sendable {
             report.connections += 1
             links.append(link)
             link.open(accepted.negotiated)
+            return link
         } catch is GatewayTwin.UpgradeRefusal {
             trace("refused")
         } catch {
             report.problems.append("a connection could not be made: \(error)")
         }
+        return nil
     }
 
     private var sequenceSeen = 0
@@ -280,17 +299,19 @@ final class GatewaySimulationRun: @unchecked Sendable {
             !audit.hasHad(pushed.revision, of: pushed.id), let tombstone = RevisionID(pushed.revision)
         else { return }
         let tree = client.peer.tree(pushed.id, in: 0)
-        let original = tree?.original(tombstone) ?? tombstone
-        if client.tombstones.contains(original) { return }
+        let original = tree?.known(tombstone) ?? CopyName(tombstone)?.original ?? tombstone
+        if client.tombstones.contains(tombstone) || client.tombstones.contains(original) { return }
         let document = twin.databases[Self.database]?.keyspaces[GatewayDatabase.keyspace(path)]?.documents[
             pushed.id
         ]
-        if let tree, audit.hasHad(original.text, of: pushed.id),
+        if let tree, audit.hasHad(original, of: pushed.id),
             let replaced = document?.revisions[pushed.revision]?.parent.flatMap({ RevisionID($0) }),
-            tree.origins(of: replaced).isSubset(of: tree.origins(of: original))
+            let copied = tree.candidates.first(where: { $0.original == original })?.node.id,
+            tree.origin(of: replaced) == tree.origin(of: copied)
         {
             return
         }
+        if simulation.isVerbose, let tree { print("the client knows\n\(tree.description)") }
         report.problems.append(
             "INVENTED client \(client.peer.index) deletes \(pushed.id) \(pushed.revision), which nobody did there"
         )
@@ -298,6 +319,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     private func ended(_ link: GatewayLink) {
         links.removeAll { $0 === link }
+        fetches.removeValue(forKey: ObjectIdentifier(link))?.resume(returning: link.failure == nil)
         report.longestConnection = max(report.longestConnection, link.frames)
         if link.frames > Self.frameBudget {
             report.problems.append("ENDLESS client \(link.client.peer.index): \(link.frames) frames")

@@ -1,0 +1,125 @@
+/// Copies: revisions that databases made for hubs (docs/decisions/0001).
+///
+/// Each says in its name what it is a copy of, so what is known of copies is which revisions are ones, and everything else follows
+/// from the nodes and the closed revisions.
+extension RevisionTree {
+    /// The original of a copy, abbreviated as long as it is not known; otherwise the revision itself.
+    package func original(_ id: RevisionID) -> RevisionID {
+        guard var original = copies[id] else { return id }
+        // Only a forged name says that it is a copy of a copy.
+        for _ in 0..<Self.copiesFollowed {
+            guard let next = copies[original] else { break }
+            original = next
+        }
+        return original
+    }
+
+    private static let copiesFollowed = 4
+
+    /// A revision that is here, or the original of a copy that is not here yet because the hub's reply has not come; otherwise nil.
+    package func known(_ id: RevisionID) -> RevisionID? {
+        if contains(id) { return id }
+        guard let name = CopyName(id) else { return nil }
+        return nodes.keys.filter(name.isOf).max()
+    }
+
+    /// Adds revisions that are here to the copies, and finds the originals of all: an original, or a closed revision, may have been
+    /// known only by its abbreviation before.
+    mutating func addCopies(_ new: some Sequence<RevisionID>) {
+        for id in new where copies[id] == nil && nodes[id] != nil {
+            copies[id] = CopyName(id)?.original
+        }
+        completeCopies()
+    }
+
+    /// Finds the originals of all copies that are left.
+    mutating func completeCopies() {
+        guard !copies.isEmpty else { return }
+        for id in copies.keys {
+            copies[id] = nodes[id] == nil ? nil : CopyName(id)?.original
+        }
+        let abbreviations = Set(copies.values)
+        var generations: Set<UInt32> = []
+        for id in abbreviations { generations.insert(id.generation) }
+        var whole: [RevisionID: RevisionID] = [:]
+        func complete(_ id: RevisionID) {
+            guard generations.contains(id.generation) else { return }
+            let abbreviation = id.abbreviated
+            guard abbreviation != id, abbreviations.contains(abbreviation) else { return }
+            whole[abbreviation] = max(id, whole[abbreviation] ?? id)
+        }
+        for id in nodes.keys { complete(id) }
+        for id in closed { complete(id) }
+        for (id, original) in copies { if let found = whole[original] { copies[id] = found } }
+        if !closed.isEmpty { closed = Set(closed.map { original(whole[$0] ?? $0) }) }
+    }
+
+    // MARK: Origins
+
+    /// The origin of a revision's content: that of the nearest copy on its line, which the content continues; without one, that
+    /// of its line.
+    package func origin(of id: RevisionID) -> RevisionID {
+        var id = id
+        for _ in 0..<Self.copiesFollowed {
+            let line = line(id)
+            guard !copies.isEmpty, let copy = line.first(where: { copies[$0] != nil }) else {
+                return line.last ?? id
+            }
+            let original = original(copy)
+            guard contains(original) else { return CopyName(copy).map { origin(named: $0.origin) } ?? id }
+            id = original
+        }
+        return id
+    }
+
+    /// The origin of which a copy's name says the beginning.
+    private func origin(named abbreviation: RevisionID) -> RevisionID {
+        let digest = abbreviation.leadingDigest(3)
+        let found = nodes.keys.filter { $0.leadingDigest(3) == digest }.min()
+        return found.flatMap { line($0).last } ?? abbreviation
+    }
+
+    // MARK: Copies for a hub
+
+    /// The name of a copy of the current revision for a hub.
+    package var nameOfCopy: CopyName? {
+        current.map { CopyName(original: original($0.id), origin: origin(of: $0.id)) }
+    }
+
+    /// The original of the current revision, if a hub that has `parent` can be sent that instead of a copy: because it was made on
+    /// it.
+    ///
+    /// `edit`: the ID that the content would have as an edit of that revision.
+    package func original(over parent: RevisionID, edit: RevisionID) -> RevisionID? {
+        guard let current else { return nil }
+        let original = original(current.id)
+        if let node = nodes[original] { return node.parent == parent ? original : nil }
+        return original.isAbbreviation && original == edit.abbreviated ? edit : nil
+    }
+
+    /// Stores a copy that a hub has accepted, or the original in place of one, on top of what the hub had.
+    package mutating func adoptCopy(_ copy: RevisionID, isOriginal: Bool, parent: RevisionID, remote: Remote)
+    {
+        guard contains(parent) else { return }
+        if !contains(copy) {
+            let original = isOriginal ? copy.abbreviated : CopyName(copy)?.original
+            guard let like = original.flatMap(copied) else { return }
+            nodes[copy] = Node(
+                id: copy,
+                parent: parent,
+                flags: like.flags.intersection([.deleted, .hasBlobs]),
+                body: like.body
+            )
+            addCopies(isOriginal ? [] : [copy])
+            releasePending()
+        }
+        recordMark(of: remote, at: copy)
+        prune(depth: depth)
+    }
+
+    /// The node that has the content of a copy's original.
+    private func copied(_ abbreviation: RevisionID) -> Node? {
+        let candidate = candidates.first { $0.original.abbreviated == abbreviation }?.node
+        return candidate ?? nodes.values.first { $0.id.abbreviated == abbreviation }
+    }
+}
