@@ -3,9 +3,7 @@ extension JSONObject {
     ///
     /// Members that the type does not know, at any depth, and values that it did not change stay as they are, also in their text.
     ///
-    /// - Parameters:
-    ///   - before: The object as the type writes it unchanged.
-    ///   - after: The object as the type writes it after the change.
+    /// `before`: the object as the type writes it unchanged. `after`: as the type writes it after the change.
     package func applying(changesFrom before: JSONObject, to after: JSONObject) -> JSONObject? {
         before == after ? nil : merged(before, after)
     }
@@ -27,6 +25,8 @@ extension JSONObject {
 extension JSONValue {
     func merged(_ before: JSONValue, _ after: JSONValue) -> JSONValue {
         if before == after { return self }
+        // A reference to a blob is one value: nothing of the old one belongs to the new one.
+        if let blob = BlobReference(after), blob.digest != BlobReference(before)?.digest { return after }
         switch (self, before, after) {
         case (.object(let own), .object(let before), .object(let after)):
             return .object(own.merged(before, after))

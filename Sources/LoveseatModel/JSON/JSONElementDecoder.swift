@@ -1,9 +1,8 @@
 extension JSONElement {
     /// Decodes a type straight from the text, with no dictionary in between.
     ///
-    /// - Parameters:
-    ///   - added: Members that the object has beside its own, and instead of those of the same keys.
-    ///   - listsAdded: Whether a type that asks for all keys, such as a dictionary, gets those of `added`, too.
+    /// `added`: members that the object has beside its own, and instead of those of the same keys. `listsAdded`: whether a type that asks for
+    /// all keys, such as a dictionary, gets those of `added`, too.
     package func decode<T: Decodable>(
         _ type: T.Type,
         hooks: JSONCodingHooks = .none,
