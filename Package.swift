@@ -83,7 +83,7 @@ let package = Package(
         ),
 
         // Multicast DNS and service discovery, without sockets.
-        .target(name: "LoveseatDiscoveryCore", swiftSettings: strict),
+        .target(name: "LoveseatDiscoveryCore", dependencies: ["LoveseatModel"], swiftSettings: strict),
         // Its sockets, and avahi-client, where it is installed.
         .target(name: "CDiscovery"),
 
@@ -286,7 +286,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LoveseatDiscoveryCoreTests",
-            dependencies: ["LoveseatDiscoveryCore"],
+            dependencies: ["LoveseatDiscoveryCore", "LoveseatModel"],
             swiftSettings: strict
         ),
         .testTarget(

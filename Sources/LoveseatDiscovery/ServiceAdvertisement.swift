@@ -104,9 +104,7 @@ public struct ServiceAdvertisement: AdvertisementMaker, Sendable {
         all.append(entry("id", isAnonymous ? Self.randomHexadecimal(32) : listener.databaseID))
         all.append(entry("v", listener.protocols.joined(separator: ",")))
         if isPairing { all.append(entry("pr", "1")) }
-        do { return try ServiceText(all + entries) } catch {
-            throw LoveseatError(.invalidParameter, "the TXT record is not valid: \(error)")
-        }
+        return try ServiceText(all + entries)
     }
 
     private static func randomHexadecimal(_ count: Int) -> String {

@@ -71,10 +71,7 @@ package struct InspectorEdit: Sendable {
         switch change {
         case .keep(let leaf, let edit): return try collection.settle(document, keeping: leaf, edit: edit)
         case .save(let base, let body):
-            var edited: Document
-            do throws(JSONError) { edited = try Document(id: document, json: body.bytes) } catch {
-                throw LoveseatError(.invalidJSON, "the document must be a JSON object: \(error)")
-            }
+            var edited = try Document(id: document, json: body.bytes)
             edited.revisionID = base
             guard try collection.save(&edited, concurrencyControl: .failOnConflict),
                 let saved = edited.revisionID

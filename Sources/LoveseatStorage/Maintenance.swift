@@ -87,7 +87,10 @@ extension DocumentStore {
             problems += tree.problems
             for body in try record.allBodies() {
                 do throws(JSONError) {
-                    let element = try JSONElement(parsing: body.bytes, limits: JSONLimits(maximumBytes: .max))
+                    let element = try JSONElement(
+                        scanning: body.bytes,
+                        limits: JSONLimits(maximumBytes: .max)
+                    )
                     if element.kind != .object { problems.append("the body is not a JSON object") }
                 } catch { problems.append("\(error)") }
             }

@@ -86,7 +86,7 @@ struct SavedDocumentTests {
     }
 
     @Test func `text that repeats a key is refused, and two Unicode forms of a key are two keys`() throws {
-        #expect(throws: JSONError(.duplicateKey, at: 18)) {
+        expectJSONError(JSONError(.duplicateKey, at: 18)) {
             try Document(id: "d", json: "{\"a\":1,\"b\":{\"c\":1,\"\\u0063\":2}}")
         }
         let text = "{\"e\u{301}\":1,\"\u{e9}\":2}"
@@ -95,7 +95,7 @@ struct SavedDocumentTests {
     }
 
     @Test func `bytes that are not UTF-8 are refused`() throws {
-        #expect(throws: JSONError(.invalidUTF8, at: 6)) {
+        expectJSONError(JSONError(.invalidUTF8, at: 6)) {
             try Document(id: "d", json: Array("{\"a\":\"".utf8) + [0xFF, 0x22, 0x7D])
         }
     }

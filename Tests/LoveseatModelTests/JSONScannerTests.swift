@@ -53,8 +53,8 @@ import Testing
             _ = try JSONText(text)
             Issue.record("accepted \(text)")
         } catch {
-            #expect(error.reason == reason)
-            #expect(error.offset == offset)
+            #expect(error.code == .invalidJSON)
+            #expect(error.jsonError == JSONError(reason, at: offset))
         }
     }
 
@@ -67,7 +67,7 @@ import Testing
     ]
 
     @Test(arguments: badUTF8) func `refuses bytes that are not UTF-8`(bytes: [UInt8], offset: Int) {
-        #expect(throws: JSONError(.invalidUTF8, at: offset)) {
+        expectJSONError(JSONError(.invalidUTF8, at: offset)) {
             try JSONText([0x22] + bytes + [0x22, 0x20, 0x20])
         }
     }
@@ -77,11 +77,11 @@ import Testing
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
         #expect(throws: Never.self) { try JSONText(deep(128)) }
-        #expect(throws: JSONError(.tooDeep, at: 128)) { try JSONText(deep(129)) }
-        #expect(throws: JSONError(.tooDeep, at: 128)) {
+        expectJSONError(JSONError(.tooDeep, at: 128)) { try JSONText(deep(129)) }
+        expectJSONError(JSONError(.tooDeep, at: 128)) {
             try JSONText(String(repeating: "[", count: 1_000_000))
         }
-        #expect(throws: JSONError(.tooLarge, at: 3)) {
+        expectJSONError(JSONError(.tooLarge, at: 3)) {
             try JSONText("[1]x", limits: JSONLimits(maximumBytes: 3))
         }
     }
@@ -93,7 +93,7 @@ import Testing
         #expect(
             JSONText(canonical: try JSONElement(parsing: Array(text.utf8))).description == "{\"a\":2,\"b\":0}"
         )
-        #expect(throws: JSONError(.duplicateKey, at: 13)) {
+        expectJSONError(JSONError(.duplicateKey, at: 13)) {
             try JSONText(text, limits: JSONLimits(refusesDuplicateKeys: true))
         }
         #expect(throws: Never.self) {
@@ -104,7 +104,8 @@ import Testing
     @Test func `every truncation of a document is refused within its bytes`() throws {
         let text = Array("{\"k\":[1.5e3,\"\\u00e9\\ud83d\\udecb é\",true,null,{\"x\":-7}]}".utf8)
         for count in 0..<text.count {
-            let error = #expect(throws: JSONError.self) { try JSONText(Array(text.prefix(count))) }
+            let error = #expect(throws: LoveseatError.self) { try JSONText(Array(text.prefix(count))) }?
+                .jsonError
             #expect(error?.reason == .truncated, "\(count)")
             #expect(error?.offset ?? .max <= count)
         }

@@ -163,10 +163,7 @@ struct Put: ParsableCommand {
 
     func run() throws {
         let text = json.map { Array($0.utf8) } ?? Array(FileHandle.standardInput.readDataToEndOfFile())
-        var document: Document
-        do throws(JSONError) { document = try Document(id: id, json: text) } catch {
-            throw LoveseatError(.invalidJSON, "the document must be a JSON object: \(error)")
-        }
+        var document = try Document(id: id, json: text)
         let (database, collection) = try options.create()
         if let rev {
             guard let stored = try collection.document(id: id), stored.revisionID?.text == rev else {

@@ -59,8 +59,8 @@ final class AccessFile: Sendable {
             throw LoveseatError(.cantOpenFile, "cannot read the access file \(path)")
         }
         let json: JSONValue
-        do throws(JSONError) { json = try JSONElement(parsing: Array(data)).value } catch {
-            throw LoveseatError(.invalidJSON, "the access file \(path) is not valid JSON: \(error)")
+        do throws(JSONError) { json = try JSONElement(scanning: Array(data)).value } catch {
+            throw LoveseatError(error, in: "the access file \(path)")
         }
         guard case .object(let peers) = json else { throw mistake(path, "it is not a JSON object") }
         var rules: Rules = [:]

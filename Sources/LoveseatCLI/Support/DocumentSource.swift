@@ -54,7 +54,7 @@ struct DocumentSource {
             maximumBytes: Self.maximumBytes,
             refusesDuplicateKeys: true
         )
-        do throws(JSONError) { return try JSONElement(parsing: bytes, limits: limits) } catch {
+        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: limits) } catch {
             let place = line.map { "\(name), \($0)" } ?? name
             let advice = line == "line 1" ? "; if the file is one object, name its array with --array" : ""
             throw LoveseatError(.invalidJSON, "\(place): \(error)\(advice)")

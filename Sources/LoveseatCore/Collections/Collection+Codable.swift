@@ -1,4 +1,3 @@
-private import Foundation
 public import LoveseatModel
 import LoveseatStorage
 
@@ -21,8 +20,11 @@ extension Collection {
 
     /// Saves a value as a document, replacing all properties of a document that exists.
     ///
+    /// A ``RevisionTracking`` value that was read replaces only what it knows of the document, as ``update(id:as:_:)`` does; if that is
+    /// what is stored, nothing is saved, and there is no new revision.
+    ///
     /// The value's `id` becomes the document's ID and is left out of the properties. Dates are stored as ISO 8601 strings in UTC,
-    /// rounded to milliseconds; a `Decimal` as a number, with all its digits. `Data` is refused; use a blob.
+    /// rounded to milliseconds, and have years from 0 to 9999; a `Decimal` as a number, with all its digits. `Data` is refused; use a blob.
     ///
     /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document was changed since the value was read. Only a
     ///   ``RevisionTracking`` value knows what it was read from; for others, the document must not exist.
@@ -33,8 +35,7 @@ extension Collection {
         _ value: T,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        var document = try Document(encoding: value)
-        return try save(&document, concurrencyControl: concurrencyControl)
+        try saved(value, concurrencyControl) != nil
     }
 
     /// Saves a value as a document, and updates its ``RevisionTracking/revisionID``.
@@ -46,10 +47,26 @@ extension Collection {
         _ value: inout T,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        var document = try Document(encoding: value)
-        guard try save(&document, concurrencyControl: concurrencyControl) else { return false }
+        guard let document = try saved(value, concurrencyControl) else { return false }
         value.revisionID = document.revisionID
         return true
+    }
+
+    /// The document that a value was saved as; nil after a conflict.
+    private func saved<T: Encodable & Identifiable>(_ value: T, _ concurrencyControl: ConcurrencyControl)
+        throws(LoveseatError) -> Document? where T.ID: DocumentKey
+    {
+        while true {
+            var draft = try ModelDraft(value, concurrencyControl) { id throws(LoveseatError) in
+                try document(id: id)
+            }
+            if draft.isUnchanged { return draft.document }
+            if try save(&draft.document, concurrencyControl: draft.concurrencyControl) {
+                return draft.document
+            }
+            // What the draft is based on was changed meanwhile.
+            if concurrencyControl == .failOnConflict { return nil }
+        }
     }
 
     /// Saves a value as a document, and asks a handler what to do if the document was changed since the value was read.
@@ -70,15 +87,19 @@ extension Collection {
         _ value: inout T,
         conflictHandler: (inout T, T?) throws -> Bool
     ) throws -> Bool where T.ID: DocumentKey {
-        var document = try Document(encoding: value)
-        var changed = value
-        let isSaved = try save(&document) { mine, stored in
-            guard try conflictHandler(&changed, try stored?.decode(T.self)) else { return false }
-            mine.properties = try Document(encoding: changed).properties
-            return true
+        var draft = try ModelDraft(value, .failOnConflict) { id throws(LoveseatError) in try document(id: id)
         }
+        var changed = value
+        let isSaved =
+            try draft.isUnchanged
+            || save(&draft.document) { mine, stored in
+                guard try conflictHandler(&changed, try stored?.decode(T.self)) else { return false }
+                mine.properties = try Document(encoding: changed).keeping(what: T.self, doesNotKnowOf: stored)
+                    .properties
+                return true
+            }
         guard isSaved else { return false }
-        value = changed.tracking(document.revisionID)
+        value = changed.tracking(draft.document.revisionID)
         return true
     }
 
@@ -92,10 +113,28 @@ extension Collection {
         _ values: [T],
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        var documents: [Document] = []
-        documents.reserveCapacity(values.count)
-        for value in values { documents.append(try Document(encoding: value)) }
-        return try save(documents, concurrencyControl: concurrencyControl)
+        while true {
+            var drafts: [ModelDraft] = []
+            drafts.reserveCapacity(values.count)
+            // A value may be based on one before it.
+            var earlier: DocumentMap<Document> = [:]
+            for value in values {
+                var draft = try ModelDraft(value, concurrencyControl) { id throws(LoveseatError) in
+                    if let before = earlier[ExactText(id)] { return before }
+                    return try document(id: id)
+                }
+                guard T.self is any RevisionTracking.Type else {
+                    drafts.append(draft)
+                    continue
+                }
+                if earlier.updateValue(draft.document, forKey: ExactText(draft.document.id)) != nil {
+                    draft.concurrencyControl = concurrencyControl
+                }
+                if !draft.isUnchanged { drafts.append(draft) }
+            }
+            if try save(drafts) { return true }
+            if concurrencyControl == .failOnConflict { return false }
+        }
     }
 
     /// Saves documents in one transaction without updating the caller's copies: all of them, or none if one cannot be saved.
@@ -107,17 +146,21 @@ extension Collection {
     public func save(_ documents: [Document], concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
     {
+        try save(documents.map { ModelDraft($0, concurrencyControl) })
+    }
+
+    private func save(_ drafts: [ModelDraft]) throws(LoveseatError) -> Bool {
         struct Conflict: Error {}
-        let bodies = try bodies(of: documents)
+        let bodies = try bodies(of: drafts)
         do {
             try writeDocuments { transaction in
-                for (document, body) in zip(documents, bodies) {
+                for (draft, body) in zip(drafts, bodies) {
                     let saved = try transaction.save(
-                        document.id,
+                        draft.document.id,
                         in: handle,
                         body: body,
                         isDeleted: false,
-                        condition: SaveCondition(concurrencyControl, of: document)
+                        condition: SaveCondition(draft.concurrencyControl, of: draft.document)
                     )
                     if saved == nil { throw Conflict() }
                 }
@@ -126,10 +169,10 @@ extension Collection {
         return true
     }
 
-    private func bodies(of documents: [Document]) throws(LoveseatError) -> [JSONText] {
+    private func bodies(of drafts: [ModelDraft]) throws(LoveseatError) -> [JSONText] {
         var bodies: [JSONText] = []
-        bodies.reserveCapacity(documents.count)
-        for document in documents { bodies.append(try checkedBody(of: document)) }
+        bodies.reserveCapacity(drafts.count)
+        for draft in drafts { bodies.append(try checkedBody(of: draft.document)) }
         return bodies
     }
 
@@ -147,6 +190,8 @@ extension Collection {
     /// try sights.update(id: "tower") { $0["likes"] = ($0["likes"]?.int ?? 0) + 1 }
     /// ```
     ///
+    /// If the closure changes nothing, nothing is saved, and there is no new revision.
+    ///
     /// - Parameters:
     ///   - id: The document's ID.
     ///   - change: Changes the document. It runs on the calling thread, outside any transaction, and again on the new content if the
@@ -157,8 +202,10 @@ extension Collection {
     @discardableResult
     public func update(id: some DocumentKey, _ change: (inout Document) throws -> Void) throws -> Document {
         while true {
-            guard var document = try document(id: id.documentID) else { throw notFound(id.documentID) }
+            guard let stored = try document(id: id.documentID) else { throw notFound(id.documentID) }
+            var document = stored
             try change(&document)
+            if document.hasSameContent(as: stored) { return stored }
             if try save(&document, concurrencyControl: .failOnConflict) { return document }
         }
     }
@@ -169,7 +216,9 @@ extension Collection {
     /// try sights.update(id: "tower", as: Sight.self) { $0.likes += 1 }
     /// ```
     ///
-    /// Properties of the document that the type does not know stay.
+    /// Only what the closure changes is written. Properties that the type does not know stay, also those within objects and arrays; see
+    /// <doc:Documents> for how the elements of an array are matched. If the closure changes nothing, nothing is saved, and there is no new
+    /// revision.
     ///
     /// - Parameters:
     ///   - id: The document's ID.
@@ -291,7 +340,7 @@ extension Document {
     public func decode<T: Decodable>(_ type: T.Type = T.self) throws(LoveseatError) -> T {
         let element = element
         let added = ModelMembers.added(for: type, of: self, element)
-        do { return try element.decode(type, hooks: .foundation, adding: added) } catch {
+        do { return try element.decode(type, hooks: .foundation, adding: added, listsAdded: false) } catch {
             throw LoveseatError(.decodingError, "document \"\(id)\" does not fit \(T.self): \(error)")
         }
     }
@@ -312,86 +361,13 @@ extension Document {
         return properties
     }
 
-    /// Changes the properties that a type knows, and returns the changed value.
+    /// Changes what a type knows of the document, and returns the changed value.
     mutating func change<T: Codable>(as type: T.Type, _ change: (inout T) throws -> Void) throws -> T {
         var value = try decode(type)
         let before = try ownProperties(of: value)
         try change(&value)
         let after = try ownProperties(of: value)
-        var properties = properties
-        for (key, _) in before { properties[key] = nil }
-        for (key, value) in after { properties[key] = value }
-        self.properties = properties
+        if let changed = properties.applying(changesFrom: before, to: after) { properties = changed }
         return value
-    }
-}
-
-extension JSONCodingHooks {
-    /// Dates are ISO 8601 text with milliseconds, in UTC; a `Decimal` is a number; `Data` is refused, since blobs are there for it;
-    /// a `URL` and a `UUID` are their text; a ``BlobReference`` is its stub.
-    static let foundation = JSONCodingHooks(
-        encode: { value in
-            switch value {
-            case let date as Date: .string(date.iso8601Text)
-            case let decimal as Decimal: try JSONValue(decimal)
-            case let url as URL: .string(url.absoluteString)
-            case is Data:
-                throw LoveseatError(
-                    .encodingError,
-                    "Data has no form in JSON: save it as a blob and keep the BlobReference"
-                )
-            default: nil
-            }
-        },
-        decode: { type, element in
-            if type == Date.self {
-                guard let text = element.string, let date = Date(iso8601: text) else {
-                    throw LoveseatError(.decodingError, "\(element.value) is not an ISO 8601 date")
-                }
-                return date
-            }
-            // Earlier versions stored an object, which the type reads itself.
-            if type == Decimal.self, let number = element.number {
-                guard let decimal = Decimal(string: number.text, locale: Locale(identifier: "en_US_POSIX"))
-                else {
-                    throw LoveseatError(.decodingError, "\(number.text) is beyond the range of Decimal")
-                }
-                return decimal
-            }
-            if type == URL.self {
-                guard let url = element.string.flatMap({ URL(string: $0) }) else {
-                    throw LoveseatError(.decodingError, "\(element.value) is not a URL")
-                }
-                return url
-            }
-            return nil
-        }
-    )
-}
-
-extension JSONValue {
-    /// - Throws: `encodingError` for NaN.
-    fileprivate init(_ decimal: Decimal) throws(LoveseatError) {
-        guard decimal.isFinite else {
-            throw LoveseatError(.encodingError, "JSON has no number for the Decimal NaN")
-        }
-        self = .number(.text(decimal.description))
-    }
-}
-
-extension Date {
-    fileprivate init?(iso8601 text: String) {
-        let styles = [Date.ISO8601FormatStyle(includingFractionalSeconds: true), Date.ISO8601FormatStyle()]
-        guard let date = styles.lazy.compactMap({ try? $0.parse(text) }).first else { return nil }
-        self = date
-    }
-
-    /// The date in UTC, rounded to milliseconds.
-    fileprivate var iso8601Text: String {
-        // The style truncates, and the double nearest to a millisecond may be below it: a date that is read and saved again must
-        // not lose one each time.
-        let milliseconds = (timeIntervalSinceReferenceDate * 1_000).rounded()
-        return Date(timeIntervalSinceReferenceDate: (milliseconds + 0.5) / 1_000)
-            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 }

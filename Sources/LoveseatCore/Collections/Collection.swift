@@ -226,9 +226,10 @@ public struct Collection: Sendable {
 }
 
 extension Collection: Hashable {
-    /// Returns whether both values name the same collection of the same open database.
+    /// Returns whether both values name the same collection of the same database: one `Database`, or several that were open on one folder
+    /// at the same time. Closing the database changes nothing of that.
     public static func == (lhs: Self, rhs: Self) -> Bool {
-        lhs.handle == rhs.handle && lhs.database.path != nil && lhs.database.path == rhs.database.path
+        lhs.handle == rhs.handle && lhs.database.folderNumber == rhs.database.folderNumber
     }
 
     /// Hashes the collection's name. Equal collections have equal names.

@@ -73,7 +73,8 @@ extension DocumentKey where Self: FixedWidthInteger {
 /// }
 /// ```
 ///
-/// Reading a document sets ``revisionID``. It is not stored among the document's properties.
+/// Reading a document sets ``revisionID``. It is not stored among the document's properties. Saving a value that was read writes only what
+/// differs from the stored document: properties that the type does not know stay.
 public protocol RevisionTracking {
     /// The revision that the value was read from or last saved as; nil for a value that was never saved.
     var revisionID: RevisionID? { get set }
@@ -84,7 +85,7 @@ enum ModelMembers {
     static let id = "id"
     static let revision = "revisionID"
 
-    /// The members that a document's JSON gets for a model that is decoded from it.
+    /// The members that a document's JSON has for a model that asks for them.
     static func added(for type: any Decodable.Type, of document: Document, _ element: JSONElement)
         -> [String: JSONElement]
     {

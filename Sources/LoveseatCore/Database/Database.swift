@@ -18,6 +18,8 @@ public final class Database: Sendable {
     public let config: DatabaseConfiguration
     /// The number of this `Database` object within the process.
     let instance = Database.instances.add(1, ordering: .relaxed).newValue
+    /// The number of the open folder, which this object shares with others that have it open at the same time.
+    let folderNumber: UInt64
     private let state: Mutex<State>
 
     private static let instances = Atomic<UInt64>(0)
@@ -67,7 +69,9 @@ public final class Database: Sendable {
         options.cacheSize = config.cacheSize
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
         options.remembersAncestorBodies = config.remembersDeltaSync
-        state = Mutex(State(open: try DatabaseInstance.open(folder: folder, options: options)))
+        let open = try DatabaseInstance.open(folder: folder, options: options)
+        folderNumber = open.number
+        state = Mutex(State(open: open))
         LogDomain.database.log(.info, "\(name): opened \(folder)\(config.readOnly ? " for reading" : "")")
     }
 

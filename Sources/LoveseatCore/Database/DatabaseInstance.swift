@@ -6,13 +6,16 @@ private import Synchronization
 /// One open database folder, shared by every ``Database`` of this process that names it.
 package final class DatabaseInstance: Sendable {
     package let folder: String
+    /// The number of the folder within the process: the same for all that have it open at the same time, and never used again.
+    let number: UInt64
     /// The key of the instance in this process: readers and writers of a folder share nothing.
     private let key: String
     package let store: DocumentStore
     package let expiration: ExpirationTimer
 
-    private init(folder: String, key: String, store: DocumentStore) {
+    private init(folder: String, number: UInt64, key: String, store: DocumentStore) {
         self.folder = folder
+        self.number = number
         self.key = key
         self.store = store
         expiration = ExpirationTimer(store: store)
@@ -27,6 +30,15 @@ package final class DatabaseInstance: Sendable {
         var entries: [String: Entry] = [:]
         /// Folders that are being removed, and cannot be opened.
         var removals: Set<String> = []
+        private var lastNumber: UInt64 = 0
+
+        /// The number of a folder that is about to be opened.
+        mutating func number(_ path: String) -> UInt64 {
+            let open = entries[path] ?? entries[DatabaseInstance.readerKey(path)]
+            if let open { return open.database.number }
+            lastNumber += 1
+            return lastNumber
+        }
 
         /// How often a folder is open, readers included.
         func holders(_ path: String) -> Int {
@@ -51,7 +63,8 @@ package final class DatabaseInstance: Sendable {
             }
             do throws(LoveseatError) {
                 let store = try DocumentStore.open(folder: path, options: options)
-                let database = DatabaseInstance(folder: path, key: key, store: store)
+                let number = registry.number(path)
+                let database = DatabaseInstance(folder: path, number: number, key: key, store: store)
                 if !options.isReadOnly { database.expiration.checkNow() }
                 registry.entries[key] = Entry(database: database, holders: 1)
                 return .success(database)

@@ -3,7 +3,8 @@ import LoveseatStorage
 
 /// Documents as models; see the calls of the same names of ``Collection``.
 extension WriteTransaction {
-    /// Saves a value as a document, replacing all properties of a document that exists.
+    /// Saves a value as a document, replacing all properties of a document that exists; of a ``RevisionTracking`` value that was read, those
+    /// that it knows.
     ///
     /// - Returns: False if `concurrencyControl` is `failOnConflict` and the document was changed since a ``RevisionTracking`` value was
     ///   read, or exists for another value; true otherwise.
@@ -15,8 +16,7 @@ extension WriteTransaction {
         in collection: Collection,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        var document = try Document(encoding: value)
-        return try save(&document, in: collection, concurrencyControl: concurrencyControl)
+        try saved(value, in: collection, concurrencyControl) != nil
     }
 
     /// Saves a value as a document, and updates its ``RevisionTracking/revisionID``.
@@ -29,12 +29,23 @@ extension WriteTransaction {
         in collection: Collection,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        var document = try Document(encoding: value)
-        guard try save(&document, in: collection, concurrencyControl: concurrencyControl) else {
-            return false
-        }
+        guard let document = try saved(value, in: collection, concurrencyControl) else { return false }
         value.revisionID = document.revisionID
         return true
+    }
+
+    /// The document that a value was saved as; nil after a conflict.
+    private func saved<T: Encodable & Identifiable>(
+        _ value: T,
+        in collection: Collection,
+        _ concurrencyControl: ConcurrencyControl
+    ) throws(LoveseatError) -> Document? where T.ID: DocumentKey {
+        var draft = try ModelDraft(value, concurrencyControl) { id throws(LoveseatError) in
+            try document(id: id, in: collection)
+        }
+        if draft.isUnchanged { return draft.document }
+        let isSaved = try save(&draft.document, in: collection, concurrencyControl: draft.concurrencyControl)
+        return isSaved ? draft.document : nil
     }
 
     /// Saves values as documents.
@@ -56,7 +67,7 @@ extension WriteTransaction {
         return isSaved
     }
 
-    /// Changes a document.
+    /// Changes a document. If the closure changes nothing, nothing is saved, and there is no new revision.
     ///
     /// - Returns: The document as it was saved.
     /// - Throws: What `change` throws, and then the document is not saved; ``LoveseatError``: `notFound` if the document does not exist;
@@ -67,15 +78,18 @@ extension WriteTransaction {
         in collection: Collection,
         _ change: (inout Document) throws -> Void
     ) throws -> Document {
-        guard var document = try document(id: id.documentID, in: collection) else {
+        guard let stored = try document(id: id.documentID, in: collection) else {
             throw collection.notFound(id.documentID)
         }
+        var document = stored
         try change(&document)
+        if document.hasSameContent(as: stored) { return stored }
         try save(&document, in: collection)
         return document
     }
 
-    /// Changes a document as a value of a type. Properties of the document that the type does not know stay.
+    /// Changes a document as a value of a type. Only what the closure changes is written: properties that the type does not know stay; see
+    /// ``Collection/update(id:as:_:)``.
     ///
     /// - Returns: The value as it was saved.
     /// - Throws: What `change` throws, and then the document is not saved; ``LoveseatError``: `notFound` if the document does not exist;

@@ -78,11 +78,7 @@ extension CouchDBServer {
     }
 
     static func parse(_ bytes: [UInt8]) throws(CouchDBError) -> JSONElement {
-        do { return try JSONElement(parsing: bytes) } catch {
-            switch error.reason {
-            default: throw .invalidJSON
-            }
-        }
+        do { return try JSONElement(parsing: bytes) } catch { throw .invalidJSON }
     }
 
     /// - Throws: `bad_content_type` for a body that is not announced as JSON.

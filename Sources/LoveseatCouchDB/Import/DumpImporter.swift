@@ -164,7 +164,7 @@ package struct DumpImporter {
             maximumDepth: JSONLimits.standard.maximumDepth + depth,
             maximumBytes: DumpScanner.standardMaximumEntry
         )
-        do throws(JSONError) { return try JSONElement(parsing: bytes, limits: limits) } catch {
+        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: limits) } catch {
             throw .badRequest("\(error)")
         }
     }

@@ -1,15 +1,7 @@
+public import LoveseatModel
+
 /// The TXT record of a service: keys with optional binary values (RFC 6763, section 6).
 public struct ServiceText: Hashable, Sendable {
-    /// Why entries cannot be a TXT record.
-    public enum Invalid: Error, Hashable, Sendable {
-        /// The key is empty, not printable ASCII, or contains `=`.
-        case key(String)
-        /// The entry, key and value together, has more than 255 bytes.
-        case entryTooLong(String)
-        /// The record has more than 1,300 bytes.
-        case recordTooLong(Int)
-    }
-
     /// The longest record that is sent or read, in bytes.
     public static let maximumSize = 1_300
 
@@ -31,15 +23,32 @@ public struct ServiceText: Hashable, Sendable {
     public let entries: [Entry]
 
     /// Creates a record. Of entries with the same key, the first counts.
-    public init(_ entries: [Entry] = []) throws(Invalid) {
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` for a key that is empty, is not printable ASCII or contains `=`, an entry of more than
+    ///   255 bytes with its key, or a record of more than ``maximumSize`` bytes.
+    public init(_ entries: [Entry] = []) throws(LoveseatError) {
         for entry in entries {
-            guard Self.isKey(Array(entry.key.utf8)) else { throw .key(entry.key) }
-            guard entry.key.utf8.count + (entry.value.map { $0.count + 1 } ?? 0) <= 255 else {
-                throw .entryTooLong(entry.key)
+            guard Self.isKey(Array(entry.key.utf8)) else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "\"\(entry.key)\" is not a valid key of a TXT record: use printable ASCII without ="
+                )
+            }
+            let count = entry.key.utf8.count + (entry.value.map { $0.count + 1 } ?? 0)
+            guard count <= 255 else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "entry \"\(entry.key)\" of a TXT record has \(count) bytes: use at most 255"
+                )
             }
         }
         self.init(unique: entries)
-        guard bytes.count <= Self.maximumSize else { throw .recordTooLong(bytes.count) }
+        guard bytes.count <= Self.maximumSize else {
+            throw LoveseatError(
+                .invalidParameter,
+                "a TXT record has \(bytes.count) bytes: use at most \(Self.maximumSize)"
+            )
+        }
     }
 
     /// Reads what a peer sent. Entries that are not valid, and those beyond ``maximumSize``, are left out.

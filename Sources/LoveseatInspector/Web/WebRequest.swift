@@ -61,8 +61,8 @@ struct WebRequest: Sendable {
 
     /// The body as a JSON object.
     func json() throws(LoveseatError) -> JSONElement {
-        do throws(JSONError) { return try JSONElement(parsing: body) } catch {
-            throw LoveseatError(.invalidJSON, "the request is not JSON: \(error)")
+        do throws(JSONError) { return try JSONElement(scanning: body) } catch {
+            throw LoveseatError(error, in: "the request's body")
         }
     }
 }

@@ -38,25 +38,35 @@ public struct Document: Sendable {
 
     /// Creates a document that was not saved yet from JSON text, which has to be an object.
     ///
-    /// - Throws: ``JSONError`` if the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
-    public init(id: String, json: String) throws(JSONError) { try self.init(id: id, json: Array(json.utf8)) }
+    /// - Throws: ``LoveseatError``: `invalidJSON`, with a ``LoveseatError/jsonError``, if the text is not JSON, repeats a key in an object,
+    ///   or is not an object (at offset 0).
+    public init(id: String, json: String) throws(LoveseatError) {
+        try self.init(id: id, json: Array(json.utf8))
+    }
 
     /// Creates a document that was not saved yet from JSON text in UTF-8, which has to be an object.
     ///
-    /// - Throws: ``JSONError`` if the text is not JSON, repeats a key in an object, or is not an object (at offset 0).
-    public init(id: String, json: [UInt8]) throws(JSONError) {
-        try self.init(
-            id: id,
-            element: JSONElement(parsing: json, limits: JSONLimits(refusesDuplicateKeys: true))
-        )
+    /// - Throws: ``LoveseatError``: `invalidJSON`, with a ``LoveseatError/jsonError``, if the text is not JSON, repeats a key in an object,
+    ///   or is not an object (at offset 0).
+    public init(id: String, json: [UInt8]) throws(LoveseatError) {
+        let element: JSONElement
+        do throws(JSONError) {
+            element = try JSONElement(scanning: json, limits: JSONLimits(refusesDuplicateKeys: true))
+        } catch { throw LoveseatError(error, in: "the text of document \"\(id)\"") }
+        try self.init(id: id, element: element)
     }
 
     /// Creates a document that was not saved yet from an object within JSON text that was parsed before. Of a key that occurs twice, the
     /// last value is saved.
     ///
-    /// - Throws: ``JSONError`` if the element is not an object (at offset 0).
-    public init(id: String, element: JSONElement) throws(JSONError) {
-        guard element.kind == .object else { throw JSONError(.unexpectedByte, at: 0) }
+    /// - Throws: ``LoveseatError``: `invalidJSON`, with a ``LoveseatError/jsonError``, if the element is not an object (at offset 0).
+    public init(id: String, element: JSONElement) throws(LoveseatError) {
+        guard element.kind == .object else {
+            throw LoveseatError(
+                JSONError(.unexpectedByte, at: 0),
+                in: "document \"\(id)\" must be a JSON object"
+            )
+        }
         self.id = id
         sequence = 0
         content = .stored(LazyElement(JSONText(trusted: Array(element.bytes)), indexed: element))
@@ -115,6 +125,16 @@ public struct Document: Sendable {
         case .stored(let text): text.element
         case .edited(let properties): JSONElement(JSONText(canonical: .object(properties)))
         }
+    }
+
+    /// Whether both have the same ID and the same properties, and all of them can be saved.
+    package func hasSameContent(as other: Document) -> Bool {
+        guard id.hasSameBytes(as: other.id) else { return false }
+        if case .stored(let text) = content, case .stored(let otherText) = other.content, text === otherText {
+            return true
+        }
+        guard let body = try? canonicalBody() else { return false }
+        return body == (try? other.canonicalBody())
     }
 
     /// The body to store: canonical JSON.

@@ -147,6 +147,8 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
     /// A sentence for people that names the document, file or address, and says what to do. It may change between
     /// versions, so do not parse it.
     public let message: String
+    /// The reason and the place, for `invalidJSON`; nil for other errors.
+    public private(set) var jsonError: JSONError?
     /// Seconds for which a server asked not to be tried again (HTTP's `Retry-After`); nil if it did not say.
     package var retryAfter: UInt?
 
@@ -154,6 +156,14 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
+    }
+
+    /// The error for text that is not JSON, or not what a document may be.
+    ///
+    /// `context`: what the text is of, for the message; nil for nothing beside the reason.
+    package init(_ problem: JSONError, in context: String? = nil) {
+        self.init(.invalidJSON, (context.map { "\($0): " } ?? "") + problem.description)
+        jsonError = problem
     }
 
     /// The message and the code, for logs.

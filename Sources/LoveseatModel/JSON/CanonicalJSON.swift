@@ -74,6 +74,17 @@ struct CanonicalJSONWriter {
 
     mutating func append(_ byte: UInt8) { bytes.append(byte) }
 
+    /// Appends a part of another's text, and takes over its problem.
+    mutating func append(_ other: CanonicalJSONWriter, _ range: Range<Int>) {
+        bytes.append(contentsOf: other.bytes[range])
+        if problem == nil { problem = other.problem }
+    }
+
+    mutating func write(key: String) {
+        writeString(key.utf8)
+        bytes.append(UInt8(ascii: ":"))
+    }
+
     /// Writes a number of checked text.
     mutating func write(number text: UnsafeBufferPointer<UInt8>) {
         if JSONNumber.isShortestDecimal(text) { return append(text) }

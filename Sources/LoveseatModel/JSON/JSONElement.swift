@@ -33,8 +33,15 @@ public struct JSONElement: Sendable {
 
     /// Validates and indexes JSON text in UTF-8, in one pass.
     ///
-    /// - Throws: ``JSONError`` with the reason and the byte offset if the text is not JSON or exceeds a limit.
-    public init(parsing bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
+    /// - Throws: ``LoveseatError``: `invalidJSON`, with a ``LoveseatError/jsonError``, if the text is not JSON or exceeds a limit.
+    public init(parsing bytes: [UInt8], limits: JSONLimits = .standard) throws(LoveseatError) {
+        do throws(JSONError) { try self.init(scanning: bytes, limits: limits) } catch {
+            throw LoveseatError(error)
+        }
+    }
+
+    /// Validates and indexes JSON text in UTF-8, in one pass.
+    package init(scanning bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
         var failure: JSONError?
         let tape = bytes.withUnsafeBufferPointer { buffer -> [UInt64] in
             do throws(JSONError) { return try JSONScanner.scan(buffer, limits: limits) } catch {
@@ -50,14 +57,13 @@ public struct JSONElement: Sendable {
     public init(_ text: JSONText) {
         // Checked text scans again under any limits at least as wide as those it was checked with.
         let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
-        let indexed = try? JSONElement(parsing: text.bytes, limits: limits)
-        self =
-            indexed
-            ?? JSONElement(
-                source: Source(bytes: [], tape: [JSONTape.word(.null, offset: 0, length: 0)]),
-                index: 0
-            )
+        self = (try? JSONElement(scanning: text.bytes, limits: limits)) ?? .null
     }
+
+    static let null = JSONElement(
+        source: Source(bytes: [], tape: [JSONTape.word(.null, offset: 0, length: 0)]),
+        index: 0
+    )
 
     private var word: UInt64 { source.tape[index] }
 

@@ -1,13 +1,15 @@
 extension JSONElement {
     /// Decodes a type straight from the text, with no dictionary in between.
     ///
-    /// `added`: members that the object has beside its own, and instead of those of the same keys.
+    /// `added`: members that the object has beside its own, and instead of those of the same keys. `listsAdded`: whether a type that asks for
+    /// all keys, such as a dictionary, gets those of `added`, too.
     package func decode<T: Decodable>(
         _ type: T.Type,
         hooks: JSONCodingHooks = .none,
-        adding added: [String: JSONElement] = [:]
+        adding added: [String: JSONElement] = [:],
+        listsAdded: Bool = true
     ) throws -> T {
-        try ElementDecoder(element: self, hooks: hooks, added: added).decode(type)
+        try ElementDecoder(element: self, hooks: hooks, added: added, listsAdded: listsAdded).decode(type)
     }
 }
 
@@ -16,6 +18,8 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     let hooks: JSONCodingHooks
     /// Members that the outermost object has beside its own.
     var added: [String: JSONElement] = [:]
+    /// Whether these are among the keys of the object for a type that asks for all.
+    var listsAdded = true
     /// The path of the value that contains this one, and the position in it if that is an array. Arrays are long, so that the
     /// whole path is only made for an error.
     var outerPath: [any CodingKey] = []
@@ -40,10 +44,15 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func mismatch(_ type: any Any.Type) -> DecodingError {
-        .typeMismatch(
-            type,
-            .init(codingPath: codingPath, debugDescription: "expected \(type), found \(element.kind)")
+        let context = DecodingError.Context(
+            codingPath: codingPath,
+            debugDescription: "expected \(type), found \(element.kind)"
         )
+        return element.isNull ? .valueNotFound(type, context) : .typeMismatch(type, context)
+    }
+
+    private func corrupted(_ message: String) -> DecodingError {
+        .dataCorrupted(.init(codingPath: codingPath, debugDescription: message))
     }
 
     func decodeNil() -> Bool { element.isNull }
@@ -58,20 +67,31 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
         return value
     }
 
-    func decode(_ type: Double.Type) throws -> Double {
-        guard let value = element.double else { throw mismatch(type) }
+    /// A number that is beyond the type's range, or that would become zero, is refused.
+    private func floating<T: BinaryFloatingPoint & LosslessStringConvertible>(_ type: T.Type) throws -> T {
+        guard let number = element.number else { throw mismatch(type) }
+        // Through a double, a `Float` would be rounded twice.
+        guard let value = T(number.text), value.isFinite, value != 0 || number.isZero else {
+            throw corrupted("\(number.text) does not fit \(type)")
+        }
         return value
     }
 
-    func decode(_ type: Float.Type) throws -> Float { Float(try decode(Double.self)) }
+    func decode(_ type: Double.Type) throws -> Double {
+        switch element.number {
+        case .double(let value): value
+        case .integer(let value): Double(value)
+        default: try floating(type)
+        }
+    }
+
+    func decode(_ type: Float.Type) throws -> Float { try floating(type) }
 
     private func integer<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
         if let value = element.int, let exact = T(exactly: value) { return exact }
         guard let number = element.number else { throw mismatch(type) }
-        guard let value = number.exactly(type) else {
-            throw DecodingError.dataCorrupted(
-                .init(codingPath: codingPath, debugDescription: "\(number.text) does not fit \(type)")
-            )
+        guard let value = number.exactly(type) ?? T(number.text) else {
+            throw corrupted("\(number.text) does not fit \(type)")
         }
         return value
     }
@@ -80,13 +100,20 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
         if let integers = type as? any FixedWidthInteger.Type, let value = try integer(integers) as? T {
             return value
         }
-        if let special = try hooks.decode(type, element) as? T { return special }
+        // Bound before it is cast: a nil that is cast to an optional type is a value.
+        if let special = try special(type), let value = special as? T { return value }
         if type == JSONValue.self {
             var value = element.value
-            for (key, element) in added { value[key] = element.value }
+            if listsAdded { for (key, element) in added { value[key] = element.value } }
             if let value = value as? T { return value }
         }
         return try T(from: self)
+    }
+
+    private func special(_ type: any Decodable.Type) throws -> (any Decodable)? {
+        do { return try hooks.decode(type, element) } catch let error as LoveseatError {
+            throw element.isNull ? mismatch(type) : corrupted(error.message)
+        }
     }
 
     func decode(_ type: Int.Type) throws -> Int { try integer(type) }
@@ -99,14 +126,18 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     func decode(_ type: UInt16.Type) throws -> UInt16 { try integer(type) }
     func decode(_ type: UInt32.Type) throws -> UInt32 { try integer(type) }
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer(type) }
+    func decode(_ type: Int128.Type) throws -> Int128 { try integer(type) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
 }
 
 private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ElementDecoder
     var codingPath: [any CodingKey] { decoder.codingPath }
     var allKeys: [Key] {
-        let own = decoder.element.members.filter { decoder.added[$0.key] == nil }.map(\.key)
-        return (own + decoder.added.keys).compactMap { Key(stringValue: $0) }
+        let own = decoder.element.members.map(\.key)
+        guard decoder.listsAdded else { return own.compactMap { Key(stringValue: $0) } }
+        return (own.filter { decoder.added[$0] == nil } + decoder.added.keys)
+            .compactMap { Key(stringValue: $0) }
     }
 
     func contains(_ key: Key) -> Bool { element(key.stringValue) != nil }
@@ -132,6 +163,8 @@ private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func decode(_ type: String.Type, forKey key: Key) throws -> String { try find(key).decode(type) }
     func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try find(key).decode(type) }
     func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try find(key).decode(type) }
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try find(key).decode(type) }
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try find(key).decode(type) }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type,
@@ -142,8 +175,13 @@ private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
         try find(key).unkeyedContainer()
     }
-    func superDecoder() throws -> any Decoder { try find(SuperKey()) }
-    func superDecoder(forKey key: Key) throws -> any Decoder { try find(key) }
+    func superDecoder() throws -> any Decoder { superDecoder(SuperKey()) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { superDecoder(key) }
+
+    /// A superclass that is not there is null, as with Foundation's decoder.
+    private func superDecoder(_ key: some CodingKey) -> any Decoder {
+        decoder.nested(element(key.stringValue) ?? .null, key)
+    }
 }
 
 private struct UnkeyedElements: UnkeyedDecodingContainer {
@@ -193,6 +231,8 @@ private struct UnkeyedElements: UnkeyedDecodingContainer {
     mutating func decode(_ type: String.Type) throws -> String { try take { try $0.decode(type) } }
     mutating func decode(_ type: Double.Type) throws -> Double { try take { try $0.decode(type) } }
     mutating func decode(_ type: Float.Type) throws -> Float { try take { try $0.decode(type) } }
+    mutating func decode(_ type: Int128.Type) throws -> Int128 { try take { try $0.decode(type) } }
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try take { try $0.decode(type) } }
     mutating func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type
     ) throws -> KeyedDecodingContainer<Nested> {
@@ -204,8 +244,8 @@ private struct UnkeyedElements: UnkeyedDecodingContainer {
     mutating func superDecoder() throws -> any Decoder { try take { $0 } }
 }
 
-/// The position of an array's item in the path of an error, written as Foundation's decoder does.
-private struct IndexKey: CodingKey {
+/// The position of an array's item in the path of an error, written as Foundation's coders do.
+struct IndexKey: CodingKey {
     let index: Int
     init(index: Int) { self.index = index }
     init?(intValue: Int) { index = intValue }

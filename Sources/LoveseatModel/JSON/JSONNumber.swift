@@ -70,6 +70,9 @@ public enum JSONNumber: Hashable, Sendable {
         }
     }
 
+    /// Whether all digits are 0.
+    var isZero: Bool { Self.significantDigits(text).isEmpty }
+
     /// Whether this is a number in JSON that a double can at least approximate, which every peer can read.
     package var isJSON: Bool { isWellFormed && double.isFinite }
 
@@ -78,7 +81,7 @@ public enum JSONNumber: Hashable, Sendable {
         switch self {
         case .integer, .unsigned: true
         case .double(let value): value.isFinite
-        case .text(let text): (try? JSONElement(parsing: Array(text.utf8)))?.kind == .number
+        case .text(let text): (try? JSONElement(scanning: Array(text.utf8)))?.kind == .number
         }
     }
 

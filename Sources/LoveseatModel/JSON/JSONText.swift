@@ -8,16 +8,16 @@ public struct JSONText: Hashable, Sendable, CustomStringConvertible {
 
     /// Validates bytes as JSON text in UTF-8.
     ///
-    /// - Throws: ``JSONError`` with the reason and the byte offset if the bytes are not JSON or exceed a limit.
-    public init(_ bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
+    /// - Throws: ``LoveseatError``: `invalidJSON`, with a ``LoveseatError/jsonError``, if the bytes are not JSON or exceed a limit.
+    public init(_ bytes: [UInt8], limits: JSONLimits = .standard) throws(LoveseatError) {
         _ = try JSONElement(parsing: bytes, limits: limits)
         self.bytes = bytes
     }
 
     /// Validates a string as JSON text.
     ///
-    /// - Throws: ``JSONError`` with the reason and the byte offset if the string is not JSON or exceeds a limit.
-    public init(_ string: String, limits: JSONLimits = .standard) throws(JSONError) {
+    /// - Throws: ``LoveseatError``: `invalidJSON`, with a ``LoveseatError/jsonError``, if the string is not JSON or exceeds a limit.
+    public init(_ string: String, limits: JSONLimits = .standard) throws(LoveseatError) {
         try self.init(Array(string.utf8), limits: limits)
     }
 

@@ -21,141 +21,193 @@ extension JSONText {
     ///
     /// - Throws: what the value throws, an `EncodingError`, or ``JSONError`` for what JSON cannot hold.
     package init(encoding value: some Encodable, hooks: JSONCodingHooks = .none) throws {
-        let sink = EncodingSink(hooks: hooks)
-        try sink.encode(value, codingPath: [])
-        sink.closeAll()
-        if let problem = sink.problem { throw problem }
-        try self.init(validating: JSONElement(parsing: sink.bytes))
+        let stream = TextStream(hooks: hooks)
+        try stream.encode(value, in: nil, outerPath: [], index: nil)
+        stream.close()
+        if let problem = stream.writer.problem { throw problem }
+        try self.init(validating: JSONElement(scanning: stream.writer.bytes))
     }
 }
 
-/// The text being written, and the containers open in it.
-private final class EncodingSink {
-    private(set) var bytes: [UInt8] = []
-    private(set) var problem: JSONError?
-    private var open: [(id: Int, closing: UInt8, isEmpty: Bool)] = []
-    private var nextID = 0
+/// Text that is being written. A nested container has a stream of its own, because a type may write to several containers in turn.
+private final class TextStream {
+    var writer = CanonicalJSONWriter()
+    /// Encoders whose text belongs into this text, in the order of their positions.
+    private var nested: [(position: Int, encoder: TextEncoder)] = []
     let hooks: JSONCodingHooks
 
     init(hooks: JSONCodingHooks) { self.hooks = hooks }
 
-    func openContainer(_ opening: Character, _ closing: Character) -> Int {
-        nextID += 1
-        bytes.append(opening.asciiValue ?? 0)
-        open.append((nextID, closing.asciiValue ?? 0, true))
-        return nextID
+    func insert(_ encoder: TextEncoder) { nested.append((writer.bytes.count, encoder)) }
+
+    func encode(_ value: some Encodable, in outer: TextEncoder?, outerPath: [any CodingKey], index: Int?)
+        throws
+    {
+        if let special = try hooks.encode(value) { return writer.write(special) }
+        if let value = value as? JSONValue { return writer.write(value) }
+        let depth = (outer?.depth ?? 0) + (outer?.kind == nil ? 0 : 1)
+        // Deeper values are refused in the end; until then they must not exhaust the stack.
+        guard depth <= JSONLimits.standard.maximumDepth else {
+            throw JSONError(.tooDeep, at: writer.bytes.count)
+        }
+        let encoder = TextEncoder(self, outerPath: outerPath, index: index, depth: depth)
+        try value.encode(to: encoder)
+        encoder.close()
     }
 
-    /// Makes a container the innermost one by closing those inside it, and begins its next member.
-    func beginMember(of id: Int, codingPath: [any CodingKey]) throws {
-        guard let depth = open.lastIndex(where: { $0.id == id }) else {
+    /// Puts the text of nested encoders in its place.
+    func close() {
+        guard !nested.isEmpty else { return }
+        var whole = CanonicalJSONWriter()
+        var start = 0
+        for (position, encoder) in nested {
+            encoder.close()
+            encoder.stream.close()
+            whole.append(writer, start..<position)
+            whole.append(encoder.stream.writer, encoder.stream.writer.bytes.indices)
+            start = position
+        }
+        whole.append(writer, start..<writer.bytes.count)
+        nested = []
+        writer = whole
+    }
+}
+
+private final class TextEncoder: Encoder {
+    enum Kind { case object, array }
+
+    let stream: TextStream
+    let depth: Int
+    /// The path of the value that contains this one, and the position in it if that is an array.
+    private let outerPath: [any CodingKey]
+    private let index: Int?
+    /// The kind of container that this encoder has opened; nil for none.
+    private(set) var kind: Kind?
+    private(set) var count = 0
+    private let start: Int
+    private var isClosed = false
+    /// The nested containers by their keys: one that is asked for again goes on.
+    private var named: [ExactText: TextEncoder] = [:]
+
+    init(_ stream: TextStream, outerPath: [any CodingKey], index: Int?, depth: Int) {
+        self.stream = stream
+        self.outerPath = outerPath
+        self.index = index
+        self.depth = depth
+        start = stream.writer.bytes.count
+    }
+
+    var codingPath: [any CodingKey] { outerPath + (index.map { [IndexKey(index: $0)] } ?? []) }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    /// Opens the container; asking again, as subclasses do, goes on with the same one.
+    private func open(_ kind: Kind) {
+        guard self.kind == nil else { return }
+        self.kind = kind
+        stream.writer.append(UInt8(ascii: kind == .object ? "{" : "["))
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        switch kind {
+        case .object: stream.writer.append(UInt8(ascii: "}"))
+        case .array: stream.writer.append(UInt8(ascii: "]"))
+        // A type that writes nothing is an empty object, as with Foundation's encoder.
+        case nil where stream.writer.bytes.count == start:
+            JSONText.emptyObject.bytes.forEach { stream.writer.append($0) }
+        case nil: break
+        }
+    }
+
+    func beginMember() throws {
+        guard !isClosed else {
             throw EncodingError.invalidValue(
-                id,
+                count,
                 .init(
                     codingPath: codingPath,
-                    debugDescription: "a container was written to after its parent had moved on"
+                    debugDescription: "a container was written to after its value was encoded"
                 )
             )
         }
-        while open.count > depth + 1 { bytes.append(open.removeLast().closing) }
-        if !open[depth].isEmpty { bytes.append(UInt8(ascii: ",")) }
-        open[depth].isEmpty = false
+        if count > 0 { stream.writer.append(UInt8(ascii: ",")) }
+        count += 1
     }
 
-    func writeKey(_ key: String) {
-        write(.string(key))
-        bytes.append(UInt8(ascii: ":"))
-    }
-
-    func write(_ value: JSONValue) {
-        var writer = CanonicalJSONWriter()
-        writer.write(value)
-        if problem == nil { problem = writer.problem }
-        bytes.append(contentsOf: writer.bytes)
-    }
-
-    func closeAll() { while let last = open.popLast() { bytes.append(last.closing) } }
-
-    func encode(_ value: some Encodable, codingPath: [any CodingKey]) throws {
-        if let special = try hooks.encode(value) { return write(special) }
-        if let value = value as? JSONValue { return write(value) }
-        // Deeper values are refused in the end; until then they must not exhaust the stack.
-        guard open.count <= JSONLimits.standard.maximumDepth else {
-            throw JSONError(.tooDeep, at: bytes.count)
+    /// Begins a member whose value may be written later.
+    func nested(_ key: (any CodingKey)?, _ kind: Kind?) -> TextEncoder {
+        if let key, let kind, let known = named[ExactText(key.stringValue)], known.kind == kind {
+            return known
         }
-        let start = bytes.count
-        try value.encode(to: SinkEncoder(sink: self, codingPath: codingPath))
-        // A type that writes nothing is an empty object, as with Foundation's encoder.
-        if bytes.count == start { bytes.append(contentsOf: "{}".utf8) }
+        let encoder = TextEncoder(
+            TextStream(hooks: stream.hooks),
+            outerPath: codingPath + (key.map { [$0] } ?? []),
+            index: key == nil ? count : nil,
+            depth: depth + 1
+        )
+        // These calls cannot throw. What is written to an encoder that has ended is lost, as with Foundation's.
+        guard (try? beginMember()) != nil else { return encoder }
+        if let key {
+            stream.writer.write(key: key.stringValue)
+            if kind != nil { named[ExactText(key.stringValue)] = encoder }
+        }
+        if let kind { encoder.open(kind) }
+        stream.insert(encoder)
+        return encoder
     }
 
-    func number(_ value: Double, codingPath: [any CodingKey]) throws -> JSONValue {
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        open(.object)
+        return KeyedEncodingContainer(KeyedText(encoder: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        open(.array)
+        return UnkeyedText(encoder: self)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        SingleText(encoder: self, outerPath: outerPath, index: index)
+    }
+}
+
+private struct SingleText: SingleValueEncodingContainer {
+    let encoder: TextEncoder
+    let outerPath: [any CodingKey]
+    let index: Int?
+    var codingPath: [any CodingKey] { outerPath + (index.map { [IndexKey(index: $0)] } ?? []) }
+
+    private func write(_ value: JSONValue) { encoder.stream.writer.write(value) }
+
+    func encodeNil() { write(.null) }
+    func encode(_ value: Bool) { write(.bool(value)) }
+    func encode(_ value: String) { write(.string(value)) }
+    func encode(_ value: Double) throws {
         guard value.isFinite else {
             throw EncodingError.invalidValue(
                 value,
                 .init(codingPath: codingPath, debugDescription: "JSON has no \(value)")
             )
         }
-        return JSONValue(value)
+        write(JSONValue(value))
     }
-}
-
-private final class SinkEncoder: Encoder {
-    let sink: EncodingSink
-    let codingPath: [any CodingKey]
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
-    private var container: Int?
-
-    init(sink: EncodingSink, codingPath: [any CodingKey]) {
-        self.sink = sink
-        self.codingPath = codingPath
-    }
-
-    /// The container of this encoder; asking again, as subclasses do, gives the same one.
-    private func opened(_ opening: Character, _ closing: Character) -> Int {
-        if let container { return container }
-        let id = sink.openContainer(opening, closing)
-        container = id
-        return id
-    }
-
-    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        KeyedEncodingContainer(KeyedSink(sink: sink, id: opened("{", "}"), codingPath: codingPath))
-    }
-
-    func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedSink(sink: sink, id: opened("[", "]"), codingPath: codingPath)
-    }
-
-    func singleValueContainer() -> any SingleValueEncodingContainer {
-        SingleSink(sink: sink, codingPath: codingPath)
-    }
-}
-
-private struct SingleSink: SingleValueEncodingContainer {
-    let sink: EncodingSink
-    let codingPath: [any CodingKey]
-
-    func encodeNil() { sink.write(.null) }
-    func encode(_ value: Bool) { sink.write(.bool(value)) }
-    func encode(_ value: String) { sink.write(.string(value)) }
-    func encode(_ value: Double) throws { sink.write(try sink.number(value, codingPath: codingPath)) }
     func encode(_ value: Float) throws { try encode(Double(value.description) ?? Double(value)) }
+    func encode(_ value: Int128) { write(JSONValue(value)) }
+    func encode(_ value: UInt128) { write(JSONValue(value)) }
     func encode<T: Encodable>(_ value: T) throws {
-        if let integer = value as? any BinaryInteger { return sink.write(JSONValue(integer)) }
-        try sink.encode(value, codingPath: codingPath)
+        if let integer = value as? any BinaryInteger { return write(JSONValue(integer)) }
+        try encoder.stream.encode(value, in: encoder, outerPath: outerPath, index: index)
     }
 }
 
-private struct KeyedSink<Key: CodingKey>: KeyedEncodingContainerProtocol {
-    let sink: EncodingSink
-    let id: Int
-    let codingPath: [any CodingKey]
+private struct KeyedText<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let encoder: TextEncoder
+    var codingPath: [any CodingKey] { encoder.codingPath }
 
-    private func single(_ key: some CodingKey) throws -> SingleSink {
-        try sink.beginMember(of: id, codingPath: codingPath)
-        sink.writeKey(key.stringValue)
-        return SingleSink(sink: sink, codingPath: codingPath + [key])
+    private func single(_ key: some CodingKey) throws -> SingleText {
+        try encoder.beginMember()
+        encoder.stream.writer.write(key: key.stringValue)
+        return SingleText(encoder: encoder, outerPath: codingPath + [key], index: nil)
     }
 
     func encodeNil(forKey key: Key) throws { try single(key).encodeNil() }
@@ -163,69 +215,49 @@ private struct KeyedSink<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encode(_ value: String, forKey key: Key) throws { try single(key).encode(value) }
     func encode(_ value: Double, forKey key: Key) throws { try single(key).encode(value) }
     func encode(_ value: Float, forKey key: Key) throws { try single(key).encode(value) }
+    func encode(_ value: Int128, forKey key: Key) throws { try single(key).encode(value) }
+    func encode(_ value: UInt128, forKey key: Key) throws { try single(key).encode(value) }
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws { try single(key).encode(value) }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type,
         forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
-        nestedEncoder(key).container(keyedBy: type)
+        encoder.nested(key, .object).container(keyedBy: type)
     }
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        nestedEncoder(key).unkeyedContainer()
+        encoder.nested(key, .array).unkeyedContainer()
     }
-    func superEncoder() -> any Encoder { nestedEncoder(SuperKey()) }
-    func superEncoder(forKey key: Key) -> any Encoder { nestedEncoder(key) }
-
-    private func nestedEncoder(_ key: some CodingKey) -> SinkEncoder {
-        // These calls cannot throw; a stale container throws at its next value instead.
-        if (try? single(key)) == nil {
-            return SinkEncoder(sink: EncodingSink(hooks: sink.hooks), codingPath: [])
-        }
-        return SinkEncoder(sink: sink, codingPath: codingPath + [key])
-    }
+    func superEncoder() -> any Encoder { encoder.nested(SuperKey(), nil) }
+    func superEncoder(forKey key: Key) -> any Encoder { encoder.nested(key, nil) }
 }
 
-private struct UnkeyedSink: UnkeyedEncodingContainer {
-    let sink: EncodingSink
-    let id: Int
-    let codingPath: [any CodingKey]
-    private(set) var count = 0
+private struct UnkeyedText: UnkeyedEncodingContainer {
+    let encoder: TextEncoder
+    var codingPath: [any CodingKey] { encoder.codingPath }
+    var count: Int { encoder.count }
 
-    init(sink: EncodingSink, id: Int, codingPath: [any CodingKey]) {
-        self.sink = sink
-        self.id = id
-        self.codingPath = codingPath
-    }
-
-    private mutating func single() throws -> SingleSink {
-        try sink.beginMember(of: id, codingPath: codingPath)
-        count += 1
-        return SingleSink(sink: sink, codingPath: codingPath)
+    private func single() throws -> SingleText {
+        let index = encoder.count
+        try encoder.beginMember()
+        return SingleText(encoder: encoder, outerPath: codingPath, index: index)
     }
 
-    mutating func encodeNil() throws { try single().encodeNil() }
-    mutating func encode(_ value: Bool) throws { try single().encode(value) }
-    mutating func encode(_ value: String) throws { try single().encode(value) }
-    mutating func encode(_ value: Double) throws { try single().encode(value) }
-    mutating func encode(_ value: Float) throws { try single().encode(value) }
-    mutating func encode<T: Encodable>(_ value: T) throws { try single().encode(value) }
-    mutating func nestedContainer<Nested: CodingKey>(
-        keyedBy type: Nested.Type
-    ) -> KeyedEncodingContainer<Nested> {
-        nestedEncoder().container(keyedBy: type)
+    func encodeNil() throws { try single().encodeNil() }
+    func encode(_ value: Bool) throws { try single().encode(value) }
+    func encode(_ value: String) throws { try single().encode(value) }
+    func encode(_ value: Double) throws { try single().encode(value) }
+    func encode(_ value: Float) throws { try single().encode(value) }
+    func encode(_ value: Int128) throws { try single().encode(value) }
+    func encode(_ value: UInt128) throws { try single().encode(value) }
+    func encode<T: Encodable>(_ value: T) throws { try single().encode(value) }
+    func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {
+        encoder.nested(nil, .object).container(keyedBy: type)
     }
-    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-        nestedEncoder().unkeyedContainer()
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        encoder.nested(nil, .array).unkeyedContainer()
     }
-    mutating func superEncoder() -> any Encoder { nestedEncoder() }
-
-    private mutating func nestedEncoder() -> SinkEncoder {
-        if (try? single()) == nil {
-            return SinkEncoder(sink: EncodingSink(hooks: sink.hooks), codingPath: [])
-        }
-        return SinkEncoder(sink: sink, codingPath: codingPath)
-    }
+    func superEncoder() -> any Encoder { encoder.nested(nil, nil) }
 }
 
 /// The key under which a superclass is nested, as with Foundation's coders.

@@ -21,8 +21,8 @@ public enum JSONValue: Hashable, Sendable {
 
     /// Creates a value from JSON text. Of a key that occurs twice in an object, the last value counts.
     ///
-    /// - Throws: ``JSONError`` with the reason and the byte offset if the text is not JSON or exceeds a limit.
-    public init(parsing text: String, limits: JSONLimits = .standard) throws(JSONError) {
+    /// - Throws: ``LoveseatError``: `invalidJSON`, with a ``LoveseatError/jsonError``, if the text is not JSON or exceeds a limit.
+    public init(parsing text: String, limits: JSONLimits = .standard) throws(LoveseatError) {
         self = try JSONElement(parsing: Array(text.utf8), limits: limits).value
     }
 

@@ -9,8 +9,7 @@ import NIOPosix
 public final class SocketTransport: MessageTransport {
     private static let receiveLimit = 256 << 10
 
-    /// The socket was closed.
-    struct Gone: Error {}
+    static let isClosed = LoveseatError(.webSocketAbnormalClose, "the socket is closed")
 
     private let channel: any Channel
     private let mailbox: Mailbox
@@ -98,14 +97,14 @@ public final class SocketTransport: MessageTransport {
 
     /// Sends bytes, and returns when the socket can take more.
     ///
-    /// - Throws: An error if the socket is closed or broken.
+    /// - Throws: ``LoveseatError``: `webSocketAbnormalClose` if the socket is closed or broken.
     public func send(_ bytes: [UInt8]) async throws {
-        do { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get() } catch { throw Gone() }
+        do { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get() } catch { throw Self.isClosed }
     }
 
     /// Waits for bytes and returns them, or nil when the other side has closed the connection.
     ///
-    /// - Throws: An error if the socket is broken.
+    /// - Throws: ``LoveseatError`` if the socket is broken.
     public func receive() async throws -> [UInt8]? {
         guard let pieces = try await mailbox.receive() else { return nil }
         return pieces.count == 1 ? pieces[0] : Array(pieces.joined())

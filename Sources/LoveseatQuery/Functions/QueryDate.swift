@@ -1,3 +1,5 @@
+import LoveseatModel
+
 /// A date as text has it: its fields, and its zone if one is written.
 struct QueryDate: Sendable {
     var year = 2000
@@ -23,7 +25,7 @@ struct QueryDate: Sendable {
             guard let year = reader.digits(4).map({ $0 * era }), reader.take("-"),
                 let month = reader.digits(2), reader.take("-"),
                 let day = reader.digits(2), (1...12).contains(month),
-                (1...Self.days(year, month)).contains(day)
+                (1...GregorianCalendar.days(year, month)).contains(day)
             else { return nil }
             (self.year, self.month, self.day) = (year, month, day)
             hasDate = true
@@ -125,39 +127,8 @@ struct QueryDate: Sendable {
         }
     }
 
-    // MARK: The calendar
-
-    static func days(_ year: Int, _ month: Int) -> Int {
-        switch month {
-        case 4, 6, 9, 11: 30
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        default: 31
-        }
-    }
-
-    /// Days since 1970-01-01 of a date whose day may be beyond its month's end.
-    static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
-        let y = Int64(month <= 2 ? year - 1 : year)
-        let era = (y >= 0 ? y : y - 399) / 400
-        let yearOfEra = y - era * 400
-        let dayOfYear = Int64((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1)
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-
-    static func date(ofDay number: Int64) -> (year: Int, month: Int, day: Int) {
-        let z = number + 719_468
-        let era = (z >= 0 ? z : z - 146_096) / 146_097
-        let dayOfEra = z - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shifted = (5 * dayOfYear + 2) / 153
-        let day = Int(dayOfYear - (153 * shifted + 2) / 5 + 1)
-        let month = Int(shifted < 10 ? shifted + 3 : shifted - 9)
-        return (Int(yearOfEra + era * 400) + (month <= 2 ? 1 : 0), month, day)
-    }
-
     /// Milliseconds since 1970 of the fields, as if they were UTC.
-    var fields: Int64 { Self.dayNumber(year, month, day) * Self.day + time }
+    var fields: Int64 { GregorianCalendar.dayNumber(year, month, day) * Self.day + time }
 
     /// Milliseconds since 1970. Without a zone the date is in local time.
     func milliseconds(_ environment: QueryEnvironment) -> Int64 {
@@ -203,7 +174,7 @@ struct QueryDate: Sendable {
         func two(_ value: some BinaryInteger) -> String { (value < 10 ? "0" : "") + String(value) }
         var result = ""
         if format.hasDate {
-            let date = date(ofDay: dayNumber)
+            let date = GregorianCalendar.date(ofDay: dayNumber)
             let year = String(abs(date.year))
             result +=
                 (date.year < 0 ? "-" : "") + String(repeating: "0", count: max(0, 4 - year.utf8.count)) + year

@@ -1,3 +1,5 @@
+import LoveseatModel
+
 extension QueryFunctions {
     func dated(_ id: QueryFunctionID, _ arguments: [QueryValue]) -> QueryValue {
         func argument(_ index: Int) -> QueryValue { index < arguments.count ? arguments[index] : .missing }
@@ -120,10 +122,11 @@ extension QueryFunctions {
         let (amount, tooMuch) = count.multipliedReportingOverflow(by: unit)
         guard !tooMuch, abs(amount.clamped) < 1_000_000 else { return nil }
         let (day, rest) = split(time)
-        let date = QueryDate.date(ofDay: day)
+        let date = GregorianCalendar.date(ofDay: day)
         let months = Int64(date.year) * 12 + Int64(date.month) - 1 + amount
         let year = months >= 0 ? months / 12 : (months - 11) / 12
-        return QueryDate.dayNumber(Int(year), Int(months - year * 12) + 1, date.day) * QueryDate.day + rest
+        return GregorianCalendar.dayNumber(Int(year), Int(months - year * 12) + 1, date.day) * QueryDate.day
+            + rest
     }
 
     /// How many whole parts the first time is after the second.
@@ -142,7 +145,7 @@ extension QueryFunctions {
         case .second: return clock(1000)
         default: break
         }
-        let (from, to) = (QueryDate.date(ofDay: right.day), QueryDate.date(ofDay: left.day))
+        let (from, to) = (GregorianCalendar.date(ofDay: right.day), GregorianCalendar.date(ofDay: left.day))
         let years = Int64(to.year - from.year)
         switch part {
         case .year: return years

@@ -1,0 +1,61 @@
+import LoveseatModel
+
+/// A document that is about to be saved, made from a model.
+struct ModelDraft {
+    var document: Document
+    var concurrencyControl: ConcurrencyControl
+    /// Whether the document is stored like this already.
+    private(set) var isUnchanged = false
+
+    init(_ document: Document, _ concurrencyControl: ConcurrencyControl) {
+        self.document = document
+        self.concurrencyControl = concurrencyControl
+    }
+
+    /// A model that remembers its revision is written into the stored document, so that it has to be that one still when it is saved.
+    ///
+    /// `read`: reads the stored document, outside of any transaction that is not the app's.
+    init<T: Encodable & Identifiable>(
+        _ value: T,
+        _ concurrencyControl: ConcurrencyControl,
+        _ read: (String) throws(LoveseatError) -> Document?
+    ) throws(LoveseatError) where T.ID: DocumentKey {
+        self.init(try Document(encoding: value), concurrencyControl)
+        guard let base = document.revisionID, T.self is any Decodable.Type,
+            let stored = try read(document.id),
+            concurrencyControl == .lastWriteWins || stored.revisionID == base,
+            let merged = try document.merged(into: stored, as: T.self)
+        else { return }
+        isUnchanged = merged.hasSameContent(as: stored)
+        document = merged
+        self.concurrencyControl = .failOnConflict
+    }
+}
+
+extension Document {
+    /// The stored document with the properties that a type knows replaced by those of this one; nil if the stored one does not fit the
+    /// type, and what the type knows of it cannot be said.
+    fileprivate func merged<T: Encodable & Identifiable>(into stored: Document, as type: T.Type)
+        throws(LoveseatError) -> Document? where T.ID: DocumentKey
+    {
+        guard let known = T.self as? any Decodable.Type, let before = stored.value(known, as: T.self) else {
+            return nil
+        }
+        let old = try Document(encoding: before).properties
+        var merged = stored
+        if let changed = stored.properties.applying(changesFrom: old, to: properties) {
+            merged.properties = changed
+        }
+        return merged
+    }
+
+    private func value<D: Decodable, T>(_ type: D.Type, as model: T.Type) -> T? { (try? decode(type)) as? T }
+
+    /// The properties of this document, written into those of the stored one if the type remembers revisions.
+    func keeping<T: Encodable & Identifiable>(what type: T.Type, doesNotKnowOf stored: Document?)
+        throws(LoveseatError) -> Document where T.ID: DocumentKey
+    {
+        guard type is any RevisionTracking.Type, let stored else { return self }
+        return try merged(into: stored, as: type) ?? self
+    }
+}
