@@ -305,7 +305,7 @@ struct PushSession {
             meet(document, state, &effects)
         case .refused(let status):
             let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(document.id)\"")
-            guard status != 403 else {
+            guard !error.isFinalRefusal else {
                 report(change, error, &effects)
                 return finish(document, synced: nil, &effects)
             }
