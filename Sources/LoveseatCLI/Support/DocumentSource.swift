@@ -67,7 +67,9 @@ struct DocumentSource {
         while scanner.end(in: text) == nil {
             // No text of JSON goes on in the next line.
             guard !scanner.isInString, let line = try reader.next() else {
-                throw error(failure, in: text, from: start)
+                var last = failure
+                do throws(JSONError) { _ = try parse(text, depth: 0) } catch { last = error }
+                throw error(last, in: text, from: start)
             }
             guard text.count + line.count <= Self.maximumBytes else { throw reader.tooLong }
             text.append(0x0A)

@@ -97,6 +97,8 @@ package final class BlobWriter {
                 if pins { files.unpin(digest) }
                 throw error
             }
+            // A compaction may have begun while the disk was waited for.
+            files.touch([digest])
         }
         return (digest, length)
     }
