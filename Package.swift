@@ -375,7 +375,9 @@ let package = Package(
         .testTarget(
             name: "LoveseatCLITests",
             dependencies: [
-                "LoveseatPlatform", "LoveseatBLIP", "LoveseatCLI", "LoveseatNetwork", "LoveseatTesting",
+                "LoveseatPlatform", "LoveseatModel", "LoveseatStorage", "LoveseatBLIP", "LoveseatCore",
+                "LoveseatCLI",
+                "LoveseatNetwork", "LoveseatTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),

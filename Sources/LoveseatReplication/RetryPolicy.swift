@@ -11,6 +11,10 @@ package struct RetryPolicy: Hashable, Sendable {
     private var retries: UInt = 0
     /// A server that fails to connect us may do better later; one that fails to store a document will not.
     private static let serverError = LoveseatError.Code(10_500)
+    /// A server that closes connections since it is shut down, is started again, or has too many of them.
+    private static let goingAway: Set = [
+        .webSocketGoingAway, LoveseatError.Code(11_012), LoveseatError.Code(11_013),
+    ]
 
     /// Defaults: 10 attempts for one-shot replication, no end for continuous, 300 seconds between two at most.
     package init(
@@ -32,7 +36,7 @@ package struct RetryPolicy: Hashable, Sendable {
     package mutating func wait(after error: LoveseatError) -> UInt? {
         let mayPass =
             error.isTransient || error.code == Self.serverError || (isContinuous && error.isNetworkDependent)
-            || (reconnectsAfterGoingAway && error.code == .webSocketGoingAway)
+            || (reconnectsAfterGoingAway && Self.goingAway.contains(error.code))
         guard mayPass, retries + 1 < maxAttempts else { return nil }
         retries += 1
         // A server may ask for more time than that, but not for more than the longest wait.

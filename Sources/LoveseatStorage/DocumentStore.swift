@@ -55,6 +55,7 @@ package final class DocumentStore: Sendable {
     /// The number of open transactions on all threads.
     let transactionsOpen = Atomic<Int>(0)
     let durableWrites = Atomic<Int>(0)
+    let compactions = SharedRuns<(blobs: Int, bytes: UInt64)>()
     /// The maximum number of concurrent reads of a database file.
     static let readers = 4
 

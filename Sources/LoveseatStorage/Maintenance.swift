@@ -5,13 +5,27 @@ private import LoveseatPlatform
 extension DocumentStore {
     /// Removes blobs that no document refers to, and returns free pages to the file system.
     ///
+    /// Calls while a compaction runs share the next one, which begins after it.
+    ///
     /// - Throws: `notWriteable` if the database is open for reading only; an error of the disk.
     package func compact() throws -> (blobs: Int, bytes: UInt64) {
         try requireNoTransaction()
         // Another process may be storing blobs that only it knows.
         try requireWriteable()
+        return try compactions.join { try performCompaction() }
+    }
+
+    /// Whether a compaction waits for the end of another one, so that one more call would change nothing.
+    package var isCompactionWaiting: Bool { compactions.isWaiting }
+
+    private func performCompaction() throws -> (blobs: Int, bytes: UInt64) {
         let sizeBefore = try databaseSize()
-        let freed = try blobs.collectGarbage { try read { try $0.referencedBlobs() } }
+        let freed = try blobs.collectGarbage {
+            // This waits for the transaction that runs, whose references are not recorded. What was taken out of documents is on the disk
+            // before their blobs go: after a power loss they would be there again.
+            try write(durably: true) { try $0.noteCompaction() }
+            return try read { try $0.referencedBlobs() }
+        }
         try maintain { db in
             try db.execute(sql: "VACUUM")
             _ = try Row.fetchAll(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")

@@ -117,4 +117,102 @@ struct ImportTests {
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("at most 20971520"))
     }
+
+    @Test func `documents that did not change get no revision, whatever their text`() throws {
+        try folder.write(
+            "{\"_id\":\"a\",\"n\":1,\"in\":{\"x\":1.5,\"y\":[1,2]}}\n{\"_id\":\"b\",\"n\":2}\n{\"_id\":\"c\",\"n\":3}\n",
+            to: "first"
+        )
+        try folder.write(
+            "{\"in\":{\"y\":[1,2],\"x\":1.50},\"n\":1,\"_id\":\"a\"}\n{\"n\":2,\"_id\":\"b\"}\n{\"_id\":\"c\",\"n\":4}\n",
+            to: "second"
+        )
+        func generations() throws -> [String] {
+            try folder.run("ls", "db", "-l").lines.map {
+                String($0.split(separator: "\t")[1].prefix { $0 != "-" })
+            }
+        }
+        #expect(try folder.run("import", "db", "first", "--json").lines == [#"{"documents":3}"#])
+        let again = try folder.run("import", "db", "first")
+        #expect(again.errors.contains("3 documents, 3 of them unchanged"))
+        #expect(try generations() == ["1", "1", "1"])
+        #expect(
+            try folder.run("import", "db", "second", "--json").lines == [#"{"documents":3,"unchanged":2}"#]
+        )
+        #expect(try generations() == ["1", "1", "2"])
+        try folder.run("rm", "db", "b")
+        #expect(try folder.run("import", "db", "first", "--atomic").status == 0)
+        #expect(try folder.run("get", "db", "b", "--raw").lines == [#"{"n":2}"#])
+    }
+
+    @Test(arguments: [
+        "\u{FEFF}{\"_id\":\"a\"}\r\n{\"_id\":\"b\"}\r\n", "\u{FEFF}[{\"_id\":\"a\"},{\"_id\":\"b\"}]",
+        "{\n  \"_id\": \"a\"\n}\n{\n  \"_id\": \"b\"\n}\n", "{\"_id\":\"a\"}{\"_id\":\"b\"}",
+        "\n\n {\"_id\":\"a\"\n} {\n\"_id\"\n:\"b\"}  \n\n",
+        "{\"_id\":\"a\",\"s\":\"}{\\\"[\\\\\"}\r\n\r\n{\"_id\":\"b\",\"x\":[{\n},[]]}",
+    ]) func `documents are read on lines, over lines, in arrays and after a byte order mark`(_ text: String)
+        throws
+    {
+        try folder.write(text, to: "in")
+        let outcome = try folder.run("import", "db", "in")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try folder.run("ls", "db").lines == ["a", "b"])
+    }
+
+    @Test(arguments: [
+        ("{\"_id\":\"d\",\"a\":1,\"a\":2}\n{\"_id\":\"e\"}\n", "line 1: ", "--array"),
+        ("{\"_id\":\"d\",\"s\":\"\\ud83d\"}\n{\"_id\":\"e\"}\n", "line 1: ", "--array"),
+        ("{\"_id\":\"d\"}\n{\"_id\":\"e\",\n\"s\":\"\n\"}\n{\"_id\":\"f\"}", "line 3: ", "--array"),
+        ("{\"_id\":\"d\"}\n{\"_id\":\"e\",\n\"s\":tru}\n", "line 3: ", "--array"),
+        ("{\"_id\":\"d\"},\n{\"_id\":\"e\"}\n", "line 1: ", "--array"),
+        ("{\"_id\":\"d\"", "line 1: ", "--array"),
+        ("{\"list\": [\n{\"_id\":\"a\"}\n]}\n", "--array list", "--keyed"),
+        ("{\"AK\":{\"name\":\"Alaska\"},\"AL\":{\"name\":\"Alabama\"}}", "--keyed", "--array"),
+        (
+            "{\"rows\":[{\"id\":\"a\",\"key\":\"a\",\"value\":{\"rev\":\"1-a\"}}]}", "--from-couchdb",
+            "--array"
+        ),
+        ("{\"docs\":[{\"_id\":\"a\",\"_rev\":\"1-a\"}]}", "--from-couchdb", "--array"),
+        ("[{\"_id\":\"a\",\"_rev\":\"1-a\"}]", "--from-couchdb", "--array"),
+        ("code,name\nAK,Alaska\n", "CSV", "byte"), ("\"code\";\"name\"\n", "CSV", "byte"),
+    ]) func `a file of another shape is refused with what helps`(
+        _ text: String,
+        _ wanted: String,
+        _ unwanted: String
+    )
+        throws
+    {
+        try folder.write(text, to: "in")
+        let outcome = try folder.run("import", "db", "in")
+        #expect(outcome.status == 65 || outcome.status == 64, "\(outcome.status)")
+        #expect(outcome.errors.contains(wanted) && !outcome.errors.contains(unwanted), "\(outcome.errors)")
+    }
+
+    @Test func `an object of documents is imported by its keys`() throws {
+        try folder.write(
+            "{\"AK\":{\"name\":\"Alaska\",\"id\":7},\"AL\":{\"_id\":\"AL\",\"n\":1}}",
+            to: "states"
+        )
+        #expect(try folder.run("import", "db", "states", "--keyed").status == 0)
+        #expect(try folder.run("get", "db", "AK", "--raw").lines == [#"{"id":7,"name":"Alaska"}"#])
+        #expect(try folder.run("get", "db", "AL", "--raw").lines == [#"{"n":1}"#])
+        try folder.write("{\"states\":{\"AZ\":{}},\"x\":1}", to: "inner")
+        #expect(try folder.run("import", "db", "inner", "--keyed", "--array", "states").status == 0)
+        try folder.write("{\"AK\":{\"_id\":\"other\"}}", to: "wrong")
+        #expect(try folder.run("import", "db", "wrong", "--keyed").errors.contains("_id"))
+        #expect(try folder.run("import", "db", "states", "--keyed", "--id-field", "id").status == 64)
+        #expect(try folder.run("ls", "db").lines == ["AK", "AL", "AZ"])
+    }
+
+    @Test func `folders of databases are named`() throws {
+        try FileManager.default.createDirectory(
+            atPath: "\(folder.path)/a.cblite2",
+            withIntermediateDirectories: true
+        )
+        try folder.write("SQLite format 3", to: "a.cblite2/db.sqlite3")
+        #expect(try folder.run("import", "db", "a.cblite2").errors.contains("Couchbase Lite"))
+        #expect(try folder.run("import", "db", "a.cblite2/db.sqlite3").errors.contains("SQLite"))
+        try folder.run("create", "own")
+        #expect(try folder.run("import", "db", "own.loveseat").errors.contains("loveseat export"))
+    }
 }

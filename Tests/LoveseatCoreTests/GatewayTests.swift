@@ -369,7 +369,7 @@ import Testing
 
     @Test(
         arguments: [
-            (ReplyError("HTTP", 413, "too large"), 10_413), (ReplyError("HTTP", 400, "bad"), 10_400),
+            (ReplyError("HTTP", 400, "bad"), 10_400),
             (ReplyError("HTTP", 404, "no"), 10_404), (ReplyError("HTTP", 500, "oh"), 10_500),
             (ReplyError("LiteCore", 8, "conflict"), 10_409), (ReplyError("BLIP", 501, "what"), 26),
             (ReplyError("HTTP", 503, "busy"), 10_503), (ReplyError("HTTP", 429, "slow"), 10_429),

@@ -98,7 +98,7 @@ import Testing
         for number in 1...20 { try here.save(Document(id: "d\(number)")) }
         gateway.edit { script in
             script.refusals = [
-                "d8": [ReplyError("HTTP", 503, "busy")], "d15": [ReplyError("HTTP", 413, "large")],
+                "d8": [ReplyError("HTTP", 503, "busy")], "d15": [ReplyError("HTTP", 500, "failed")],
             ]
         }
         await run(.push)
@@ -220,6 +220,53 @@ import Testing
     }
 
     // MARK: Pushing
+
+    @Test func `a document that is too large for the peer is sent once, until it changes or a reset`()
+        async throws
+    {
+        for number in 1...3 { try here.save(Document(id: "d\(number)")) }
+        let large = ReplyError("HTTP", 413, "Document too large!")
+        gateway.edit { $0.refusals = ["d2": [large, large]] }
+        #expect(await run(.push).codes["d2"] == .some(10_413))
+        let first = gateway.heard("rev").count
+        #expect(await run(.push).codes == [:])
+        #expect(gateway.heard("rev").count == first)
+        let replicator = Replicator(ReplicatorConfiguration(collections: [here], target: gateway))
+        #expect(try replicator.refusedDocuments(collection: here).keys.sorted() == ["d2"])
+        let state = try replicator.syncState(of: "d2", collection: here)
+        #expect(state.name == "refused" && state.sentence.contains("--reset"))
+        #expect(try replicator.pendingDocumentIds(collection: here) == [])
+        #expect(await run(.push, reset: true).codes["d2"] == .some(10_413))
+        try here.save(Document(id: "d2", ["n": 1]))
+        #expect(await run(.push).codes["d2"] == .some(nil))
+        #expect(try replicator.refusedDocuments(collection: here).isEmpty)
+    }
+
+    @Test(arguments: ["500", "503"])
+    func `a revision that the peer cannot send now does not pin the checkpoint, and is fetched by its ID`(
+        _ status: String
+    ) async throws {
+        gateway.edit { script in
+            script.feed = [
+                .init(1, "a", "1-aa"), .init(2, "b", "1-bb", properties: ["norev": status]),
+                .init(3, "c", "1-cc"),
+            ]
+        }
+        let outcome = await run(.pull)
+        #expect(outcome.error == nil && outcome.codes["b"] == .some(10_000 + (Int(status) ?? 0)))
+        #expect(try json(gateway.heard("setCheckpoint").last)["remote"] == 3)
+        let replicator = Replicator(ReplicatorConfiguration(collections: [here], target: gateway))
+        let state = try replicator.syncState(of: "b", collection: here)
+        #expect(state.name == "not-pulled" && state.sentence.contains("the peer cannot send it"))
+        gateway.edit { $0.feed[1].properties = [:] }
+        #expect(await run(.pull).codes["b"] == .some(nil))
+        #expect(try here.document(id: "b")?.revisionID?.text == "1-bb")
+        #expect(
+            gateway.heard("subChanges").filter { String(decoding: $0.body, as: UTF8.self).contains("\"b\"") }
+                .count == 1
+        )
+        #expect(try replicator.syncState(of: "b", collection: here) != state)
+    }
 
     @Test func `23 and 27: proposals name document, revision, the peer's revision and a size`() async throws {
         try here.save(Document(id: "a", ["n": 1]))

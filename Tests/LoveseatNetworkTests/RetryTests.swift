@@ -69,6 +69,17 @@ import Testing
         #expect(single.wait(after: refused) == nil)
     }
 
+    @Test(arguments: [11_001, 11_012, 11_013])
+    func `a server that goes away, restarts or is overloaded is connected to again if that is wanted`(
+        _ code: Int
+    ) {
+        let error = LoveseatError(.init(code), "")
+        var patient = RetryPolicy(isContinuous: true, reconnectsAfterGoingAway: true)
+        #expect((0..<100).allSatisfy { _ in patient.wait(after: error) != nil })
+        var other = RetryPolicy(isContinuous: true)
+        #expect(other.wait(after: error) == nil)
+    }
+
     @Test func `errors are transient, dependent on the network, or final, by the lists`() {
         func waits(_ code: LoveseatError.Code, isContinuous: Bool) -> Bool {
             var policy = RetryPolicy(isContinuous: isContinuous)

@@ -12,10 +12,11 @@ import Testing
         return tests.appending(path: "StoreWriter")
     }
 
-    private static func start(_ folder: String, _ first: Int) throws -> (Process, Pipe) {
+    private static func start(_ folder: String, _ first: Int, _ options: String...) throws -> (Process, Pipe)
+    {
         let process = Process()
         process.executableURL = writer
-        process.arguments = [folder, String(first)]
+        process.arguments = [folder, String(first)] + options
         let output = Pipe()
         process.standardOutput = output
         try Lifeline.run(process)
@@ -53,6 +54,41 @@ import Testing
                 }
             }
             if round % 50 == 49 { #expect(try store.check() == []) }
+            next = last + 1
+        }
+    }
+
+    @Test func `kills beside compactions leave every saved document its blob`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "loveseat-crash-\(UUID().uuidString)"
+        ).path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var next = 0
+        for round in 0..<20 {
+            let (process, output) = try Self.start(folder, next, "blobs")
+            var text = ""
+            while text.count(where: { $0 == "\n" }) <= 1 + round % 7 {
+                let piece = output.fileHandleForReading.availableData
+                try #require(!piece.isEmpty, "the writer ended by itself")
+                text += String(decoding: piece, as: UTF8.self)
+            }
+            kill(process.processIdentifier, SIGKILL)
+            text += String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            process.waitUntilExit()
+            let last = try #require(text.split(separator: "\n").last.flatMap { Int($0) })
+            let store = try DocumentStore.open(folder: folder)
+            defer { try? store.close() }
+            let collection = try #require(store.collection(.default))
+            if round.isMultiple(of: 2) { _ = try store.compact() }
+            try store.readRows { view in
+                #expect(try view.record("doc\(last)", in: collection) != nil)
+                try view.list(.init(), in: collection) { record in
+                    for blob in BlobReference.all(in: record.body) {
+                        #expect(store.blobs.length(blob.digest) != nil, "\(record.id)")
+                    }
+                    return true
+                }
+            }
             next = last + 1
         }
     }

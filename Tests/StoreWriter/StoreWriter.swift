@@ -4,33 +4,47 @@ import LoveseatStorage
 
 /// Saves documents until it is killed, and prints the number of each save after it returned.
 ///
-/// Usage: `StoreWriter FOLDER FIRST`: the first number to save.
+/// Usage: `StoreWriter FOLDER FIRST [blobs]`: the first number to save. With `blobs`, each document has a blob, and compactions run beside the saves.
 @main
 struct StoreWriter {
     static func main() throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 3, let first = Int(arguments[2]) else {
-            FileHandle.standardError.write(Data("usage: StoreWriter FOLDER FIRST\n".utf8))
+        guard (3...4).contains(arguments.count), let first = Int(arguments[2]) else {
+            FileHandle.standardError.write(Data("usage: StoreWriter FOLDER FIRST [blobs]\n".utf8))
             exit(64)
         }
         let store = try DocumentStore.open(folder: arguments[1])
         guard let collection = store.collection(.default) else { exit(70) }
+        let hasBlobs = arguments.count == 4
+        if hasBlobs { Thread.detachNewThread { while (try? store.compact()) != nil {} } }
         var number = first
         while true {
-            let body = JSONText(canonical: [
+            var value: JSONValue = [
                 "n": JSONValue(number), "pad": .string(String(repeating: "x", count: number % 3_000)),
-            ])
-            try store.write { transaction in
-                // A new document, and one that everybody edits, in one transaction.
-                for id in ["doc\(number)", "shared\(number % 10)"] {
-                    _ = try transaction.save(
-                        id,
-                        in: collection,
-                        body: body,
-                        isDeleted: false,
-                        condition: .lastWriteWins
-                    )
+            ]
+            if hasBlobs {
+                let writer = try store.blobs.writer()
+                try writer.write(Array("content \(number)".utf8))
+                let (digest, length) = try writer.finish()
+                value["blob"] = BlobReference(digest: digest, length: length, contentType: nil).json
+            }
+            let body = JSONText(canonical: value)
+            do {
+                try store.write { transaction in
+                    // A new document, and one that everybody edits, in one transaction.
+                    for id in ["doc\(number)", "shared\(number % 10)"] {
+                        _ = try transaction.save(
+                            id,
+                            in: collection,
+                            body: body,
+                            isDeleted: false,
+                            condition: .lastWriteWins
+                        )
+                    }
                 }
+            } catch LoveseatError.Code.notFound where hasBlobs {
+                // A compaction began between the blob and the document, and was faster.
+                continue
             }
             FileHandle.standardOutput.write(Data("\(number)\n".utf8))
             number += 1

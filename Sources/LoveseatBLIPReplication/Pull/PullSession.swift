@@ -131,11 +131,15 @@ struct PullSession {
         guard let entry = key.flatMap({ expectations.meet($0) }) else { return }
         progress.finish(entry.bodySize, isDocument: false)
         guard message.status >= 500 else { return sequences.finish(entry.number) }
-        // The peer has the document, and may be able to send it another time.
+        // The peer has the document, and may be able to send it another time: the next session asks for it by its ID.
         let error = LoveseatError(
             .init(10_000 + min(message.status, 599)),
             "the peer cannot send it: \(message.reason)"
         )
+        if isActive, let revision = message.revision {
+            noteFailure(id, revision, error, &effects)
+            sequences.finish(entry.number)
+        }
         report(id, isDeleted: false, error, &effects)
     }
 

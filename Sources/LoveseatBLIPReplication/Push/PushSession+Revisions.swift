@@ -190,10 +190,10 @@ extension PushSession {
             countDisagreement(change)
             document.change.remoteAncestor = delivery.known.first
             meet(document, .unknown, &effects)
-        } else if isProposing, error.code != .httpForbidden {
+        } else if isProposing, !error.isFinalRefusal {
             fail(document, error, &effects)
         } else {
-            // Forbidden is forbidden, until the document changes.
+            // Forbidden is forbidden, and too large is too large, until the document changes.
             report(change, error, &effects)
             finish(document, synced: nil, &effects)
         }

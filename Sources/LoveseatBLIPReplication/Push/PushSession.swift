@@ -213,6 +213,12 @@ struct PushSession {
             fail(document, conflict(change), &effects)
             return nil
         }
+        // A client of CouchDB's wire may have made it. A list with its ID would be refused as a whole.
+        guard DocumentID.isValidOnWire(change.documentID) else {
+            let reason = "its ID has more than 255 bytes or a NUL, which this protocol does not carry"
+            fail(document, LoveseatError(.badDocID, reason), &effects)
+            return nil
+        }
         return document
     }
 
@@ -305,7 +311,7 @@ struct PushSession {
             meet(document, state, &effects)
         case .refused(let status):
             let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(document.id)\"")
-            guard status != 403 else {
+            guard !error.isFinalRefusal else {
                 report(change, error, &effects)
                 return finish(document, synced: nil, &effects)
             }

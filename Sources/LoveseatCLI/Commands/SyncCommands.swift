@@ -104,7 +104,8 @@ struct SyncOptions: ParsableArguments {
         if let error = status.error { throw advised(error, configuration, isPaired: isPaired) }
         if let interruption { throw ExitCode(128 + interruption) }
         // A continuous replication tries again what failed, until it is ended.
-        if counts.failed > 0, !continuous { throw ExitCode(1) }
+        // What the peer refused earlier, and would refuse again, is not there either.
+        if counts.failed + counts.refusedEarlier > 0, !continuous { throw ExitCode(1) }
     }
 
     /// Lets `loveseat top` and the inspector see a continuous replication, which goes on without that if it is not possible.
@@ -191,8 +192,8 @@ struct SyncOptions: ParsableArguments {
 
         /// Documents whose last attempt in this run failed.
         var failed: Int { failures.count }
-        /// Documents that the peer refused with 403 in this run, which are among the failed ones.
-        var refused: Int { failures.values.count { $0.push?.code == .httpForbidden } }
+        /// Documents that the peer refused for good in this run, which are among the failed ones.
+        var refused: Int { failures.values.count { $0.push?.isFinalRefusal == true } }
         /// Pulled documents that a filter leaves out, and that did not fail in another way.
         var excluded: Int { leftOut.count { failures[$0] == nil } }
 
@@ -262,7 +263,9 @@ struct SyncOptions: ParsableArguments {
             if counts.takenAway > 0 { parts.append("\(counts.takenAway) taken away") }
             if counts.excluded > 0 { parts.append("\(counts.excluded) left out by the filter") }
             parts.append("\(counts.failed) failed")
-            if counts.refusedEarlier > 0 { parts.append("\(counts.refusedEarlier) refused earlier") }
+            if counts.refusedEarlier > 0 {
+                parts.append("\(counts.refusedEarlier) refused earlier (`pending --refused` lists them)")
+            }
             let end = interruption == nil ? "" : "; interrupted: run it again to continue"
             Output.remark(
                 "\(parts.joined(separator: ", ")) in \(time) s (\(rate.counted("document"))/s)\(end)"

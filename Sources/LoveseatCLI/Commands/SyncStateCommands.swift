@@ -9,7 +9,7 @@ struct Pending: AsyncParsableCommand {
             The list is what this database knows; the peer is not asked. Use the same --collections, --doc-ids and --filter as \
             with `push` or `sync`.
 
-            A document that the peer refused with 403 is not pending: it is sent again when it changes, or with --reset. --refused \
+            A document that the peer refused with 403, or with 413 since it is too large, is not pending: it is sent again when it changes, or with --reset. --refused \
             lists those, each with the peer's reason.
             """
     )

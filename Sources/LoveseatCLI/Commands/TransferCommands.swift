@@ -7,9 +7,11 @@ struct Import: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Import documents from JSON.",
         discussion: """
-            The file is a JSON array, JSON lines (one object per line), or a JSON object with an array that --array \
-            names. "-" is standard input. A document's ID is its --id-field, by default "_id" or "id"; without \
-            one it gets a random ID. The database and the collection are created if they do not exist.
+            The file is a JSON array, JSON objects one after another (on a line each, or over several lines, as jq prints them), a \
+            JSON object with an array that --array names, or with --keyed a JSON object that has the documents by their IDs. "-" is standard \
+            input. A document's ID is its --id-field, by default "_id" or "id"; without \
+            one it gets a random ID. The database and the collection are created if they do not exist. A document that is there already with \
+            the same properties gets no new revision.
 
             Documents are saved in transactions of a thousand. If one is refused, those saved before it stay, unless --atomic \
             is used. A document may have at most 20 MB of JSON and 128 levels, and no key twice in an object.
@@ -42,6 +44,8 @@ struct Import: AsyncParsableCommand {
     var idField: String?
     @Option(help: "The member of a JSON object that contains the array of documents.")
     var array: String?
+    @Flag(help: "The file is an object that has the documents by their IDs.")
+    var keyed = false
     @Flag(help: "Save no documents if one of them is refused.")
     var atomic = false
     @Flag(help: "Print the number of saved documents as a JSON object.")
@@ -51,8 +55,11 @@ struct Import: AsyncParsableCommand {
         guard (file == nil) != (couchDB == nil) else {
             throw ValidationError("Name either a file or --from-couchdb.")
         }
-        guard couchDB == nil || (idField == nil && array == nil && !atomic) else {
-            throw ValidationError("--id-field, --array and --atomic are not for --from-couchdb.")
+        guard couchDB == nil || (idField == nil && array == nil && !keyed && !atomic) else {
+            throw ValidationError("--id-field, --array, --keyed and --atomic are not for --from-couchdb.")
+        }
+        guard !keyed || idField == nil else {
+            throw ValidationError("Name the documents' IDs by --keyed or --id-field, not by both.")
         }
         guard couchDB.map(CouchDBLogin.isURL) ?? false || login.isEmpty else {
             throw ValidationError("Options for logging in and certificates need the URL of a CouchDB.")
@@ -80,7 +87,10 @@ struct Import: AsyncParsableCommand {
             sync.json = json
             return try await sync.run(.pull)
         }
-        if let file { try importDocuments(try DocumentSource(file: file, array: array)) }
+        guard let file else { return }
+        try importDocuments(
+            try DocumentSource(file: file, array: array, isKeyed: keyed, hasIDField: idField != nil)
+        )
     }
 
     /// Removes the database that was created for an import which brought nothing.
@@ -101,7 +111,7 @@ struct Import: AsyncParsableCommand {
         let result = Result { try source.forEachPiece { try importer.receive($0) } }
             .flatMap { Result { try importer.finish() } }
         try database.close()
-        try report(importer.count, failure: result.failure)
+        try report(importer.count, unchanged: 0, failure: result.failure)
     }
 
     private func importDocuments(_ source: DocumentSource) throws {
@@ -119,14 +129,23 @@ struct Import: AsyncParsableCommand {
             }
         }
         try database.close()
-        try report(atomic && result.failure != nil ? 0 : importer.count, failure: result.failure)
+        let isUndone = atomic && result.failure != nil
+        try report(
+            isUndone ? 0 : importer.count,
+            unchanged: isUndone ? 0 : importer.unchangedCount,
+            failure: result.failure
+        )
     }
 
     /// Prints the number of saved documents.
     ///
     /// - Throws: `failure`, with that number.
-    private func report(_ count: Int, failure: (any Error)?) throws {
-        if json { try Output.standard.line(["documents": JSONValue(count)]) }
+    private func report(_ count: Int, unchanged: Int, failure: (any Error)?) throws {
+        if json {
+            var value: JSONValue = ["documents": JSONValue(count)]
+            if unchanged > 0 { value["unchanged"] = JSONValue(unchanged) }
+            try Output.standard.line(value)
+        }
         if let error = failure as? LoveseatError {
             let outcome =
                 count == 0
@@ -136,11 +155,15 @@ struct Import: AsyncParsableCommand {
             throw LoveseatError(error.code, "\(message); \(outcome)")
         }
         if let failure { throw failure }
-        if !json { Output.remark(count.counted("document")) }
+        if !json {
+            Output.remark(
+                count.counted("document") + (unchanged > 0 ? ", \(unchanged) of them unchanged" : "")
+            )
+        }
     }
 
     private static func add(_ source: DocumentSource, to importer: inout Importer) throws {
-        try source.forEach { try importer.add($0, at: $1) }
+        try source.forEach { try importer.add($0) }
         try importer.finish()
     }
 }
@@ -151,7 +174,12 @@ struct Export: AsyncParsableCommand {
         discussion: """
             Each line is a document with its ID as "_id", and "_collection" if that is not the default one. The content \
             of a blob is in lines before the first document that refers to it: its digest as "_blob", and up to 192 kB as \
-            "content", in Base64. Equal databases give equal text, which `import` reads.
+            "content", in Base64. "_expires" is when it is purged, in milliseconds since 1970; "_peer" marks what `save` refuses, and only a \
+            peer can give a document. Lines with "_index" are indexes. Equal databases give equal text, which `import` reads.
+
+            Deleted documents, conflicts and histories are left out unless --revisions is used: each document then has its whole \
+            revision tree, and an imported copy replicates with the peers of this database as it does itself, without \
+            conflicts. Checkpoints, local documents and what was purged are never exported.
 
             With --to-couchdb nothing is printed: all revisions that are not replaced, deletions and attachments are pushed to a \
             CouchDB once, as `push` does. The default collection becomes the URL's database, and any other one the database \
@@ -169,6 +197,8 @@ struct Export: AsyncParsableCommand {
             "Leave out the content of blobs. Documents that refer to blobs can then be read, but not imported."
     )
     var noBlobs = false
+    @Flag(help: "Print deleted documents, conflicts and histories, too.")
+    var revisions = false
     @Option(
         name: .customLong("to-couchdb"),
         help: ArgumentHelp("Push everything to a CouchDB database, instead of printing it.", valueName: "URL")
@@ -188,7 +218,9 @@ struct Export: AsyncParsableCommand {
         guard CouchDBLogin.isURL(couchDB) else {
             throw ValidationError("--to-couchdb needs a URL that begins with http:// or https://.")
         }
-        guard !noBlobs else { throw ValidationError("--no-blobs is not for --to-couchdb.") }
+        guard !noBlobs, !revisions else {
+            throw ValidationError("--no-blobs and --revisions are not for --to-couchdb.")
+        }
     }
 
     func run() async throws {
@@ -200,42 +232,28 @@ struct Export: AsyncParsableCommand {
         }
         let database = try argument.read()
         let wanted = try collection?.collectionName.fullName
-        var blobs: Swift.Set<BlobDigest> = []
+        var exporter = Exporter(of: database, blobs: !noBlobs, revisions: revisions) {
+            try Output.standard.stored($0)
+        }
         for scope in try database.scopes() {
             for collection in try scope.collections() where wanted == nil || wanted == collection.fullName {
-                try await export(collection, &blobs)
+                try exporter.export(collection)
             }
+        }
+        for digest in exporter.missingBlobs {
+            Output.remark("loveseat: blob \(digest) is missing: run `check`")
+        }
+        let leftOut = [
+            exporter.deletedCount > 0 ? exporter.deletedCount.counted("deleted document") : nil,
+            exporter.conflictCount > 0
+                ? "the other versions of " + exporter.conflictCount.counted("document") + " with conflicts"
+                : nil,
+        ].compactMap(\.self)
+        if !leftOut.isEmpty {
+            Output.remark(
+                "loveseat: left out: \(leftOut.joined(separator: ", ")) (--revisions exports them, too)"
+            )
         }
         try await database.close()
-    }
-
-    private func export(_ collection: Loveseat.Collection, _ blobs: inout Swift.Set<BlobDigest>) async throws
-    {
-        let isDefault = collection.fullName == CollectionName.default.fullName
-        let place = isDefault ? "" : ",\"_collection\":\(JSONValue.string(collection.fullName))"
-        for try await document in collection.documentStream() {
-            if !noBlobs {
-                for digest in document.blobDigests where blobs.insert(digest).inserted {
-                    try export(digest, of: collection.database)
-                }
-            }
-            let body = document.json.canonical.bytes
-            var line = Array("{\"_id\":\(JSONValue.string(document.id))\(place)".utf8)
-            if body.count > 2 { line.append(UInt8(ascii: ",")) }
-            line += body.dropFirst()
-            try Output.standard.stored(line)
-        }
-    }
-
-    private func export(_ digest: BlobDigest, of database: Database) throws {
-        guard var pieces = try database.blobPieces(digest, pieceBytes: 192 << 10) else {
-            return Output.remark("loveseat: blob \(digest) is missing: run `check`")
-        }
-        repeat {
-            let piece = try pieces.read() ?? Data()
-            try Output.standard.line([
-                "_blob": .string(digest.text), "content": .string(piece.base64EncodedString()),
-            ])
-        } while !pieces.isAtEnd
     }
 }

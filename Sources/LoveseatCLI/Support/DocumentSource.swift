@@ -3,62 +3,174 @@ import Loveseat
 
 /// The source of documents to import.
 struct DocumentSource {
+    /// A document and where it is, for messages.
+    struct Item {
+        /// The ID that the file gives it outside the document; nil if it gives none.
+        var id: String?
+        let element: JSONElement
+        let place: String
+    }
+
     private let array: String?
+    private let isKeyed: Bool
+    /// Whether a property is the documents' ID, so that one without `_id` or `id` is not unusual.
+    private let hasIDField: Bool
     private let file: FileSource
     private var name: String { file.name }
 
-    /// The maximum length of a line, or of a JSON array, in bytes.
+    /// The maximum length of a document, or of a JSON array, in bytes.
     private static let maximumBytes = 256 << 20
     private static let piece = 1 << 20
 
-    init(file path: String, array: String?) throws {
+    init(file path: String, array: String?, isKeyed: Bool, hasIDField: Bool) throws {
         file = try FileSource(path)
-        self.array = array
+        (self.array, self.isKeyed, self.hasIDField) = (array, isKeyed, hasIDField)
     }
 
-    /// Calls `body` with each document and where it is, for messages. JSON lines are read one after another.
-    func forEach(_ body: (JSONElement, String) throws -> Void) throws {
+    /// Calls `body` with each document. Objects are read one after another, each on a line, or over several lines.
+    func forEach(_ body: (Item) throws -> Void) throws {
         var reader = LineReader(file: file, maximumBytes: Self.maximumBytes, piece: Self.piece)
-        var number = 0
-        while let line = try reader.next() {
-            number += 1
-            guard let first = line.first(where: { ![0x20, 0x09, 0x0D].contains($0) }) else { continue }
-            if first != UInt8(ascii: "{") || array != nil {
-                return try forEachItem(of: line + [0x0A] + reader.rest(), startingAt: number, body)
-            }
-            try body(try parse(line, depth: 0, "line \(number)"), "\(name), line \(number)")
-            while let line = try reader.next() {
-                number += 1
-                guard line.contains(where: { ![0x20, 0x09, 0x0D].contains($0) }) else { continue }
-                try body(try parse(line, depth: 0, "line \(number)"), "\(name), line \(number)")
-            }
+        guard var line = try reader.nextText() else { return }
+        if array != nil || isKeyed || line.first(where: { !$0.isBlank }) == UInt8(ascii: "[") {
+            let start = reader.number
+            return try forEachItem(of: line + [0x0A] + reader.rest(), startingAt: start, body)
+        }
+        try FileShape.check(line, name)
+        var isFirst = true
+        while true {
+            let start = reader.number
+            let (element, rest) = try value(&line, &reader)
+            let next: [UInt8]?
+            if let rest { next = Array(rest) } else { next = try reader.nextText() }
+            if isFirst { try checkShape(of: element, isOnlyOne: next == nil) }
+            isFirst = false
+            try body(Item(element: element, place: "\(name), line \(start)"))
+            guard let next else { return }
+            line = next
         }
     }
 
-    private func forEachItem(
-        of text: [UInt8],
-        startingAt line: Int,
-        _ body: (JSONElement, String) throws -> Void
-    ) throws {
+    /// Reads one value, which may go on in the next lines.
+    ///
+    /// - Returns: also what is left of the last line; nil if that is blank.
+    private func value(_ text: inout [UInt8], _ reader: inout LineReader) throws -> (
+        JSONElement, ArraySlice<UInt8>?
+    ) {
+        let start = reader.number
+        // Most often a line is a document.
+        let failure: JSONError
+        do throws(JSONError) { return (try parse(text, depth: 0), nil) } catch { failure = error }
+        guard failure.reason == .truncated || failure.reason == .trailingBytes else {
+            throw error(failure, in: text, from: start)
+        }
+        var scanner = ValueEnd()
+        while scanner.end(in: text) == nil {
+            // No text of JSON goes on in the next line.
+            guard !scanner.isInString, let line = try reader.next() else {
+                var last = failure
+                do throws(JSONError) { _ = try parse(text, depth: 0) } catch { last = error }
+                throw error(last, in: text, from: start)
+            }
+            guard text.count + line.count <= Self.maximumBytes else { throw reader.tooLong }
+            text.append(0x0A)
+            text += line
+        }
+        let end = scanner.end(in: text) ?? text.count
+        let rest = text[end...].drop(while: \.isBlank)
+        guard rest.isEmpty || rest.first == UInt8(ascii: "{") else {
+            throw error(JSONError(.trailingBytes, at: text.count - rest.count), in: text, from: start)
+        }
+        let value = Array(text[..<end])
+        do throws(JSONError) { return (try parse(value, depth: 0), rest.isEmpty ? nil : rest) } catch {
+            throw self.error(error, in: value, from: start)
+        }
+    }
+
+    private func forEachItem(of text: [UInt8], startingAt line: Int, _ body: (Item) throws -> Void) throws {
         // The array, and the object that it may be in, are not part of the documents' own depth.
-        let root = try parse(text, depth: 2, nil)
-        guard let items = array.map({ root[$0] }) ?? root, items.kind == .array else {
-            throw LoveseatError(.invalidParameter, "\(name) has no array\(array.map { " \"\($0)\"" } ?? "")")
+        let root: JSONElement
+        do throws(JSONError) { root = try parse(text, depth: 2) } catch {
+            throw LoveseatError(.invalidJSON, "\(name): \(error)")
         }
-        for (index, item) in items.items.enumerated() { try body(item, "\(name), item \(index + 1)") }
+        let kind = isKeyed ? "object" : "array"
+        guard let found = array.map({ root[$0] }) ?? root, found.kind == (isKeyed ? .object : .array) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "\(name) has no \(kind)\(array.map { " \"\($0)\"" } ?? "")"
+            )
+        }
+        if isKeyed {
+            for (key, value) in found.members {
+                try body(Item(id: key, element: value, place: "\(name), member \"\(key)\""))
+            }
+            return
+        }
+        for (index, item) in found.items.enumerated() {
+            if index == 0, FileShape.isRow(item) { throw FileShape.dump(name) }
+            try body(Item(element: item, place: "\(name), item \(index + 1)"))
+        }
     }
 
-    private func parse(_ bytes: [UInt8], depth: Int, _ line: String?) throws -> JSONElement {
+    /// Refuses a file whose first object is not a document.
+    private func checkShape(of element: JSONElement, isOnlyOne: Bool) throws {
+        if FileShape.isDump(element) || FileShape.isRow(element) { throw FileShape.dump(name) }
+        guard isOnlyOne, !hasIDField, element["_id"] == nil, element["id"] == nil else { return }
+        try FileShape.checkOnlyObject(element, name)
+    }
+
+    private func parse(_ bytes: [UInt8], depth: Int) throws(JSONError) -> JSONElement {
         let limits = JSONLimits(
             maximumDepth: JSONLimits.standard.maximumDepth + depth,
             maximumBytes: Self.maximumBytes,
             refusesDuplicateKeys: true
         )
-        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: limits) } catch {
-            let place = line.map { "\(name), \($0)" } ?? name
-            let advice = line == "line 1" ? "; if the file is one object, name its array with --array" : ""
-            throw LoveseatError(.invalidJSON, "\(place): \(error)\(advice)")
+        return try JSONElement(scanning: bytes, limits: limits)
+    }
+
+    private func error(_ error: JSONError, in text: [UInt8], from line: Int) -> LoveseatError {
+        let before = text.prefix(error.offset)
+        let number = line + before.count { $0 == 0x0A }
+        return LoveseatError(.invalidJSON, "\(name), line \(number): \(error)")
+    }
+}
+
+extension UInt8 {
+    fileprivate var isBlank: Bool { [0x20, 0x09, 0x0A, 0x0D].contains(self) }
+}
+
+/// Finds where an object that is not validated yet ends.
+private struct ValueEnd {
+    private var position = 0
+    private var depth = 0
+    private(set) var isInString = false
+    private var isEscaped = false
+    private var found: Int?
+
+    /// The position behind the object; nil if it is not complete. The text only grows from call to call.
+    mutating func end(in text: [UInt8]) -> Int? {
+        while found == nil, position < text.count {
+            let byte = text[position]
+            position += 1
+            if isInString {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if byte == UInt8(ascii: "\"") {
+                    isInString = false
+                }
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "\""): isInString = true
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                depth -= 1
+                if depth <= 0 { found = position }
+            default: break
+            }
         }
+        return found
     }
 }
 
@@ -70,11 +182,22 @@ private struct LineReader {
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
+    private var isAtStart = true
+    /// The number of the last line that was read, from 1.
+    private(set) var number = 0
 
     init(file: FileSource, maximumBytes: Int, piece: Int) {
         self.file = file
         self.maximumBytes = maximumBytes
         self.piece = piece
+    }
+
+    /// The next line that is not blank; nil after the last.
+    mutating func nextText() throws -> [UInt8]? {
+        while let line = try next() {
+            if line.contains(where: { !$0.isBlank }) { return line }
+        }
+        return nil
     }
 
     /// The next line without its end; nil after the last.
@@ -83,12 +206,14 @@ private struct LineReader {
         while true {
             if let end = lineEnd(from: looked) {
                 defer { start = end + 1 }
+                number += 1
                 return Array(buffer[start..<end])
             }
             looked = buffer.count
             if isAtEnd {
                 guard start < buffer.count else { return nil }
                 defer { start = buffer.count }
+                number += 1
                 return Array(buffer[start...])
             }
             looked -= start
@@ -112,16 +237,23 @@ private struct LineReader {
         return Array(buffer[start...])
     }
 
+    var tooLong: LoveseatError {
+        LoveseatError(
+            .invalidJSON,
+            "\(file.name): a document or an array of more than \(maximumBytes) bytes: write one document a line"
+        )
+    }
+
     private mutating func fill() throws {
         buffer.removeFirst(start)
         start = 0
         guard let data = try file.read(upToCount: piece) else { return isAtEnd = true }
         buffer.append(contentsOf: data)
-        guard buffer.count <= maximumBytes else {
-            throw LoveseatError(
-                .invalidJSON,
-                "\(file.name): a line or an array of more than \(maximumBytes) bytes: write one document a line"
-            )
+        if isAtStart, buffer.count > 2 {
+            isAtStart = false
+            // Programs of Windows put a byte order mark before the text.
+            if buffer.starts(with: [0xEF, 0xBB, 0xBF]) { buffer.removeFirst(3) }
         }
+        guard buffer.count <= maximumBytes else { throw tooLong }
     }
 }

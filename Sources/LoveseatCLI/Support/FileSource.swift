@@ -15,11 +15,28 @@ struct FileSource {
         if path == "-" {
             file = .standardInput
         } else {
+            if let reason = Self.folder(path) { throw LoveseatError(.invalidParameter, reason) }
             guard let opened = FileHandle(forReadingAtPath: path) else {
                 throw LoveseatError(.cantOpenFile, "cannot read \(path)")
             }
             file = opened
         }
+    }
+
+    /// Why a folder is not a file to read; nil for what is not a folder.
+    private static func folder(_ path: String) -> String? {
+        var isFolder: ObjCBool = false
+        let files = FileManager.default
+        guard files.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else { return nil }
+        if files.fileExists(atPath: "\(path)/db.sqlite3") {
+            return
+                "\(path) is a database of Couchbase Lite, whose files are not read here: sync with the program that it belongs to"
+        }
+        if files.fileExists(atPath: "\(path)/db.sqlite") {
+            return
+                "\(path) is a database of Loveseat: use `loveseat export \(path)`, and import what it prints"
+        }
+        return "\(path) is a folder: name a file"
     }
 
     /// The next piece; nil at the end.

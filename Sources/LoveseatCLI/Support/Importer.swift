@@ -12,12 +12,14 @@ struct Importer {
     let idField: String?
     /// The transaction that all documents are saved in; nil for one for each thousand.
     var transaction: WriteTransaction?
-    private var waiting: [(collection: Loveseat.Collection, document: Document, place: String)] = []
+    private var waiting: [(collection: Loveseat.Collection, document: ImportedDocument, place: String)] = []
     private var waitingBytes = 0
     private var others: [String: Loveseat.Collection] = [:]
     private var blob: BlobReceiver?
-    /// The documents that are saved.
+    /// The documents that are saved, those among them included that were here already.
     private(set) var count = 0
+    /// The documents that were here already with the same properties.
+    private(set) var unchangedCount = 0
 
     init(database: Database, collection: Loveseat.Collection, idField: String?) {
         self.database = database
@@ -25,29 +27,60 @@ struct Importer {
         self.idField = idField
     }
 
-    mutating func add(_ element: JSONElement, at place: String) throws {
+    mutating func add(_ item: DocumentSource.Item) throws {
+        let (element, place) = (item.element, item.place)
         guard element.kind == .object else {
             throw LoveseatError(.invalidJSON, "\(place): a document must be a JSON object")
         }
-        if let digest = element["_blob"] { return try addPiece(of: digest.string, element, place) }
-        try finishBlob()
-        let id: String
-        if let idField {
-            guard let value = Self.text(element[idField]) else {
-                throw LoveseatError(.badDocID, "\(place): \"\(idField)\" is neither a text nor a number")
-            }
-            id = value
-        } else {
-            id = Self.text(element["_id"]) ?? Self.text(element["id"]) ?? UUID().uuidString.lowercased()
+        // Names that begin with _ cannot be properties of a document.
+        let hasReserved = element.hasKey(beginningWith: UInt8(ascii: "_"))
+        if hasReserved, let digest = element["_blob"] {
+            return try addPiece(of: digest.string, element, place)
         }
-        var document = try Document(id: id, element: element)
-        // Names that begin with _ cannot be properties of a document. Setting decodes all of it.
-        if idField == nil || idField == "_id", element["_id"] != nil { document["_id"] = nil }
-        let path = element["_collection"]
-        if path != nil { document["_collection"] = nil }
-        waiting.append((try collection(path?.string), document, place))
+        try finishBlob()
+        var collection = collection
+        if hasReserved {
+            if let path = element["_collection"] { collection = try self.collection(path.string) }
+            if element["_documents"]?.int == 0 { return }
+            if element["_index"] != nil { return try addIndex(element, in: collection, place) }
+            guard element["_rev"] == nil else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "\(place): a \"_rev\" belongs to replication: import the dump of a CouchDB with --from-couchdb, or remove it"
+                )
+            }
+        }
+        let document: ImportedDocument
+        do { document = try ImportedDocument(id: try id(of: item), element) } catch {
+            throw LoveseatError(error.code, "\(place): \(error.message)")
+        }
+        waiting.append((collection, document, place))
         waitingBytes += element.bytes.count
         if waiting.count == Self.batch || waitingBytes > Self.batchBytes { try save() }
+    }
+
+    private func id(of item: DocumentSource.Item) throws(LoveseatError) -> String {
+        let element = item.element
+        if let idField {
+            guard idField == "_id" || element["_id"] == nil else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "it has an \"_id\" beside \"\(idField)\": names that begin with _ cannot be properties"
+                )
+            }
+            guard let value = Self.text(element[idField]) else {
+                throw LoveseatError(.badDocID, "\"\(idField)\" is neither a text nor a number")
+            }
+            return value
+        }
+        let own = element["_id"]
+        if let id = item.id {
+            guard own == nil || Self.text(own)?.utf8.elementsEqual(id.utf8) == true else {
+                throw LoveseatError(.badDocID, "its \"_id\" is another one")
+            }
+            return id
+        }
+        return Self.text(own) ?? Self.text(element["id"]) ?? UUID().uuidString.lowercased()
     }
 
     mutating func finish() throws {
@@ -69,15 +102,38 @@ struct Importer {
     private mutating func save() throws {
         let batch = waiting
         (waiting, waitingBytes) = ([], 0)
-        func save(in transaction: WriteTransaction) throws {
+        func save(in transaction: WriteTransaction) throws -> Int {
+            var unchanged = 0
             for (collection, document, place) in batch {
-                do { try transaction.save(document, in: collection) } catch {
+                do throws(LoveseatError) {
+                    if try !transaction.save(imported: document, in: collection) { unchanged += 1 }
+                } catch { throw LoveseatError(error.code, "\(place): \(error.message)") }
+            }
+            return unchanged
+        }
+        unchangedCount += try transaction.map(save) ?? database.write(save)
+        count += batch.count
+    }
+
+    /// Creates an index, or says that it cannot be created.
+    private mutating func addIndex(
+        _ element: JSONElement,
+        in collection: Loveseat.Collection,
+        _ place: String
+    )
+        throws
+    {
+        try save()
+        func create(in transaction: WriteTransaction) throws {
+            do throws(LoveseatError) { try transaction.createIndex(imported: element, in: collection) } catch
+            {
+                guard error.code == .invalidQuery || error.code == .invalidParameter else {
                     throw LoveseatError(error.code, "\(place): \(error.message)")
                 }
+                Output.remark("loveseat: \(place): the index is not created: \(error.message)")
             }
         }
-        if let transaction { try save(in: transaction) } else { try database.write(save) }
-        count += batch.count
+        if let transaction { try create(in: transaction) } else { try database.write(create) }
     }
 
     private static func text(_ value: JSONElement?) -> String? {

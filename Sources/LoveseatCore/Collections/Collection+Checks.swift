@@ -88,36 +88,62 @@ extension Collection {
         try Self.check(document.id)
         try requireOwn(document)
         let body = try Self.checkedJSON(of: document)
+        try checkContent(body, of: document.id)
+        return body
+    }
+
+    /// Checks canonical text for what `save` refuses.
+    func check(_ body: JSONText, of id: String) throws(LoveseatError) {
+        try Self.check(id)
+        try Self.checkNames(in: body, of: id)
+        try checkContent(body, of: id)
+    }
+
+    /// The same without a look at blobs.
+    func checkNamesAndSize(of body: JSONText, _ id: String) throws(LoveseatError) {
+        try Self.check(id)
+        try Self.checkNames(in: body, of: id)
+        try checkSize(of: body, id)
+    }
+
+    private func checkSize(of body: JSONText, _ id: String) throws(LoveseatError) {
         let limit = database.config.maximumDocumentBytes
         guard body.bytes.count <= limit else {
             throw LoveseatError(
                 .invalidParameter,
-                "document \"\(document.id)\" has \(body.bytes.count) bytes, at most \(limit) are allowed: keep large content in blobs"
+                "document \"\(id)\" has \(body.bytes.count) bytes, at most \(limit) are allowed: keep large content in blobs"
             )
         }
+    }
+
+    private func checkContent(_ body: JSONText, of id: String) throws(LoveseatError) {
+        try checkSize(of: body, id)
         let references = BlobReference.all(in: body)
-        if references.isEmpty { return body }
+        if references.isEmpty { return }
         let files = try database.store.blobs
         if let missing = references.first(where: { !files.contains($0.digest) }) {
             throw LoveseatError(
                 .unexpectedError,
-                "document \"\(document.id)\" refers to blob \(missing.digest), which is not in database \"\(database.name)\": save the blob there first"
+                "document \"\(id)\" refers to blob \(missing.digest), which is not in database \"\(database.name)\": save the blob there first"
             )
         }
-        return body
     }
 
     /// The canonical body of a document, whatever collection it is for.
     static func checkedJSON(of document: Document) throws(LoveseatError) -> JSONText {
         let body: JSONText
         do throws(JSONError) { body = try document.canonicalBody() } catch {
-            throw LoveseatError(
-                .encodingError,
-                "document \"\(document.id)\" has a value that JSON cannot hold: \(error.reason.rawValue)"
-            )
+            throw cannotHold(document.id, error)
         }
         try checkNames(in: body, of: document.id)
         return body
+    }
+
+    static func cannotHold(_ id: String, _ error: JSONError) -> LoveseatError {
+        LoveseatError(
+            .encodingError,
+            "document \"\(id)\" has a value that JSON cannot hold: \(error.reason.rawValue)"
+        )
     }
 
     /// Top-level names that begin with `_` belong to the protocol: every peer removes them.

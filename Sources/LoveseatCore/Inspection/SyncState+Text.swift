@@ -29,12 +29,12 @@ extension SyncState {
         case .inConflict: "it has a conflict; `sync` resolves it and sends the result"
         case .notListed: "it is not among the documents of --doc-ids"
         case .filtered: "the filter keeps it here"
-        case .refused(let error) where error.code == .httpForbidden:
+        case .refused(let error) where error.isFinalRefusal:
             "the peer refused the current revision: \(error.message); it is sent again when it changes, or with --reset"
         case .refused(let error):
             "the last attempt to push it failed: \(error.message); `push` or `sync` tries again"
         case .notPulled(let error):
-            "the peer's revision could not be stored: \(error.message); the next `pull` or `sync` asks for it again"
+            "the peer's revision did not get here: \(error.message); the next `pull` or `sync` asks for it again"
         case .notPushed: "the replication only pulls"
         case .expired: "it has expired and is about to be purged"
         case .passedOver: "an earlier run passed over it; change it, or use --reset"

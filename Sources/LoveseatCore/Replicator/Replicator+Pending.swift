@@ -26,7 +26,8 @@ extension Replicator {
         return try DocumentStore.wrapping { try pending.contains(documentID) }
     }
 
-    /// Returns the documents whose current revision the peer forbids (`httpForbidden`), by their IDs, with the peer's reasons.
+    /// Returns the documents whose current revision the peer forbids (`httpForbidden`), or that are larger than it accepts
+    /// (`httpEntityTooLarge`), by their IDs, with the peer's reasons.
     ///
     /// They are not pending. They are sent again when they change, or after ``start(reset:resetMarks:)`` with a reset. Of documents whose IDs are equal as
     /// `String`s, one is there.
@@ -115,7 +116,7 @@ struct PendingDocuments {
             )
             for (key, json) in notes {
                 let id = key.text
-                guard let refusal = DocumentFailure(json), refusal.error.code == .httpForbidden, isListed(id),
+                guard let refusal = DocumentFailure(json), refusal.error.isFinalRefusal, isListed(id),
                     let record = try view.record(id, in: handle), record.revision == refusal.revision,
                     known.covers(record), try !isAtPeer(record, known)
                 else { continue }

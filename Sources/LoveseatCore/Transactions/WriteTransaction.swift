@@ -104,8 +104,12 @@ public final class WriteTransaction: ReadTransaction {
     public func setDocumentExpiration(id: String, in collection: Collection, expiration: Date?)
         throws(LoveseatError)
     {
+        try setExpiration(of: id, in: collection, at: expiration.map(\.expirationTime))
+    }
+
+    /// The same with milliseconds since 1970.
+    func setExpiration(of id: String, in collection: Collection, at time: Int64?) throws(LoveseatError) {
         try require(collection)
-        let time = expiration.map(\.expirationTime)
         guard try write({ try $0.setExpiration(id, in: collection.handle, at: time) }) else {
             throw collection.notFound(id)
         }

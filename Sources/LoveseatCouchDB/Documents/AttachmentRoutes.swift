@@ -159,8 +159,7 @@ extension CouchDBServer {
     ) {
         let writer = try entry.store.blobs.writer()
         for try await part in exchange.body { try writer.write(part.readableBytesView) }
-        let (digest, length) = try writer.finish()
-        try pins.addStored(digest)
+        let (digest, length) = try pins.finish(writer)
         return (digest, Int(length))
     }
 

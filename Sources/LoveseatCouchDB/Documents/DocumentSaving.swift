@@ -1,4 +1,3 @@
-import Crypto
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -34,11 +33,12 @@ struct PreparedDocument: Sendable {
 
 extension PreparedDocument {
     /// Adds an attachment whose content is in an earlier revision, unless it only repeats a blob of the body.
-    mutating func addStub(_ attachment: IncomingAttachment, _ blobs: BlobFiles) {
+    mutating func addStub(_ attachment: IncomingAttachment, _ pins: BlobPins) {
         guard let blob = BlobAttachments.repeated(attachment.name, attachment.digest, in: body) else {
             return attachments.append(.stub(attachment))
         }
-        if !blobs.contains(blob.digest) { missingBlob = attachment.name }
+        pins.add(blob.digest)
+        if !pins.blobs.contains(blob.digest) { missingBlob = attachment.name }
     }
 
     /// Adds an attachment that came, unless it is the content of a blob of the body, which has its place there.
@@ -64,26 +64,18 @@ final class BlobPins: Sendable {
         digests.withLock { $0.append(digest) }
     }
 
-    /// Keeps content that was stored just now.
-    func addStored(_ digest: BlobDigest) throws(CouchDBError) {
-        add(digest)
-        guard blobs.length(digest) != nil else {
-            throw CouchDBError(
-                503,
-                "service_unavailable",
-                "a compaction removed the attachment: send it again"
-            )
-        }
+    /// Puts content in its place, and keeps it.
+    func finish(_ writer: BlobWriter) throws(LoveseatError) -> (digest: BlobDigest, length: UInt64) {
+        let stored = try writer.finish(pins: true)
+        digests.withLock { $0.append(stored.digest) }
+        return stored
     }
 
     /// Stores content that is in memory.
     func store(_ content: [UInt8]) throws -> BlobDigest {
         let writer = try blobs.writer()
         try writer.write(content)
-        // Pinned before it is in its place, so that no compaction comes between.
-        let digest = BlobDigest(sha1: Insecure.SHA1.hash(data: content))
-        add(digest)
-        return try writer.finish().digest
+        return try finish(writer).digest
     }
 }
 
@@ -110,7 +102,7 @@ enum DocumentSaving {
                 guard let stored = try contents?.store(number, pins) else { continue }
                 (digest, length) = (stored, size)
             case .stub, .follows:
-                prepared.addStub(attachment, pins.blobs)
+                prepared.addStub(attachment, pins)
                 continue
             }
             prepared.add(try ready(attachment, digest: digest, storedLength: length, pins.blobs), digest)

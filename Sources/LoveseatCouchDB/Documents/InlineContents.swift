@@ -66,9 +66,7 @@ final class InlineContents {
 
     /// Stores a content, once, and keeps it until its document is stored.
     func store(_ number: Int, _ pins: BlobPins) throws -> BlobDigest {
-        let digest = try waiting[number].finish().digest
-        try pins.addStored(digest)
-        return digest
+        try pins.finish(waiting[number]).digest
     }
 }
 

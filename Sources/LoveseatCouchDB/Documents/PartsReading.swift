@@ -76,7 +76,7 @@ final class PartsReceiver {
                 continue
             }
             switch attachment.content {
-            case .stub, .follows, .takenOut: prepared.addStub(attachment, blobs)
+            case .stub, .follows, .takenOut: prepared.addStub(attachment, pins)
             case .inline(let text):
                 let content = try DocumentSaving.decode(text, attachment.name)
                 let digest = try pins.store(content)
@@ -182,8 +182,7 @@ final class PartsReceiver {
             let isInflated = inflater != nil
             inflater = nil
             let sum = md5.map { "md5-" + Base64.encode(Array($0.finalize())) }
-            let (digest, length) = try writer.finish()
-            try pins.addStored(digest)
+            let (digest, length) = try pins.finish(writer)
             let named = attachment.digest
             guard sum == nil || sum == named,
                 isInflated || named?.hasPrefix("sha1-") != true || named == digest.text

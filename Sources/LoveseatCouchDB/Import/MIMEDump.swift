@@ -154,8 +154,7 @@ struct MIMEDump {
         case .between: break
         case .document(let bytes): text = bytes
         case .attachment(let name, let type, let writer):
-            let (digest, length) = try writer.finish()
-            try pins.addStored(digest)
+            let (digest, length) = try pins.finish(writer)
             attachments.append((name, type, digest, Int(length)))
         }
         (place, md5) = (.between, nil)

@@ -233,7 +233,7 @@ extension CouchDBSession {
     {
         do {
             var fetched = try await remote.revision(wanted.leaf, known: wanted.known, blobs: blobs)
-            if let document = fetched?.document, !wanted.known.isEmpty, document.lacksBlobs(blobs) {
+            if let found = fetched, !wanted.known.isEmpty, found.document.lacksBlobs(keeping: found.pins) {
                 fetched = try await remote.revision(wanted.leaf, known: [], blobs: blobs)
             }
             return Single(leaf: wanted.leaf, result: .success(fetched))
@@ -397,8 +397,10 @@ extension PreparedDocument {
         missingBlob != nil || attachments.contains { if case .stub = $0 { true } else { false } }
     }
 
-    /// Whether the body refers to a blob that is not here.
-    func lacksBlobs(_ blobs: BlobFiles) -> Bool {
-        BlobReference.all(in: body).contains { !blobs.contains($0.digest) }
+    /// Whether the body refers to a blob that is not here. Those that are here are kept.
+    func lacksBlobs(keeping pins: BlobPins) -> Bool {
+        let digests = BlobReference.all(in: body).map(\.digest)
+        for digest in digests { pins.add(digest) }
+        return digests.contains { !pins.blobs.contains($0) }
     }
 }

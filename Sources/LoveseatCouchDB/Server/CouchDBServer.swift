@@ -133,6 +133,8 @@ final class CouchDBServer: Sendable {
         }
     }
 
+    private static let failure = "the database could not be read or written: its log says why"
+
     /// What any error means to a client.
     static func error(_ error: any Error) -> CouchDBError {
         switch error {
@@ -164,10 +166,14 @@ final class CouchDBServer: Sendable {
             default: break
             }
             LogDomain.listener.log(.error, "\(error)")
-            return CouchDBError(500, "internal_server_error", error.message)
+            // SQLite's messages name tables, and are not for clients.
+            let isInternal = error.code.domain == .sqlite
+            return CouchDBError(500, "internal_server_error", isInternal ? Self.failure : error.message)
+        case _ where DocumentStore.isStorageError(error):
+            return Self.error(LoveseatError(storage: error))
         default:
             LogDomain.listener.log(.error, "\(error)")
-            return CouchDBError(500, "internal_server_error", "\(error)")
+            return CouchDBError(500, "internal_server_error", Self.failure)
         }
     }
 }

@@ -88,7 +88,10 @@ extension CouchDBServer {
             try Self.requireJSON(exchange)
             if name == "_compact" {
                 let database = databases.database
-                DispatchQueue.global().async { try? database.performMaintenance(type: .compact) }
+                // One more than waits already would change nothing, and block a thread.
+                if !entry.store.isCompactionWaiting {
+                    DispatchQueue.global().async { try? database.performMaintenance(type: .compact) }
+                }
             }
             return .json(202, ["ok": true])
         case "_security": return try await security(entry, exchange)

@@ -132,7 +132,7 @@ package final class PeerMonitor: Sendable {
     }
 
     private func note(_ document: String, on key: String, isPush: Bool, _ error: LoveseatError) {
-        let isRefusal = error.code == .httpForbidden
+        let isRefusal = error.isFinalRefusal
         table.withLock {
             $0.failed(
                 document,

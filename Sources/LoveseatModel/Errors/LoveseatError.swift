@@ -142,6 +142,10 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
     /// The error of a document that the app's pull filter leaves out.
     package static let rejectedByPullFilter = LoveseatError(.httpForbidden, "rejected by the pull filter")
 
+    /// Whether a peer refused a document so that it is not sent again before it changes, or is asked for: the peer may not have it, or
+    /// does not take so large a document.
+    package var isFinalRefusal: Bool { code == .httpForbidden || code == Code(10_413) }
+
     /// The kind of the error.
     public let code: Code
     /// A sentence for people that names the document, file or address, and says what to do. It may change between

@@ -145,10 +145,17 @@ extension JSONText {
     }
 
     /// The canonical text of an element; throws as ``init(validating:)-(JSONValue)`` does.
-    package init(validating element: JSONElement) throws(JSONError) {
-        let (bytes, problem) = element.canonicalBytes
+    ///
+    /// `names`: the object's own members that are left out.
+    package init(validating element: JSONElement, without names: [StaticString] = []) throws(JSONError) {
+        let (bytes, problem) = element.canonicalBytes(without: names)
         if let problem { throw problem }
         self.init(trusted: bytes)
+    }
+
+    /// The canonical text of an element without some of its own members, whatever numbers it has.
+    package init(canonical element: JSONElement, without names: [StaticString]) {
+        self.init(trusted: element.canonicalBytes(without: names).bytes)
     }
 
     /// Creates the canonical text of an element: without white space, with keys sorted by their bytes. Of a key that

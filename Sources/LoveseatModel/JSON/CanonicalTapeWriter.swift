@@ -68,22 +68,53 @@ struct CanonicalTapeWriter {
         writer.append(UInt8(ascii: "}"))
     }
 
+    /// Writes the object at a position of the tape without some of its members.
+    mutating func writeObject(_ index: Int, without names: [StaticString]) {
+        let end = index + JSONTape.length(tape[index])
+        guard isInOrder(from: index + 2, to: end, without: names) else {
+            return writeSorted(from: index + 2, to: end, without: names)
+        }
+        var member = index + 2
+        var isFirst = true
+        writer.append(UInt8(ascii: "{"))
+        while member < end {
+            if !isNamed(raw(tape[member]), names) {
+                if !isFirst { writer.append(UInt8(ascii: ",")) }
+                isFirst = false
+                writer.append(quoted(tape[member]))
+                writer.append(UInt8(ascii: ":"))
+                write(member + 1)
+            }
+            member += 1 + JSONTape.span(tape[member + 1])
+        }
+        writer.append(UInt8(ascii: "}"))
+    }
+
+    private func isNamed(_ key: UnsafeBufferPointer<UInt8>, _ names: [StaticString]) -> Bool {
+        names.contains { name in
+            key.count == name.utf8CodeUnitCount
+                && key.elementsEqual(UnsafeBufferPointer(start: name.utf8Start, count: key.count))
+        }
+    }
+
     /// Whether the keys ascend and have no escapes.
-    private func isInOrder(from start: Int, to end: Int) -> Bool {
+    private func isInOrder(from start: Int, to end: Int, without names: [StaticString] = []) -> Bool {
         var member = start
         var last: UnsafeBufferPointer<UInt8>?
         while member < end {
             let word = tape[member]
             guard JSONTape.kind(word) == .plainString else { return false }
             let key = raw(word)
-            if let last, !last.precedes(key) { return false }
-            last = key
+            if names.isEmpty || !isNamed(key, names) {
+                if let last, !last.precedes(key) { return false }
+                last = key
+            }
             member += 1 + JSONTape.span(tape[member + 1])
         }
         return true
     }
 
-    private mutating func writeSorted(from start: Int, to end: Int) {
+    private mutating func writeSorted(from start: Int, to end: Int, without names: [StaticString] = []) {
         var members: [(key: [UInt8], value: Int)] = []
         var member = start
         while member < end {
@@ -91,6 +122,9 @@ struct CanonicalTapeWriter {
             let isPlain = JSONTape.kind(word) == .plainString
             members.append((isPlain ? Array(raw(word)) : JSONStrings.unescape(raw(word)), member + 1))
             member += 1 + JSONTape.span(tape[member + 1])
+        }
+        if !names.isEmpty {
+            members.removeAll { member in member.key.withUnsafeBufferPointer { isNamed($0, names) } }
         }
         // The sort is stable, so of equal keys the last in the text stays last, and is the one kept.
         members.sort { left, right in

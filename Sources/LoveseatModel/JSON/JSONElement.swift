@@ -253,11 +253,18 @@ public struct JSONElement: Sendable {
     }
 
     /// The canonical form, and the first number that a double cannot hold.
-    var canonicalBytes: (bytes: [UInt8], problem: JSONError?) {
+    var canonicalBytes: (bytes: [UInt8], problem: JSONError?) { canonicalBytes(without: []) }
+
+    /// The canonical form of an object without some of its own members, and the first number that a double cannot hold.
+    func canonicalBytes(without names: [StaticString]) -> (bytes: [UInt8], problem: JSONError?) {
         source.bytes.withUnsafeBufferPointer { text in
             source.tape.withUnsafeBufferPointer { tape in
                 var writer = CanonicalTapeWriter(text: text, tape: tape, reserving: bytes.count)
-                writer.write(index)
+                if names.isEmpty || kind != .object {
+                    writer.write(index)
+                } else {
+                    writer.writeObject(index, without: names)
+                }
                 return (writer.writer.bytes, writer.writer.problem)
             }
         }

@@ -22,6 +22,13 @@ package final class BlobFiles: Sendable {
         var pins: [BlobDigest: Int] = [:]
         /// Blobs written or looked for since the running compaction began; nil while none runs.
         var touched: Set<BlobDigest>?
+        /// Blobs that compactions removed, so that no save that began before refers to one: at least the last 50,000.
+        var removed: (recent: Set<BlobDigest>, older: Set<BlobDigest>) = ([], [])
+
+        mutating func noteRemoval(of digest: BlobDigest) {
+            if removed.recent.count == 50_000 { removed = ([], removed.recent) }
+            removed.recent.insert(digest)
+        }
     }
 
     /// `syncs`: whether new files reach the disk before they count; false only in tests.
@@ -84,6 +91,24 @@ package final class BlobFiles: Sendable {
         keeping.withLock { $0.touched?.formUnion(digests) }
     }
 
+    /// Reports to a running compaction that a document is about to be saved which refers to these blobs.
+    ///
+    /// - Throws: `notFound` if a compaction removed one of them since the app has seen it.
+    func refer(to digests: [BlobDigest]) throws(LoveseatError) {
+        let removed: [BlobDigest] = keeping.withLock { keeping in
+            keeping.touched?.formUnion(digests)
+            let removed = keeping.removed
+            guard !removed.recent.isEmpty || !removed.older.isEmpty else { return [] }
+            return digests.filter { removed.recent.contains($0) || removed.older.contains($0) }
+        }
+        for digest in removed where length(digest) == nil {
+            throw LoveseatError(
+                .notFound,
+                "blob \(digest) was removed by a compaction, because no document referred to it: save its content again, then the document"
+            )
+        }
+    }
+
     /// Keeps a blob until ``unpin(_:)``, even if no document refers to it.
     package func pin(_ digest: BlobDigest) { keeping.withLock { $0.pins[digest, default: 0] += 1 } }
 
@@ -95,7 +120,8 @@ package final class BlobFiles: Sendable {
 
     /// Removes every blob that no document refers to, and returns the number of bytes that this freed.
     ///
-    /// `referenced`: reads what documents refer to; called once, after new references are being recorded.
+    /// `referenced`: waits for saves that have begun, and reads what documents refer to; called once, after new references are being
+    /// recorded. One call at a time.
     package func collectGarbage(referenced: () throws -> Set<BlobDigest>) throws -> (
         count: Int, bytes: UInt64
     ) {
@@ -111,6 +137,7 @@ package final class BlobFiles: Sendable {
                 guard keeping.pins[digest] == nil, keeping.touched?.contains(digest) != true else { return }
                 freed.bytes += length(digest) ?? 0
                 freed.count += 1
+                keeping.noteRemoval(of: digest)
                 unlink(path(digest))
             }
         }

@@ -70,8 +70,9 @@ package final class BlobWriter {
 
     /// Completes the blob, and moves it to its place unless the same content is stored already.
     ///
-    /// `expected`: the digest it must have; otherwise ``LoveseatError/Code/corruptData`` is thrown.
-    package func finish(expected: BlobDigest? = nil) throws(LoveseatError) -> (
+    /// `expected`: the digest it must have; otherwise ``LoveseatError/Code/corruptData`` is thrown. `pins`: whether to pin it, before it
+    /// is in its place, so that no compaction comes between; an error leaves no pin.
+    package func finish(expected: BlobDigest? = nil, pins: Bool = false) throws(LoveseatError) -> (
         digest: BlobDigest, length: UInt64
     ) {
         if isResting {
@@ -88,10 +89,16 @@ package final class BlobWriter {
             )
         }
         defer { closeFile() }
+        if pins { files.pin(digest) }
         if files.contains(digest) {
             unlink(path)
         } else {
-            try files.install(path, descriptor: descriptor, as: digest)
+            do { try files.install(path, descriptor: descriptor, as: digest) } catch {
+                if pins { files.unpin(digest) }
+                throw error
+            }
+            // A compaction may have begun while the disk was waited for.
+            files.touch([digest])
         }
         return (digest, length)
     }

@@ -1,4 +1,4 @@
-/// Listings of documents, which leave out deleted ones. IDs are compared by their bytes.
+/// Listings of documents, which leave out deleted ones unless they are asked for. IDs are compared by their bytes.
 extension StoreReadTransaction {
     /// How a listing of documents goes.
     package struct Listing: Sendable {
@@ -17,6 +17,7 @@ extension StoreReadTransaction {
         package var behind: UInt64?
         package var limit = Int.max
         package var skip = 0
+        package var includesDeleted = false
         package init() {}
     }
 
@@ -63,7 +64,7 @@ extension StoreReadTransaction {
         let bounds = listing.bounds
         // A listing by sequence walks along its own index, and only checks the IDs.
         let id = listing.order == .id ? "doc_id" : "+doc_id"
-        var conditions = ["flags & 1 = 0"]
+        var conditions = [listing.includesDeleted ? "1" : "flags & 1 = 0"]
         if let low = bounds.low { conditions.append("\(id) \(low.isIncluded ? ">=" : ">") ?1") }
         if let high = bounds.high { conditions.append("\(id) \(high.isIncluded ? "<=" : "<") ?2") }
         if listing.behind != nil { conditions.append("sequence \(listing.isDescending ? "<" : ">") ?5") }

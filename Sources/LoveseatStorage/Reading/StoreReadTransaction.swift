@@ -84,6 +84,11 @@ package class StoreReadTransaction {
         )
     }
 
+    /// The last sequence that was used, by this transaction, too.
+    package func newestSequence(_ collection: CollectionHandle) -> UInt64 {
+        catalogView.lastSequence[collection.number] ?? 0
+    }
+
     /// The last sequence of any row in this snapshot.
     package func lastSequence(_ collection: CollectionHandle) throws -> UInt64 {
         UInt64(

@@ -145,7 +145,7 @@ extension DocumentStore {
             } catch {
                 if db.isInsideTransaction { _ = try? RawStatement("ROLLBACK", in: db).run() }
                 self.catalog.withLock { $0.reserved = catalog.reserved }
-                throw error
+                throw Self.explained(error)
             }
         }
     }
@@ -259,9 +259,21 @@ extension DocumentStore {
                 return try body(view)
             } catch {
                 if let interruption, interruption.explains(error) { throw interruption.error }
-                throw error
+                throw Self.explained(error)
             }
         }
+    }
+
+    /// The error of a transaction in a collection that was deleted since it was looked up.
+    private static func explained(_ error: any Error) -> any Error {
+        guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_ERROR,
+            failure.message?.hasPrefix("no such table: ") == true
+        else { return error }
+        return LoveseatError(.notOpen, "the collection was deleted")
+    }
+
+    private static func explaining<T>(_ body: () throws -> T) throws -> T {
+        do { return try body() } catch { throw explained(error) }
     }
 
     /// Returns the collections of a snapshot. This is the first statement of a transaction, so it creates the snapshot.
@@ -287,7 +299,8 @@ extension DocumentStore {
     package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
         try rows.unsafeReentrantRead { db in
             try keptRead.begin(db)
-            return try body(StoreReadTransaction(database: db, catalog: catalog.withLock { $0 }))
+            let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
+            return try Self.explaining { try body(view) }
         }
     }
 
@@ -303,7 +316,7 @@ extension DocumentStore {
             }
             try RawStatement("BEGIN DEFERRED", in: db).run()
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
-            return try body(view)
+            return try Self.explaining { try body(view) }
         }
     }
 

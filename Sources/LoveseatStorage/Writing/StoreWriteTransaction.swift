@@ -142,13 +142,14 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     /// Saves a local revision; nil if the condition is not met.
     ///
     /// `body`: canonical JSON, of which the revision's digest is taken. Attachments without a blob in the
-    /// body stay unless it names them.
+    /// body stay unless it names them. `keepsUnchanged`: whether a document that has these properties already gets no new revision.
     package func save(
         _ id: String,
         in collection: CollectionHandle,
         body: JSONText,
         isDeleted: Bool,
-        condition: SaveCondition
+        condition: SaveCondition,
+        keepsUnchanged: Bool = false
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         try requireOpen(collection)
         let mayBeNew = !isDeleted && (condition == .lastWriteWins || condition == .unchanged(since: nil))
@@ -164,7 +165,12 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
         }
         let body = isDeleted ? body : body.keepingAttachments(of: record.isDeleted ? nil : record.body)
-        let flags = rowFlags(of: body, isDeleted: isDeleted)
+        if keepsUnchanged, !isDeleted, !record.isDeleted,
+            record.body == body || record.body.canonical == body
+        {
+            return (record.revision, record.sequence)
+        }
+        let flags = try flagsOfSaved(body, isDeleted: isDeleted)
         let revision = try Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
         var tree = try tree(of: record)
         tree.insertLocal(revision, parent: record.revision, flags: flags.treeFlags, body: body)
@@ -177,7 +183,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         body: JSONText
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         let body = body.keepingAttachments(of: nil)
-        let flags = rowFlags(of: body, isDeleted: false)
+        let flags = try flagsOfSaved(body, isDeleted: false)
         if catalogView.remembersPurges, try record(id, in: collection) == nil {
             let purged = try takePurge(of: id, in: collection)
             if !purged.isEmpty {
@@ -223,10 +229,33 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
         let references = BlobReference.all(in: body)
-        blobs.touch(references.map(\.digest))
-        var flags: RowFlags = references.isEmpty ? [] : .hasBlobs
+        if !references.isEmpty { blobs.touch(references.map(\.digest)) }
+        return rowFlags(hasBlobs: !references.isEmpty, isDeleted: isDeleted)
+    }
+
+    private func rowFlags(hasBlobs: Bool, isDeleted: Bool) -> RowFlags {
+        var flags: RowFlags = hasBlobs ? .hasBlobs : []
         if isDeleted { flags.insert(.deleted) }
         return flags
+    }
+
+    /// The flags of a document that the app saves.
+    ///
+    /// - Throws: `notFound` if a compaction has removed one of its blobs.
+    private func flagsOfSaved(_ body: JSONText, isDeleted: Bool) throws(LoveseatError) -> RowFlags {
+        guard !isDeleted else { return rowFlags(of: body, isDeleted: true) }
+        let references = BlobReference.all(in: body)
+        if !references.isEmpty { try blobs.refer(to: references.map(\.digest)) }
+        return rowFlags(hasBlobs: !references.isEmpty, isDeleted: false)
+    }
+
+    /// Writes something that reaches the disk with this transaction, even if nothing else does.
+    func noteCompaction() throws {
+        let sql = """
+            INSERT INTO info (key, value) VALUES ('compactions', 1)
+            ON CONFLICT (key) DO UPDATE SET value = value + 1
+            """
+        try database.execute(sql: sql)
     }
 
     // MARK: Purge and expiration

@@ -1,0 +1,177 @@
+private import Foundation
+package import LoveseatModel
+import LoveseatStorage
+
+/// Writes what a database holds as JSON lines, which `import` reads (docs/limits.md, "Export and import").
+package struct Exporter {
+    private static let page = 500
+    private static let pageBytes = 8 << 20
+    private static let blobPiece = 192 << 10
+
+    private let database: Database
+    /// Whether the content of blobs is written.
+    private let writesBlobs: Bool
+    /// Whether deleted documents, conflicts and histories are written.
+    private let writesRevisions: Bool
+    /// Called with each line.
+    private let line: ([UInt8]) throws -> Void
+    private var blobs: Set<BlobDigest> = []
+    /// Blobs that documents refer to, and that are not here.
+    package private(set) var missingBlobs: [BlobDigest] = []
+    /// The deleted documents that were left out.
+    package private(set) var deletedCount = 0
+    /// The documents with a conflict of which only the current version was written.
+    package private(set) var conflictCount = 0
+
+    package init(
+        of database: Database,
+        blobs: Bool,
+        revisions: Bool,
+        line: @escaping ([UInt8]) throws -> Void
+    ) {
+        (self.database, writesBlobs, writesRevisions, self.line) = (database, blobs, revisions, line)
+    }
+
+    /// Writes a collection: its documents in order of their IDs, and then its indexes.
+    package mutating func export(_ collection: Collection) throws {
+        let isDefault = collection.fullName == CollectionName.default.fullName
+        let place = isDefault ? "" : ",\"_collection\":\(JSONValue.string(collection.fullName))"
+        var listing = StoreReadTransaction.Listing()
+        listing.includesDeleted = writesRevisions
+        listing.includesFirst = false
+        var isEmpty = true
+        while true {
+            var records: [DocumentRecord] = []
+            var bytes = 0
+            try collection.snapshot { view in
+                try view.list(listing, in: collection.handle) { record in
+                    records.append(record)
+                    bytes += record.body.bytes.count + (record.encodedTree?.count ?? 0)
+                    return records.count < Self.page && bytes < Self.pageBytes
+                }
+            }
+            guard let last = records.last else { break }
+            isEmpty = false
+            for record in records { try export(record, in: collection, place) }
+            listing.first = last.id
+        }
+        if !writesRevisions {
+            deletedCount += try collection.snapshot { try $0.deletedCount(collection.handle) }
+        }
+        if isEmpty, !isDefault {
+            try line(
+                Array("{\"_collection\":\(JSONValue.string(collection.fullName)),\"_documents\":0}".utf8)
+            )
+        }
+        for name in try collection.indexes() {
+            guard let index = try collection.index(withName: name) else { continue }
+            var value = index.archived
+            value["_index"] = .string(name)
+            if !isDefault { value["_collection"] = .string(collection.fullName) }
+            try line(JSONText(canonical: value).bytes)
+        }
+    }
+
+    private mutating func export(_ record: DocumentRecord, in collection: Collection, _ place: String) throws
+    {
+        let lacksBlobs = try exportBlobs(of: record)
+        let body: JSONText
+        var isOnlyOfPeers = lacksBlobs
+        do throws(JSONError) { body = try JSONText(validating: JSONElement(record.body)) } catch {
+            body = record.body.canonical
+            isOnlyOfPeers = true
+        }
+        var head = "{\"_id\":\(JSONValue.string(record.id))\(place)"
+        if let time = record.expires { head += ",\"_expires\":\(time)" }
+        if isOnlyOfPeers || collection.isOnlyOfPeers(body, of: record.id) { head += ",\"_peer\":true" }
+        if writesRevisions {
+            let archived = try ArchivedRevisions(record)
+            var value: JSONValue = ["id": .string(archived.revision.text)]
+            if archived.isDeleted { value["deleted"] = true }
+            if let tree = archived.encodedTree { value["tree"] = .string(Data(tree).base64EncodedString()) }
+            // A peer's text stays as it came, since the revision ID may be its digest.
+            if record.body != body { value["text"] = .string(record.body.description) }
+            head += ",\"_revision\":\(JSONText(canonical: value))"
+        } else if try Self.hasConflicts(record) {
+            conflictCount += 1
+        }
+        var bytes = Array(head.utf8)
+        if body.bytes.count > 2 { bytes.append(UInt8(ascii: ",")) }
+        bytes += body.bytes.dropFirst()
+        try line(bytes)
+    }
+
+    private static func hasConflicts(_ record: DocumentRecord) throws -> Bool {
+        if record.hasConflicts { return true }
+        guard record.encodedTree != nil, record.flags.contains(.branched) else { return false }
+        return try !DocumentBranches(of: record).conflicts.isEmpty
+    }
+
+    /// Writes the blobs that a document refers to, each once.
+    ///
+    /// - Returns: whether one is missing.
+    private mutating func exportBlobs(of record: DocumentRecord) throws -> Bool {
+        guard writesBlobs else { return false }
+        var digests = record.isDeleted ? [] : BlobReference.all(in: record.body).map(\.digest)
+        if writesRevisions, record.encodedTree != nil {
+            for node in try record.tree().nodes.values where node.flags.contains(.hasBlobs) {
+                guard node.id != record.revision, !node.isDeleted, let body = node.body else { continue }
+                digests += BlobReference.all(in: body).map(\.digest)
+            }
+        }
+        // In a tree they have no order of their own.
+        if writesRevisions { digests.sort { $0.hexadecimalText < $1.hexadecimalText } }
+        var isMissing = false
+        for digest in digests {
+            guard let pieces = try database.blobPieces(digest, pieceBytes: Self.blobPiece) else {
+                isMissing = true
+                if blobs.insert(digest).inserted { missingBlobs.append(digest) }
+                continue
+            }
+            if blobs.insert(digest).inserted { try export(digest, pieces) }
+        }
+        return isMissing
+    }
+
+    private func export(_ digest: BlobDigest, _ pieces: BlobPieces.Iterator) throws {
+        var pieces = pieces
+        repeat {
+            let piece = try pieces.read() ?? Data()
+            let head = "{\"_blob\":\"\(digest.text)\",\"content\":\""
+            try line(Array(head.utf8) + Array(piece.base64EncodedString().utf8) + Array("\"}".utf8))
+        } while !pieces.isAtEnd
+    }
+}
+
+extension Collection {
+    /// Whether `save` would refuse a document that is here, because only peers may give it such an ID, name or size.
+    fileprivate func isOnlyOfPeers(_ body: JSONText, of id: String) -> Bool {
+        do throws(LoveseatError) {
+            try checkNamesAndSize(of: body, id)
+            return false
+        } catch { return true }
+    }
+}
+
+extension IndexConfiguration {
+    /// The definition as a line of an export.
+    fileprivate var archived: JSONValue {
+        var value: JSONValue = [:]
+        func texts(_ list: [String]) -> JSONValue { .array(list.map { .string($0) }) }
+        switch self {
+        case let index as ValueIndexConfiguration:
+            value = ["kind": "value", "expressions": texts(index.expressions)]
+            value["where"] = index.where.map { .string($0) }
+        case let index as FullTextIndexConfiguration:
+            value = ["kind": "fullText", "expressions": texts(index.expressions)]
+            value["where"] = index.where.map { .string($0) }
+            value["language"] = index.language.map { .string($0) }
+            if index.ignoreAccents { value["ignoreAccents"] = true }
+        case let index as ArrayIndexConfiguration:
+            value = ["kind": "array", "path": .string(index.path)]
+            value["expressions"] = index.expressions.map(texts)
+        default: break
+        }
+        return value
+    }
+}

@@ -1,0 +1,133 @@
+private import Foundation
+package import LoveseatModel
+import LoveseatStorage
+
+/// A document as `import` reads it: a person's JSON, or a line of an export.
+package struct ImportedDocument: Sendable {
+    /// The members that are not properties. None of them can be the name of a property that a peer sends.
+    private static let members: [StaticString] = ["_id", "_collection", "_expires", "_peer", "_revision"]
+
+    package let id: String
+    private let body: JSONText
+    /// When it expires, in milliseconds since 1970.
+    private var expires: Int64?
+    /// Whether a peer gave it what `save` refuses.
+    private var isOnlyOfPeers = false
+    private var revisions: ArchivedRevisions?
+
+    /// - Throws: `encodingError` for a value that JSON cannot hold; `invalidJSON` for a member that an export does not write so.
+    package init(id: String, _ element: JSONElement) throws(LoveseatError) {
+        self.id = id
+        guard element.hasKey(beginningWith: UInt8(ascii: "_")) else {
+            do throws(JSONError) { body = try JSONText(validating: element) } catch {
+                throw Collection.cannotHold(id, error)
+            }
+            return
+        }
+        if let time = element["_expires"] {
+            guard let number = time.int else { throw Self.invalid("_expires", id) }
+            expires = Int64(number)
+        }
+        if let mark = element["_peer"] {
+            guard let mark = mark.bool else { throw Self.invalid("_peer", id) }
+            isOnlyOfPeers = mark
+        }
+        if let archived = element["_revision"] {
+            let tree = archived["tree"]?.string.map { Data(base64Encoded: $0).map { Array($0) } }
+            guard let revision = archived["id"]?.string.flatMap({ RevisionID($0) }), tree != .some(nil) else {
+                throw Self.invalid("_revision", id)
+            }
+            revisions = ArchivedRevisions(
+                revision: revision,
+                isDeleted: archived["deleted"]?.bool ?? false,
+                encodedTree: tree ?? nil
+            )
+            if let text = archived["text"]?.string {
+                guard let text = try? JSONText(text, limits: JSONLimits(maximumBytes: .max)) else {
+                    throw Self.invalid("_revision", id)
+                }
+                body = text
+                return
+            }
+        }
+        if isOnlyOfPeers || revisions != nil {
+            body = JSONText(canonical: element, without: Self.members)
+            return
+        }
+        do throws(JSONError) { body = try JSONText(validating: element, without: Self.members) } catch {
+            throw Collection.cannotHold(id, error)
+        }
+    }
+
+    private static func invalid(_ member: String, _ id: String) -> LoveseatError {
+        LoveseatError(.invalidJSON, "document \"\(id)\" has a \"\(member)\" that `export` does not write")
+    }
+
+    fileprivate func save(in collection: Collection, _ transaction: WriteTransaction) throws(LoveseatError)
+        -> Bool
+    {
+        if !isOnlyOfPeers, revisions == nil { try collection.check(body, of: id) }
+        let isChanged = try transaction.write { edit -> Bool in
+            if let revisions { return try edit.restore(revisions, of: id, body: body, in: collection.handle) }
+            let last = edit.newestSequence(collection.handle)
+            let saved = try edit.save(
+                id,
+                in: collection.handle,
+                body: body,
+                isDeleted: false,
+                condition: .lastWriteWins,
+                keepsUnchanged: true
+            )
+            return saved.map { $0.sequence > last } ?? false
+        }
+        if let expires { try transaction.setExpiration(of: id, in: collection, at: expires) }
+        return isChanged
+    }
+}
+
+extension WriteTransaction {
+    /// Saves an imported document, unless it is here with the same properties.
+    ///
+    /// - Returns: whether something changed.
+    /// - Throws: As ``save(_:in:concurrencyControl:)-6vn8v``.
+    package func save(imported document: ImportedDocument, in collection: Collection) throws(LoveseatError)
+        -> Bool
+    {
+        try require(collection)
+        return try document.save(in: collection, self)
+    }
+
+    /// Creates an index of an export.
+    ///
+    /// - Throws: `invalidJSON` for a definition that `export` does not write; as ``Collection/createIndex(_:withName:)``.
+    package func createIndex(imported element: JSONElement, in collection: Collection) throws(LoveseatError) {
+        try require(collection)
+        guard let name = element["_index"]?.string, let configuration = Self.configuration(element) else {
+            throw LoveseatError(
+                .invalidJSON,
+                "a line with an \"_index\" has no definition that `export` writes"
+            )
+        }
+        let specification = try Collection.specification(configuration, name)
+        try write { try $0.createIndex(name, specification, in: collection.handle) }
+    }
+
+    private static func configuration(_ element: JSONElement) -> (any IndexConfiguration)? {
+        let expressions = element["expressions"]?.items.map { $0.string ?? "" }
+        let condition = element["where"]?.string
+        switch (element["kind"]?.string, expressions, element["path"]?.string) {
+        case ("value", let expressions?, _):
+            return ValueIndexConfiguration(expressions, where: condition)
+        case ("fullText", let expressions?, _):
+            return FullTextIndexConfiguration(
+                expressions,
+                where: condition,
+                ignoreAccents: element["ignoreAccents"]?.bool,
+                language: element["language"]?.string
+            )
+        case ("array", let expressions, let path?):
+            return ArrayIndexConfiguration(path: path, expressions: expressions)
+        default: return nil
+        }
+    }
+}
