@@ -47,6 +47,22 @@ final class EditOracle {
             restsOn[revision] = edits[next].superseded.union([next])
         }
 
+        /// The revisions that somebody superseded. Edits that made the same revision, as two people do who begin a document with the
+        /// same content, count as one: what is an ID made of content cannot tell them apart.
+        func superseded(among edits: [Int]) -> Set<RevisionID> {
+            var below: [RevisionID: Set<RevisionID>] = [:]
+            for number in edits {
+                below[self.edits[number].revision, default: []].formUnion(
+                    self.edits[number].superseded.map { self.edits[$0].revision }
+                )
+            }
+            return below.reduce(into: []) { superseded, entry in
+                // Somebody made a revision again on purpose after it had been superseded: then neither is.
+                let (revision, others) = entry
+                superseded.formUnion(others.filter { $0 != revision && below[$0]?.contains(revision) != true })
+            }
+        }
+
         /// The edits by which others made a revision too, as far as a tree shows what they decided against. `seen`: what the peer
         /// knows otherwise.
         func shownTwins(of id: RevisionID, in tree: RevisionTree, _ seen: Set<Int>) -> [Int] {
@@ -181,11 +197,11 @@ final class EditOracle {
     func judge(_ key: String, isDeleted: Bool, body: JSONText?) -> String? {
         guard let history = histories[key], !history.edits.isEmpty else { return nil }
         let edits = history.edits.indices.filter { !history.edits[$0].isGone }
-        let superseded = edits.reduce(into: Set()) { $0.formUnion(history.edits[$1].superseded) }
-        let standing = edits.filter { !superseded.contains($0) }
+        let superseded = history.superseded(among: edits)
+        let standing = edits.filter { !superseded.contains(history.edits[$0].revision) }
         guard isDeleted else {
             let left = edits.filter { !history.edits[$0].isDeleted && history.edits[$0].body == body }
-            return left.isEmpty || left.contains { !superseded.contains($0) }
+            return left.isEmpty || left.contains { !superseded.contains(history.edits[$0].revision) }
                 ? nil : "STALE \(key): what is left had been superseded"
         }
         func document(_ number: Int) -> RevisionID {
