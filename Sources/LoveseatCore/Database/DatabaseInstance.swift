@@ -24,13 +24,13 @@ package final class DatabaseInstance: Sendable {
     }
 
     private struct Registry {
-        var entries: [String: Entry] = [:]
+        var entries: [ExactText: Entry] = [:]
         /// Folders that are being removed, and cannot be opened.
-        var removals: Set<String> = []
+        var removals: Set<ExactText> = []
 
         /// How often a folder is open, readers included.
         func holders(_ path: String) -> Int {
-            [path, DatabaseInstance.readerKey(path)].reduce(0) { $0 + (entries[$1]?.holders ?? 0) }
+            [path, DatabaseInstance.readerKey(path)].reduce(0) { $0 + (entries[ExactText($1)]?.holders ?? 0) }
         }
     }
 
@@ -42,18 +42,18 @@ package final class DatabaseInstance: Sendable {
         let path = canonical(folder)
         let key = options.isReadOnly ? readerKey(path) : path
         let result: Result<DatabaseInstance, LoveseatError> = registry.withLock { registry in
-            if registry.removals.contains(path) {
+            if registry.removals.contains(ExactText(path)) {
                 return .failure(LoveseatError(.busy, "\(path) is being deleted: try again"))
             }
-            if let entry = registry.entries[key] {
-                registry.entries[key]?.holders += 1
+            if let entry = registry.entries[ExactText(key)] {
+                registry.entries[ExactText(key)]?.holders += 1
                 return .success(entry.database)
             }
             do throws(LoveseatError) {
                 let store = try DocumentStore.open(folder: path, options: options)
                 let database = DatabaseInstance(folder: path, key: key, store: store)
                 if !options.isReadOnly { database.expiration.checkNow() }
-                registry.entries[key] = Entry(database: database, holders: 1)
+                registry.entries[ExactText(key)] = Entry(database: database, holders: 1)
                 return .success(database)
             } catch { return .failure(error) }
         }
@@ -69,13 +69,15 @@ package final class DatabaseInstance: Sendable {
     /// Releases the instance; the last release closes it.
     func leave() throws(LoveseatError) {
         let result: Result<Void, LoveseatError> = Self.registry.withLock { registry in
-            guard var entry = registry.entries[key], entry.database === self else { return .success(()) }
-            entry.holders -= 1
-            guard entry.holders == 0 else {
-                registry.entries[key] = entry
+            guard var entry = registry.entries[ExactText(key)], entry.database === self else {
                 return .success(())
             }
-            registry.entries[key] = nil
+            entry.holders -= 1
+            guard entry.holders == 0 else {
+                registry.entries[ExactText(key)] = entry
+                return .success(())
+            }
+            registry.entries[ExactText(key)] = nil
             expiration.stop()
             do throws(LoveseatError) { return .success(try store.close()) } catch { return .failure(error) }
         }
@@ -91,7 +93,7 @@ package final class DatabaseInstance: Sendable {
     static func beginRemoval(_ folder: String, heldBy holders: Int) throws(LoveseatError) -> String {
         let path = canonical(folder)
         let isSole = registry.withLock { registry in
-            registry.holders(path) == holders && registry.removals.insert(path).inserted
+            registry.holders(path) == holders && registry.removals.insert(ExactText(path)).inserted
         }
         guard isSole else {
             throw LoveseatError(.busy, "\(path) is open elsewhere in this program: close it there first")
@@ -99,7 +101,7 @@ package final class DatabaseInstance: Sendable {
         return path
     }
 
-    static func endRemoval(_ path: String) { registry.withLock { _ = $0.removals.remove(path) } }
+    static func endRemoval(_ path: String) { registry.withLock { _ = $0.removals.remove(ExactText(path)) } }
 
     private static func readerKey(_ path: String) -> String { "\(path) (reading)" }
 

@@ -61,7 +61,7 @@ extension CouchDBServer {
         var incoming: [(IncomingDocument, String)] = []
         incoming.reserveCapacity(list.count)
         for element in list.items {
-            if let id = element["_id"]?.string, id.hasPrefix("_local/") {
+            if let id = element["_id"]?.string, id.beginsExactly(with: "_local/") {
                 try IncomingDocument.check(id)
                 batch.locals.append(element)
                 continue

@@ -15,6 +15,8 @@ struct PreparedDocument: Sendable {
     let id: String
     var history: [RevisionID]
     let isDeleted: Bool
+    /// Whether it only says that the document is not for its reader.
+    let isRemoved: Bool
     let body: JSONText
     var attachments: [Attachment] = []
     /// The content that came with the document.
@@ -28,6 +30,7 @@ struct PreparedDocument: Sendable {
         self.id = id
         history = document.history
         isDeleted = document.isDeleted
+        isRemoved = document.isRemoved
         body = document.body
     }
 }
@@ -170,6 +173,10 @@ enum DocumentSaving {
         in handle: CollectionHandle,
         _ transaction: StoreWriteTransaction
     ) throws -> RevisionID {
+        // The document that it stands for would be lost.
+        if document.isRemoved {
+            throw CouchDBError(400, "doc_validation", "Bad special document member: _removed")
+        }
         if let name = document.missingBlob { throw CouchDBError.missingStub(name, in: document.id) }
         if isNewEdit { return try saveEdit(document, in: handle, transaction) }
         guard let revision = document.history.first else {
@@ -260,11 +267,11 @@ enum DocumentSaving {
         -> StoredAttachment?
     {
         for attachments in ancestors {
-            if let found = attachments.first(where: { $0.name == stub.name }) { return found }
+            if let found = attachments.first(where: { $0.name.isExactly(stub.name) }) { return found }
         }
         guard let digest = stub.digest else { return nil }
         for attachments in ancestors {
-            if let found = attachments.first(where: { $0.digest.text == digest }) { return found }
+            if let found = attachments.first(where: { $0.digest.text.isExactly(digest) }) { return found }
         }
         return nil
     }

@@ -5,7 +5,7 @@ extension JSONElement {
     package func decode<T: Decodable>(
         _ type: T.Type,
         hooks: JSONCodingHooks = .none,
-        adding added: [String: JSONElement] = [:]
+        adding added: [ExactText: JSONElement] = [:]
     ) throws -> T {
         try ElementDecoder(element: self, hooks: hooks, added: added).decode(type)
     }
@@ -15,7 +15,7 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     let element: JSONElement
     let hooks: JSONCodingHooks
     /// Members that the outermost object has beside its own.
-    var added: [String: JSONElement] = [:]
+    var added: [ExactText: JSONElement] = [:]
     /// The path of the value that contains this one, and the position in it if that is an array. Arrays are long, so that the
     /// whole path is only made for an error.
     var outerPath: [any CodingKey] = []
@@ -83,7 +83,7 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
         if let special = try hooks.decode(type, element) as? T { return special }
         if type == JSONValue.self {
             var value = element.value
-            for (key, element) in added { value[key] = element.value }
+            for (key, element) in added { value[key.text] = element.value }
             if let value = value as? T { return value }
         }
         return try T(from: self)
@@ -105,14 +105,14 @@ private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ElementDecoder
     var codingPath: [any CodingKey] { decoder.codingPath }
     var allKeys: [Key] {
-        let own = decoder.element.members.filter { decoder.added[$0.key] == nil }.map(\.key)
-        return (own + decoder.added.keys).compactMap { Key(stringValue: $0) }
+        let own = decoder.element.members.filter { decoder.added[ExactText($0.key)] == nil }.map(\.key)
+        return (own + decoder.added.keys.map(\.text)).compactMap { Key(stringValue: $0) }
     }
 
     func contains(_ key: Key) -> Bool { element(key.stringValue) != nil }
 
     private func element(_ key: String) -> JSONElement? {
-        if !decoder.added.isEmpty, let added = decoder.added[key] { return added }
+        if !decoder.added.isEmpty, let added = decoder.added[ExactText(key)] { return added }
         return decoder.element[key]
     }
 
