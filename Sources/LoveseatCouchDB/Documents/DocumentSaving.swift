@@ -192,13 +192,17 @@ enum DocumentSaving {
             generation: Int(revision.generation),
             ancestors: document.history.compactMap { branches?.revision($0)?.body }
         )
-        try transaction.insertBranch(
-            document.history,
-            of: document.id,
-            in: handle,
-            body: body,
-            isDeleted: document.isDeleted
-        )
+        do {
+            try transaction.insertBranch(
+                document.history,
+                of: document.id,
+                in: handle,
+                body: body,
+                isDeleted: document.isDeleted
+            )
+        } catch let error as StoreWriteTransaction.OtherContent {
+            throw CouchDBError(409, "conflict", error.reason)
+        }
         return revision
     }
 

@@ -12,7 +12,7 @@ extension CouchDBSession {
     private static let bulkRequests = 3
     private static let singleRequests = 6
     /// When a continuous pull asks again for what could not be fetched.
-    private static let firstRetryDelay = Duration.seconds(5)
+    private static let firstRetryDelay = Duration.seconds(2)
     private static let maximumRetryDelay = Duration.seconds(600)
     /// Revisions that are named to the remote so that it leaves out their attachments.
     private static let maximumKnown = 50

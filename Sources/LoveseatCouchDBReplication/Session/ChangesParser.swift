@@ -46,8 +46,10 @@ package struct ChangesParser: Sendable {
 
     private enum Place { case outside, rows, row, bare, done }
 
-    /// The longest row, in bytes: a document may have a thousand leaves.
+    /// The longest row that is read, in bytes: a document may have a thousand leaves.
     private static let maximumRow = 1 << 20
+    /// The longest row that is passed over, in bytes.
+    private static let maximumSkipped = 4 << 20
     private static let maximumRest = 64 << 10
     /// The rows that cannot be read and are told of one by one.
     private static let maximumUnreadable = 100
@@ -56,7 +58,7 @@ package struct ChangesParser: Sendable {
     /// The answer without its rows.
     private var rest: [UInt8] = []
     private var row: [UInt8] = []
-    private var isTooLong = false
+    private var length = 0
     private var last: RemoteSequence?
     /// The rows that could not be read, which are left out.
     package private(set) var unreadable: [UnreadableChange] = []
@@ -77,13 +79,13 @@ package struct ChangesParser: Sendable {
             switch place {
             case .outside, .done: try readOutside(byte)
             case .rows: try readBetween(byte)
-            case .row: if let done = readRow(byte) { rows.append(done) }
+            case .row: if let done = try readRow(byte) { rows.append(done) }
             case .bare:
                 if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "]") {
                     _ = endRow()
                     try readBetween(byte)
                 } else {
-                    keep(byte)
+                    try keep(byte)
                 }
             }
         }
@@ -137,12 +139,14 @@ package struct ChangesParser: Sendable {
         }
     }
 
-    private mutating func keep(_ byte: UInt8) {
-        if row.count < Self.maximumRow { row.append(byte) } else { isTooLong = true }
+    private mutating func keep(_ byte: UInt8) throws(LoveseatError) {
+        length += 1
+        if length < Self.maximumRow { row.append(byte) }
+        guard length < Self.maximumSkipped else { throw Self.malformed("a row does not end") }
     }
 
-    private mutating func readRow(_ byte: UInt8) -> RemoteChange? {
-        keep(byte)
+    private mutating func readRow(_ byte: UInt8) throws(LoveseatError) -> RemoteChange? {
+        try keep(byte)
         if isInString {
             isInString = !string.isEnd(byte)
             return !isInString && depth == 2 ? endRow() : nil
@@ -157,10 +161,10 @@ package struct ChangesParser: Sendable {
     }
 
     private mutating func endRow() -> RemoteChange? {
-        defer { (row, isTooLong, place) = ([], false, .rows) }
+        defer { (row, length, place) = ([], 0, .rows) }
         let reason: String
         do {
-            guard !isTooLong else { throw Self.malformed("a row is too long") }
+            guard length < Self.maximumRow else { throw Self.malformed("a row is too long") }
             let element = try JSONElement(parsing: row)
             guard let change = RemoteChange(element) else {
                 throw Self.malformed("a row lacks its sequence, ID or revisions")
