@@ -174,7 +174,7 @@ struct LookalikeNamesTests {
                     "SELECT `\(one)`, `\(other)`, n AS `\(one)x`, n + 1 AS `\(other)x` FROM _ WHERE `\(other)` = $v"
                 )
                 query.parameters["v"] = 7
-                let rows = try query.execute()
+                let rows = try await query.execute()
                 #expect(rows.count == 1, "seed \(seed), \(stage)")
                 let row = try #require(rows.first)
                 #expect(row[one] == 3 && row[other] == 7 && row[one + "x"] == 3 && row[other + "x"] == 4)
@@ -211,28 +211,26 @@ struct LookalikeNamesTests {
             #expect(listed.count == 3, "seed \(seed)")
             var order = JSONObject()
             order[other] = "asc"
+            var positive = JSONObject()
+            positive[other] = ["$gt": 0]
             let sorted = try await served.call(
                 "POST",
                 "/main/_find",
                 [
-                    "selector": .object(JSONObject([(other, ["$gt": 0])]) { $1 }), "sort": [.object(order)],
+                    "selector": .object(positive), "sort": [.object(order)],
                     "fields": ["_id"],
                 ]
             )
-            #expect(
-                sorted.json["docs"]?.array?.compactMap { $0["_id"]?.string } == [
-                    "d4", "d3", "d2", "d1", "d0",
-                ],
-                "seed \(seed): \(sorted.text)"
-            )
+            let inOrder: [String] = sorted.json["docs"]?.array?.compactMap { $0["_id"]?.string } ?? []
+            #expect(inOrder == ["d4", "d3", "d2", "d1", "d0"], "seed \(seed): \(sorted.text)")
             let quoted = try await served.call("DELETE", path("main", "_index", "both", "json", one))
             #expect(quoted.status == 200, "seed \(seed)")
             #expect(try await served.call("GET", "/main/_index").json["indexes"]?.array?.count == 2)
             for name in [one, other] {
-                try collection.createIndex(ValueIndexConfiguration(["n"]), withName: name)
+                try await collection.createIndex(ValueIndexConfiguration(["n"]), withName: name)
             }
-            try collection.createIndex(ValueIndexConfiguration(["`\(one)`"]), withName: "same")
-            try collection.createIndex(ValueIndexConfiguration(["`\(other)`"]), withName: "same")
+            try await collection.createIndex(ValueIndexConfiguration(["`\(one)`"]), withName: "same")
+            try await collection.createIndex(ValueIndexConfiguration(["`\(other)`"]), withName: "same")
             let index = try #require(try collection.index(withName: "same") as? ValueIndexConfiguration)
             #expect(index.expressions.first.map { ExactText($0) } == ExactText("`\(other)`"))
             try collection.deleteIndex(forName: one)
