@@ -33,9 +33,9 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
 
     /// The first value of a name; setting replaces it, or adds it at the end.
     package subscript(name: String) -> String? {
-        get { pairs.first { $0.name == name }?.value }
+        get { pairs.first { equal($0.name, name) }?.value }
         set {
-            let index = pairs.firstIndex { $0.name == name }
+            let index = pairs.firstIndex { equal($0.name, name) }
             switch (index, newValue) {
             case (let index?, let value?): pairs[index].value = value
             case (let index?, nil): pairs.remove(at: index)
@@ -55,7 +55,7 @@ package struct MessageProperties: Hashable, Sendable, ExpressibleByDictionaryLit
     package func int(_ name: String) -> Int? { self[name].flatMap { Int($0) } }
 
     package static func == (lhs: Self, rhs: Self) -> Bool {
-        lhs.pairs.elementsEqual(rhs.pairs) { $0.name == $1.name && $0.value == $1.value }
+        lhs.pairs.elementsEqual(rhs.pairs) { equal($0.name, $1.name) && equal($0.value, $1.value) }
     }
 
     package func hash(into hasher: inout Hasher) {
@@ -182,4 +182,9 @@ package struct ReplyError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     package var description: String { text.isEmpty ? "\(domain)/\(code)" : "\(domain)/\(code): \(text)" }
+}
+
+/// Whether two texts are the same bytes. Swift's own `==` also equates what only looks the same.
+private func equal(_ one: String, _ other: String) -> Bool {
+    one == other && one.utf8.elementsEqual(other.utf8)
 }

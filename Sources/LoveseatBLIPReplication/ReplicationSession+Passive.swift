@@ -284,10 +284,11 @@ extension ReplicationSession {
             _ = try collection(of: message)
             let request = try SetCheckpointMessage(message)
             let id = request.id
-            guard checkpointsSaved.contains(id) || checkpointsSaved.count < tuning.checkpointsSaved else {
+            guard checkpointsSaved.contains(ExactText(id)) || checkpointsSaved.count < tuning.checkpointsSaved
+            else {
                 throw ReplyError("HTTP", 403, "a connection may save \(tuning.checkpointsSaved) checkpoints")
             }
-            checkpointsSaved.insert(id)
+            checkpointsSaved.insert(ExactText(id))
             guard let revision = CheckpointRevision.number(request.revision) else {
                 throw ReplyError("HTTP", 409, "revision ID mismatch")
             }

@@ -39,7 +39,7 @@ package struct ReplicationSession {
     /// Blobs asked for while as many as may be are being sent, in order.
     var waitingBlobReads: [UInt64] = []
     /// The checkpoints that the peer has saved over this connection.
-    var checkpointsSaved: Set<String> = []
+    var checkpointsSaved: Set<ExactText> = []
 
     /// Whether anything came from the peer since the silence timer was set.
     var hasHeard = false

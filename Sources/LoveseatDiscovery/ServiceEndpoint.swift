@@ -136,8 +136,8 @@ public struct ServiceEndpoint: BLIPEndpoint {
     private func matches(_ peer: DiscoveredPeer) -> Bool {
         // A listener of CouchDB's wire has the same ID.
         switch target {
-        case .id(let id): peer.peerID == id && peer.protocols != ["c"]
-        case .name(let name): peer.found.services.contains { $0.instance == name }
+        case .id(let id): peer.peerID.isExactly(id) && peer.protocols != ["c"]
+        case .name(let name): peer.found.services.contains { $0.instance.isExactly(name) }
         }
     }
 

@@ -49,8 +49,8 @@ public final class TrustOnFirstUse: Sendable {
         defer { lock.release() }
         try Task.checkCancellation()
         let known = try database.knownPeers()
-        let byName = known.first { $0.service == title }
-        let byID = known.first { peerID != nil && $0.peerID == peerID }
+        let byName = known.first { $0.service.isExactly(title) }
+        let byID = known.first { peerID != nil && $0.peerID.isExactly(peerID) }
         if let match = prefersID ? byID ?? byName : byName ?? byID { return match.fingerprint }
         let shown = try await certificate()
         guard await ask(UnknownPeer(name: name, peerID: peerID, certificate: shown)) else {

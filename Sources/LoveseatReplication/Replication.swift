@@ -18,6 +18,8 @@ package struct ReplicationHooks: Sendable {
     /// Pulls documents by their IDs over another connection; returns whether the peer was asked for all of them.
     package var fetch: @Sendable (FetchNotice) async -> Bool = { _ in false }
     package var report: @Sendable (ReplicationReport) -> Void = { _ in }
+    /// Tells the user something about the peer.
+    package var notify: @Sendable (String) -> Void = { _ in }
     /// Calls its argument, from any thread, after something was saved in a collection; returns what ends that.
     package var observe: @Sendable (@escaping @Sendable (CollectionName) -> Void) -> @Sendable () -> Void = {
         _ in {}

@@ -204,7 +204,7 @@ struct HostileRemoteTests {
             let server = try RawServer { request in
                 Self.answer(request) { request in
                     guard request.target.hasPrefix("/db/_revs_diff") else { return nil }
-                    return RawServer.json(status, text, ["Retry-After: 7"])
+                    return RawServer.json(status, text, ["Retry-After: 7000"])
                 }
             }
             let pass = try await active.replicate(url(server), .push)

@@ -162,7 +162,9 @@ final class GoldenDatabase {
         } catch {
             throw Failure(stage: "compile", message: error.message, position: error.position)
         }
-        if let name = parameters?.members.map(\.key).first(where: { !query.parameterNames.contains($0) }) {
+        if let name = parameters?.members.map(\.key).first(where: {
+            !query.parameterNames.contains(ExactText($0))
+        }) {
             throw Failure(stage: "run", message: "no parameter \(name)")
         }
         let bindings = query.parameters.map { $0.binding(for: parameters?[$0.name]?.value) }

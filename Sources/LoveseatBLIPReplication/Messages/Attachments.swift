@@ -9,9 +9,9 @@ enum Attachments {
     struct Stored {
         let body: JSONText
         /// The digests that the table lists; nil without a table.
-        let listed: Set<String>?
+        let listed: Set<ExactText>?
         /// The digests that the body names in spite of the table.
-        let preferred: Set<String>
+        let preferred: Set<ExactText>
         /// The document left every channel that this peer may see.
         let isRemoved: Bool
         /// The names of properties that an app or another client may have set, and that are not stored.
@@ -20,7 +20,7 @@ enum Attachments {
 
     private static let name = "_attachments"
     /// Properties that are about the document, and not a part of it.
-    private static let metadata: Set<String> = ["_attachments", "_removed", "_id", "_rev", "_deleted"]
+    private static let metadata: Set<ExactText> = ["_attachments", "_removed", "_id", "_rev", "_deleted"]
 
     // MARK: Received bodies
 
@@ -42,7 +42,7 @@ enum Attachments {
             throw ReplyError("HTTP", 413, "more than \(ReplicationTuning.attachments) attachments")
         }
         var edits: [Int: (end: Int, text: [UInt8])] = [:]
-        var preferred: Set<String> = []
+        var preferred: Set<ExactText> = []
         let kept = table.map { remaining($0, in: root, generation, &edits, &preferred) } ?? []
         var members: [[UInt8]] = []
         var leftOut: [String] = []
@@ -52,11 +52,13 @@ enum Attachments {
                 members.append(key.bytes + [UInt8(ascii: ":")] + edited(value.bytes, edits))
             } else if !kept.isEmpty, value.bytes.startIndex == table?.bytes.startIndex {
                 members.append(key.bytes + [UInt8(ascii: ":")] + object(kept))
-            } else if !metadata.contains(text) {
+            } else if !metadata.contains(ExactText(text)) {
                 leftOut.append(text)
             }
         }
-        let listed = table.map { Set($0.members.compactMap { $0.value["digest"]?.string }) }
+        let listed = table.map {
+            Set($0.members.compactMap { $0.value["digest"]?.string.map { ExactText($0) } })
+        }
         return Stored(
             body: JSONText(trusted: object(members)),
             listed: listed,
@@ -79,11 +81,11 @@ enum Attachments {
         in root: JSONElement,
         _ generation: UInt32?,
         _ edits: inout [Int: (end: Int, text: [UInt8])],
-        _ preferred: inout Set<String>
+        _ preferred: inout Set<ExactText>
     ) -> [[UInt8]] {
-        var digests: Set<String> = []
+        var digests: Set<ExactText> = []
         forEachBlob(root, path: "blob_") { _, blob in
-            if let digest = blob["digest"]?.string { digests.insert(digest) }
+            if let digest = blob["digest"]?.string { digests.insert(ExactText(digest)) }
         }
         var kept: [[UInt8]] = []
         for (key, entry) in table.rawMembers {
@@ -93,15 +95,17 @@ enum Attachments {
             if let first = path?.first, (0x30...0x39).contains(first) { continue }
             if let path, path.first == UInt8(ascii: "/"), let blob = blob(at: path.dropFirst(), in: root) {
                 let range = blob.bytes
-                guard let digest = blob["digest"]?.string, digest != entry["digest"]?.string else { continue }
+                guard let digest = blob["digest"]?.string,
+                    !digest.isExactly(entry["digest"]?.string ?? "")
+                else { continue }
                 if let generation, let added = entry["revpos"]?.int, added < Int64(generation) {
-                    preferred.insert(digest)
+                    preferred.insert(ExactText(digest))
                 } else if edits[range.startIndex] == nil {
                     edits[range.startIndex] = (range.endIndex, replaced(blob, by: entry))
                 }
                 continue
             }
-            if let digest = entry["digest"]?.string, digests.contains(digest) { continue }
+            if let digest = entry["digest"]?.string, digests.contains(ExactText(digest)) { continue }
             kept.append(key.bytes + [UInt8(ascii: ":")] + entry.bytes)
         }
         return kept
@@ -112,7 +116,9 @@ enum Attachments {
     private static func blob(at path: Substring.UTF8View, in root: JSONElement) -> JSONElement? {
         let parts = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
-        if let found = walk(parts.map(unescaped)[...], from: root, joinsParts: false) { return found }
+        if let found = walk(parts.map(JSONPointer.unescaped)[...], from: root, joinsParts: false) {
+            return found
+        }
         guard parts.count <= ReplicationTuning.rawPathParts else { return nil }
         return walk(parts[...], from: root, joinsParts: true)
     }
@@ -195,7 +201,7 @@ enum Attachments {
         }
         var members: [[UInt8]] = []
         for (key, value) in root.rawMembers {
-            guard let key, key.string != name else { continue }
+            guard let key, !key.string.isExactly(name) else { continue }
             members.append(key.bytes + [UInt8(ascii: ":")] + value.bytes)
         }
         members.append(Array("\"\(name)\":".utf8) + object(entries))
@@ -213,7 +219,7 @@ enum Attachments {
         case .object where isBlob(element): visit(path, element)
         case .object:
             for (key, value) in element.members where !(isRoot && isReserved(key)) {
-                forEachBlob(value, path: "\(path)/\(escaped(key))", isRoot: false, visit)
+                forEachBlob(value, path: "\(path)/\(JSONPointer.escaped(key))", isRoot: false, visit)
             }
         case .array:
             for (index, item) in element.items.enumerated() {
@@ -221,40 +227,5 @@ enum Attachments {
             }
         default: break
         }
-    }
-
-    // MARK: JSON pointers
-
-    private static func escaped(_ key: String) -> String {
-        guard key.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else {
-            return key
-        }
-        var bytes: [UInt8] = []
-        for byte in key.utf8 {
-            switch byte {
-            case UInt8(ascii: "~"): bytes += "~0".utf8
-            case UInt8(ascii: "/"): bytes += "~1".utf8
-            default: bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func unescaped(_ part: String) -> String {
-        guard part.utf8.contains(UInt8(ascii: "~")) else { return part }
-        var bytes: [UInt8] = []
-        var rest = Array(part.utf8)[...]
-        while let byte = rest.popFirst() {
-            switch (byte, rest.first) {
-            case (UInt8(ascii: "~"), UInt8(ascii: "0")?):
-                bytes.append(UInt8(ascii: "~"))
-                rest.removeFirst()
-            case (UInt8(ascii: "~"), UInt8(ascii: "1")?):
-                bytes.append(UInt8(ascii: "/"))
-                rest.removeFirst()
-            default: bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -20,7 +20,7 @@ struct ReceivedBody: Sendable {
         let stored = try Attachments.stored(bytes, generation: generation)
         blobs = BlobReference.all(in: stored.body)
         if let listed = stored.listed?.union(stored.preferred),
-            let missing = blobs.first(where: { !listed.contains($0.digest.text) })
+            let missing = blobs.first(where: { !listed.contains(ExactText($0.digest.text)) })
         {
             throw ReplyError("LiteCore", 7, "blob \(missing.digest) is not among the attachments")
         }

@@ -11,7 +11,7 @@ struct OutstandingRequests: Sendable {
 
     /// The documents, each as often as it was asked for.
     var documentIDs: [String] {
-        counts.sorted { $0.key.text < $1.key.text }.flatMap { Array(repeating: $0.key.text, count: $0.value) }
+        counts.sorted { $0.key < $1.key }.flatMap { Array(repeating: $0.key.text, count: $0.value) }
     }
 
     mutating func add(_ documentID: String) {

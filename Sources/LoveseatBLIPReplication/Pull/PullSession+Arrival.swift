@@ -308,23 +308,3 @@ extension PullSession {
         }
     }
 }
-
-extension LoveseatError {
-    /// Why a document stays that the peer takes away; nil if it does not.
-    fileprivate init?(keeping id: String, _ verdict: RemovalVerdict) {
-        switch verdict {
-        case .removed, .removedWithEdit: return nil
-        case .filtered: self = .rejectedByPullFilter
-        case .neverThere:
-            self.init(
-                .remoteError,
-                "the peer takes \"\(id)\" away, which it is not known to have had: it is kept"
-            )
-        case .edited:
-            self.init(
-                .conflict,
-                "the peer takes \"\(id)\" away, which was edited here since: it is kept; push the edit if you may, or purge the document"
-            )
-        }
-    }
-}

@@ -135,7 +135,7 @@ struct Get: ParsableCommand {
                 return "[\n" + items.map { inner + write($0, level + 1) }.joined(separator: ",\n")
                     + "\n\(outer)]"
             case .object(let members) where !members.isEmpty:
-                let lines = members.sorted { $0.key < $1.key }.map {
+                let lines = members.sorted { ExactText($0.key) < ExactText($1.key) }.map {
                     "\(inner)\(JSONValue.string($0.key)): \(write($0.value, level + 1))"
                 }
                 return "{\n" + lines.joined(separator: ",\n") + "\n\(outer)}"

@@ -121,7 +121,7 @@ struct DeleteIndex: ParsableCommand {
 
     func run() throws {
         let (database, collection) = try options.open()
-        guard try collection.indexes().contains(name) else {
+        guard try collection.indexes().contains(where: { $0.isExactly(name) }) else {
             throw LoveseatError(.notFound, "there is no index \"\(name)\" in \(collection.fullName)")
         }
         try collection.deleteIndex(forName: name)

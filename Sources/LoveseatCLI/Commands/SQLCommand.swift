@@ -154,7 +154,7 @@ final class QueryShell {
     /// A query with those of the parameters that it has.
     private func query(_ text: String) throws -> Query {
         var query = try database.createQuery(text)
-        for name in query.parameterNames { query.parameters[name] = parameters.values[name] }
+        for name in query.parameterNames { query.parameters[name.text] = parameters.values[name.text] }
         return query
     }
 

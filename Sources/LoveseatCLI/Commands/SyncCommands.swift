@@ -92,7 +92,14 @@ struct SyncOptions: ParsableArguments {
         replicator.start(reset: reset, resetMarks: resetMarks)
         // A signal that arrived before the replicator started.
         if Signals.interruption != nil { replicator.stop() }
-        for await status in replicator.statuses { bar.show(status) }
+        var notice: String?
+        for await status in replicator.statuses {
+            if let news = replicator.notice, notice == nil {
+                notice = news
+                Output.remark("loveseat: \(news)")
+            }
+            bar.show(status)
+        }
         bar.end()
         let status = await replicator.waitUntilStopped()
         reporting?.monitor.stop()
@@ -187,8 +194,8 @@ struct SyncOptions: ParsableArguments {
         var takenAway = 0
         /// Those that it refused in earlier runs, and was not sent again.
         var refusedEarlier = 0
-        private var failures: [String: (push: LoveseatError?, pull: LoveseatError?)] = [:]
-        private var leftOut: Swift.Set<String> = []
+        private var failures: [ExactText: (push: LoveseatError?, pull: LoveseatError?)] = [:]
+        private var leftOut: Swift.Set<ExactText> = []
 
         /// Documents whose last attempt in this run failed.
         var failed: Int { failures.count }
@@ -211,7 +218,7 @@ struct SyncOptions: ParsableArguments {
         }
 
         private mutating func noteFailure(_ document: ReplicatedDocument, isPush: Bool) {
-            let id = "\(document.scope).\(document.collection)/\(document.id)"
+            let id = ExactText("\(document.scope).\(document.collection)/\(document.id)")
             let isLeftOut = document.error == .rejectedByPullFilter
             if isLeftOut { leftOut.insert(id) }
             var failure = failures[id] ?? (nil, nil)

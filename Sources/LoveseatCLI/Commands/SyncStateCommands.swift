@@ -30,7 +30,7 @@ struct Pending: AsyncParsableCommand {
                 try printRefused(try replicator.refusedDocuments(collection: entry.collection), of: name)
                 continue
             }
-            for id in try replicator.pendingDocumentIds(collection: entry.collection).sorted() {
+            for id in try replicator.pendingDocumentIds(collection: entry.collection) {
                 if json {
                     try Output.standard.line(["collection": .string(name), "id": .string(id)])
                 } else {
@@ -41,8 +41,9 @@ struct Pending: AsyncParsableCommand {
         try await database.close()
     }
 
-    private func printRefused(_ refused: [String: LoveseatError], of name: String) throws {
-        for (id, error) in refused.sorted(by: { $0.key < $1.key }) {
+    private func printRefused(_ refused: [(documentID: String, error: LoveseatError)], of name: String) throws
+    {
+        for (id, error) in refused {
             if json {
                 try Output.standard.line([
                     "collection": .string(name), "id": .string(id), "error": .string(error.message),

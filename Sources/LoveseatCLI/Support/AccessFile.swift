@@ -21,7 +21,7 @@ final class AccessFile: Sendable {
         var highestAccess: DocumentAccess { max(access, otherwise) }
     }
 
-    private typealias Rules = [String: [String: Rule]]
+    private typealias Rules = [ExactText: [ExactText: Rule]]
 
     private let path: String
     private let rules: Mutex<Rules>
@@ -41,8 +41,10 @@ final class AccessFile: Sendable {
         AccessPolicy { [self] peer, collection, document in
             let rule = rules.withLock { rules -> Rule? in
                 let own =
-                    peer.fingerprint.flatMap { rules[$0] } ?? peer.name.flatMap { rules[$0] } ?? rules["*"]
-                return own?[collection.fullName] ?? own?["*"]
+                    peer.fingerprint.flatMap { rules[ExactText($0)] } ?? peer.name.flatMap {
+                        rules[ExactText($0)]
+                    } ?? rules["*"]
+                return own?[ExactText(collection.fullName)] ?? own?["*"]
             }
             guard let rule else { return .none }
             guard let document, let condition = rule.condition else {
@@ -66,14 +68,17 @@ final class AccessFile: Sendable {
         var rules: Rules = [:]
         for (peer, value) in peers {
             guard case .object(let collections) = value else {
-                rules[peer] = ["*": try rule(value, path)]
+                rules[ExactText(peer)] = ["*": try rule(value, path)]
                 continue
             }
-            var own: [String: Rule] = [:]
+            var own: [ExactText: Rule] = [:]
             for (name, rule) in collections {
-                own[name == "*" ? name : try name.collectionName.fullName] = try Self.rule(rule, path)
+                own[ExactText(name == "*" ? name : try name.collectionName.fullName)] = try Self.rule(
+                    rule,
+                    path
+                )
             }
-            rules[peer] = own
+            rules[ExactText(peer)] = own
         }
         return rules
     }

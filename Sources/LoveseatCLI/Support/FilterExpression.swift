@@ -84,7 +84,7 @@ struct FilterExpression: Hashable {
     /// Numbers and strings have an order; other values have none.
     private static func isLess(_ lhs: JSONValue, _ rhs: JSONValue) -> Bool {
         if let lhs = lhs.double, let rhs = rhs.double { return lhs < rhs }
-        if let lhs = lhs.string, let rhs = rhs.string { return lhs < rhs }
+        if let lhs = lhs.string, let rhs = rhs.string { return ExactText(lhs) < ExactText(rhs) }
         return false
     }
 }

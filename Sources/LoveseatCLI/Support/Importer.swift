@@ -14,7 +14,7 @@ struct Importer {
     var transaction: WriteTransaction?
     private var waiting: [(collection: Loveseat.Collection, document: ImportedDocument, place: String)] = []
     private var waitingBytes = 0
-    private var others: [String: Loveseat.Collection] = [:]
+    private var others: [ExactText: Loveseat.Collection] = [:]
     private var blob: BlobReceiver?
     /// The documents that are saved, those among them included that were here already.
     private(set) var count = 0
@@ -90,12 +90,12 @@ struct Importer {
 
     private mutating func collection(_ path: String?) throws -> Loveseat.Collection {
         guard let path else { return collection }
-        if let known = others[path] { return known }
+        if let known = others[ExactText(path)] { return known }
         let name = try path.collectionName
         let made =
             try transaction?.createCollection(name: name.name, scope: name.scope)
             ?? database.createCollection(name: name.name, scope: name.scope)
-        others[path] = made
+        others[ExactText(path)] = made
         return made
     }
 

@@ -11,7 +11,7 @@ actor PeerLines {
     private var last: [Int: String] = [:]
     private var waiting: [Int: Task<Void, Never>] = [:]
     /// The documents that were named.
-    private var failures: [Int: Swift.Set<String>] = [:]
+    private var failures: [Int: Swift.Set<ExactText>] = [:]
 
     /// Prints until the task is cancelled. The feeds are those of a listener that has not started.
     static func print(_ changes: Feed<ListenerPeer>, _ failures: Feed<ListenerFailure>) async {
@@ -50,7 +50,7 @@ actor PeerLines {
     private func show(_ failure: ListenerFailure) {
         // A peer may try again what is refused.
         guard failures[failure.peer, default: []].count < Self.maximumFailures,
-            failures[failure.peer, default: []].insert(failure.documentID).inserted
+            failures[failure.peer, default: []].insert(ExactText(failure.documentID)).inserted
         else { return }
         let what = failure.isPush ? "could not be sent" : "was not stored"
         let message = "\(failure.documentID) \(what): \(failure.error.message)".printable

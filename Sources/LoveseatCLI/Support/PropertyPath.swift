@@ -11,12 +11,15 @@ struct PropertyPath: Hashable {
 
     init?(_ text: some StringProtocol) {
         var steps: [Step] = []
-        for part in text.split(separator: ".", omittingEmptySubsequences: false) {
-            let pieces = part.split(separator: "[", omittingEmptySubsequences: false)
+        // By bytes: a dot with a combining accent behind it is one `Character`.
+        for part in Array(text.utf8).split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) {
+            let pieces = part.split(separator: UInt8(ascii: "["), omittingEmptySubsequences: false)
             guard let key = pieces.first, !(key.isEmpty && pieces.count == 1) else { return nil }
-            if !key.isEmpty { steps.append(.key(String(key))) }
+            if !key.isEmpty { steps.append(.key(String(decoding: key, as: UTF8.self))) }
             for piece in pieces.dropFirst() {
-                guard piece.hasSuffix("]"), let position = Int(piece.dropLast()), position >= 0 else {
+                guard piece.last == UInt8(ascii: "]"),
+                    let position = Int(String(decoding: piece.dropLast(), as: UTF8.self)), position >= 0
+                else {
                     return nil
                 }
                 steps.append(.position(position))

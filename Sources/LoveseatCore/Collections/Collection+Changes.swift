@@ -53,6 +53,8 @@ extension Collection {
         let change = DocumentChange(documentID: id, collection: self)
         // A consumer that falls behind learns that the document changed, not how often.
         let buffer = FeedBuffer<DocumentChange>(limit: 64 << 10, cost: { _ in 64 }, merge: { _, _ in })
-        return try database.feed(of: [self], buffer) { ids in if ids.contains(id) { buffer.push(change) } }
+        return try database.feed(of: [self], buffer) { ids in
+            if ids.contains(where: { $0.isExactly(id) }) { buffer.push(change) }
+        }
     }
 }

@@ -56,7 +56,7 @@ extension Collection {
                 return true
             }
         }
-        return found.sorted { $0.id < $1.id }
+        return found.sorted { $0.id.bytesPrecede($1.id) }
     }
 }
 

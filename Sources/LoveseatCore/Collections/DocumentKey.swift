@@ -87,15 +87,15 @@ enum ModelMembers {
 
     /// The members that a document's JSON has for a model that asks for them.
     static func added(for type: any Decodable.Type, of document: Document, _ element: JSONElement)
-        -> [String: JSONElement]
+        -> [ExactText: JSONElement]
     {
-        var added: [String: JSONElement] = [:]
+        var added: [ExactText: JSONElement] = [:]
         if element[id] == nil {
-            added[id] = json(ofID: document.id, for: type)
+            added[ExactText(id)] = json(ofID: document.id, for: type)
         }
         if type is any RevisionTracking.Type {
             let value = document.revisionID.map { JSONValue.string($0.text) } ?? .null
-            added[revision] = JSONElement(JSONText(canonical: value))
+            added[ExactText(revision)] = JSONElement(JSONText(canonical: value))
         }
         return added
     }

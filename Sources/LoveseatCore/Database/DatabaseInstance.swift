@@ -27,14 +27,14 @@ package final class DatabaseInstance: Sendable {
     }
 
     private struct Registry {
-        var entries: [String: Entry] = [:]
+        var entries: [ExactText: Entry] = [:]
         /// Folders that are being removed, and cannot be opened.
-        var removals: Set<String> = []
+        var removals: Set<ExactText> = []
         private var lastNumber: UInt64 = 0
 
         /// The number of a folder that is about to be opened.
         mutating func number(_ path: String) -> UInt64 {
-            let open = entries[path] ?? entries[DatabaseInstance.readerKey(path)]
+            let open = entries[ExactText(path)] ?? entries[ExactText(DatabaseInstance.readerKey(path))]
             if let open { return open.database.number }
             lastNumber += 1
             return lastNumber
@@ -42,7 +42,7 @@ package final class DatabaseInstance: Sendable {
 
         /// How often a folder is open, readers included.
         func holders(_ path: String) -> Int {
-            [path, DatabaseInstance.readerKey(path)].reduce(0) { $0 + (entries[$1]?.holders ?? 0) }
+            [path, DatabaseInstance.readerKey(path)].reduce(0) { $0 + (entries[ExactText($1)]?.holders ?? 0) }
         }
     }
 
@@ -54,11 +54,11 @@ package final class DatabaseInstance: Sendable {
         let path = canonical(folder)
         let key = options.isReadOnly ? readerKey(path) : path
         let result: Result<DatabaseInstance, LoveseatError> = registry.withLock { registry in
-            if registry.removals.contains(path) {
+            if registry.removals.contains(ExactText(path)) {
                 return .failure(LoveseatError(.busy, "\(path) is being deleted: try again"))
             }
-            if let entry = registry.entries[key] {
-                registry.entries[key]?.holders += 1
+            if let entry = registry.entries[ExactText(key)] {
+                registry.entries[ExactText(key)]?.holders += 1
                 return .success(entry.database)
             }
             do throws(LoveseatError) {
@@ -66,7 +66,7 @@ package final class DatabaseInstance: Sendable {
                 let number = registry.number(path)
                 let database = DatabaseInstance(folder: path, number: number, key: key, store: store)
                 if !options.isReadOnly { database.expiration.checkNow() }
-                registry.entries[key] = Entry(database: database, holders: 1)
+                registry.entries[ExactText(key)] = Entry(database: database, holders: 1)
                 return .success(database)
             } catch { return .failure(error) }
         }
@@ -82,13 +82,15 @@ package final class DatabaseInstance: Sendable {
     /// Releases the instance; the last release closes it.
     func leave() throws(LoveseatError) {
         let result: Result<Void, LoveseatError> = Self.registry.withLock { registry in
-            guard var entry = registry.entries[key], entry.database === self else { return .success(()) }
-            entry.holders -= 1
-            guard entry.holders == 0 else {
-                registry.entries[key] = entry
+            guard var entry = registry.entries[ExactText(key)], entry.database === self else {
                 return .success(())
             }
-            registry.entries[key] = nil
+            entry.holders -= 1
+            guard entry.holders == 0 else {
+                registry.entries[ExactText(key)] = entry
+                return .success(())
+            }
+            registry.entries[ExactText(key)] = nil
             expiration.stop()
             do throws(LoveseatError) { return .success(try store.close()) } catch { return .failure(error) }
         }
@@ -104,7 +106,7 @@ package final class DatabaseInstance: Sendable {
     static func beginRemoval(_ folder: String, heldBy holders: Int) throws(LoveseatError) -> String {
         let path = canonical(folder)
         let isSole = registry.withLock { registry in
-            registry.holders(path) == holders && registry.removals.insert(path).inserted
+            registry.holders(path) == holders && registry.removals.insert(ExactText(path)).inserted
         }
         guard isSole else {
             throw LoveseatError(.busy, "\(path) is open elsewhere in this program: close it there first")
@@ -112,7 +114,7 @@ package final class DatabaseInstance: Sendable {
         return path
     }
 
-    static func endRemoval(_ path: String) { registry.withLock { _ = $0.removals.remove(path) } }
+    static func endRemoval(_ path: String) { registry.withLock { _ = $0.removals.remove(ExactText(path)) } }
 
     private static func readerKey(_ path: String) -> String { "\(path) (reading)" }
 

@@ -35,7 +35,7 @@ extension Database {
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; an error of the disk.
     public func addKnownPeer(_ peer: KnownPeer) throws(LoveseatError) {
-        try changeKnown { $0.filter { $0.service != peer.service } + [peer] }
+        try changeKnown { $0.filter { !$0.service.isExactly(peer.service) } + [peer] }
     }
 
     /// Forgets the peers with a certificate, so that the next connection asks again. Does nothing if there are none.

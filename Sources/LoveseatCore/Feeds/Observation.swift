@@ -165,7 +165,7 @@ extension Collection {
     /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed` inside a transaction's closure.
     public func observe(id: some DocumentKey) throws(LoveseatError) -> Observation<Document?> {
         let id = id.documentID
-        return try database.observe([self], isRelevant: { $0.contains { $0.hasSameBytes(as: id) } }) {
+        return try database.observe([self], isRelevant: { $0.contains { $0.isExactly(id) } }) {
             try $0.document(id: id, in: self)
         }
     }
@@ -177,7 +177,7 @@ extension Collection {
         throws(LoveseatError) -> Observation<T?>
     {
         let id = id.documentID
-        return try database.observe([self], isRelevant: { $0.contains { $0.hasSameBytes(as: id) } }) {
+        return try database.observe([self], isRelevant: { $0.contains { $0.isExactly(id) } }) {
             try $0.document(id: id, in: self, as: T.self)
         }
     }

@@ -78,12 +78,14 @@ extension Replicator {
                 _ errors: [(id: String, error: LoveseatError)],
                 _ state: (LoveseatError) -> SyncState
             ) throws {
-                for (id, error) in errors.sorted(by: { $0.id < $1.id }) { try report(id, state(error)) }
+                for (id, error) in errors.sorted(by: { $0.id.bytesPrecede($1.id) }) {
+                    try report(id, state(error))
+                }
             }
             if config.replicatorType != .pull {
-                for id in try pendingDocumentIds(collection: collection).sorted() { try report(id, .pending) }
+                for id in try pendingDocumentIds(collection: collection) { try report(id, .pending) }
                 let refused = try refusedDocuments(collection: collection).map {
-                    (id: $0.key, error: $0.value)
+                    (id: $0.documentID, error: $0.error)
                 }
                 try report(refused) { .refused($0) }
             }

@@ -123,7 +123,8 @@ extension Collection {
     ///
     /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed`.
     public func index(withName name: String) throws(LoveseatError) -> (any IndexConfiguration)? {
-        guard let specification = try storedIndexes().first(where: { $0.name == name })?.specification else {
+        guard let specification = try storedIndexes().first(where: { $0.name.isExactly(name) })?.specification
+        else {
             return nil
         }
         switch specification.kind {

@@ -38,7 +38,7 @@ public struct Query: Sendable {
     public var columns: [String] { compilation.latest?.columns ?? [] }
 
     /// The names of its parameters, without `$`.
-    package var parameterNames: Set<String> { compilation.latest?.parameterNames ?? [] }
+    package var parameterNames: Set<ExactText> { compilation.latest?.parameterNames ?? [] }
 
     // MARK: Running
 

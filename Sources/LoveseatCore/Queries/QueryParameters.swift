@@ -10,14 +10,14 @@ public import LoveseatModel
 /// A parameter without a value, or with the value null, is MISSING: comparisons with it find nothing.
 public struct QueryParameters: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     /// The values by their names, without `$`.
-    public private(set) var values: [String: JSONValue] = [:]
+    public private(set) var values = JSONObject()
 
     /// Creates parameters without values.
     public init() {}
 
     /// Creates parameters from a literal. Of a name that occurs twice, the last value counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
-        values = Dictionary(elements) { _, last in last }
+        values = JSONObject(elements) { _, last in last }
     }
 
     /// The value of a parameter, or nil if it has none. Setting nil removes the value.

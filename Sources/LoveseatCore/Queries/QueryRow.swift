@@ -21,7 +21,9 @@ public struct QueryRow: Sendable {
     public var count: Int { values.count }
 
     /// The value of a column, or nil if it is MISSING or there is no such column.
-    public subscript(column: String) -> JSONValue? { titles.positions[column].flatMap { values[$0].json } }
+    public subscript(column: String) -> JSONValue? {
+        titles.positions[ExactText(column)].flatMap { values[$0].json }
+    }
 
     /// The value of a column by its position from 0, or nil if it is MISSING or there is no such column.
     public subscript(position: Int) -> JSONValue? {
@@ -31,7 +33,7 @@ public struct QueryRow: Sendable {
     /// The value of a column as a value of a type, or nil if it is MISSING or null, does not fit the type, or there is no such column.
     @_disfavoredOverload
     public subscript<T: Decodable>(column: String) -> T? {
-        titles.positions[column].flatMap { values[$0].decoded() }
+        titles.positions[ExactText(column)].flatMap { values[$0].decoded() }
     }
 
     /// The value of a column by its position as a value of a type, or nil if it is MISSING or null, or does not fit the type.
@@ -75,14 +77,18 @@ public struct QueryRow: Sendable {
         throws(LoveseatError) -> T
     {
         var element = JSONElement(JSONText(trusted: Array("{}".utf8)))
-        var added: [String: JSONElement] = [:]
+        var added: [ExactText: JSONElement] = [:]
         for (title, value) in zip(columns, values) {
             guard let text = value.text else { continue }
             let column = JSONElement(JSONText(trusted: Array(text.utf8)))
-            if title == key { element = column } else { added[title] = column }
+            if let key, title.isExactly(key) {
+                element = column
+            } else {
+                added[ExactText(title)] = column
+            }
         }
-        if let id = added[ModelMembers.id]?.string {
-            added[ModelMembers.id] = ModelMembers.json(ofID: id, for: type)
+        if let id = added[ExactText(ModelMembers.id)]?.string {
+            added[ExactText(ModelMembers.id)] = ModelMembers.json(ofID: id, for: type)
         }
         do { return try element.decode(type, hooks: .foundation, adding: added) } catch {
             if case .keyNotFound(let missing, let context)? = error as? DecodingError,
@@ -101,11 +107,11 @@ public struct QueryRow: Sendable {
 /// The titles of a result's columns, which its rows share.
 final class QueryTitles: Sendable {
     let titles: [String]
-    let positions: [String: Int]
+    let positions: [ExactText: Int]
 
     init(_ titles: [String]) {
         self.titles = titles
-        positions = Dictionary(titles.enumerated().map { ($1, $0) }) { first, _ in first }
+        positions = Dictionary(titles.enumerated().map { (ExactText($1), $0) }) { first, _ in first }
     }
 }
 

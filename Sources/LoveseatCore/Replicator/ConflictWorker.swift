@@ -93,7 +93,7 @@ package final class ConflictWorker: Sendable {
         } catch {
             throw LoveseatError(.conflict, "the resolver of \"\(conflict.documentID)\" threw: \(error)")
         }
-        guard answer == nil || answer?.id == conflict.documentID else {
+        guard answer == nil || answer?.id.isExactly(conflict.documentID) == true else {
             throw LoveseatError(
                 .conflict,
                 "the resolver of \"\(conflict.documentID)\" returned another document, \"\(answer?.id ?? "")\""

@@ -46,7 +46,7 @@ extension ReplicationSetup {
     /// - Throws: `invalidParameter` if documents were saved while it was used under another name, were not pushed, and the
     ///   configuration does not say that they are to be pushed under this one.
     func recordUser() throws(LoveseatError) {
-        guard known?.user != user.text else { return }
+        guard !(known?.user).isExactly(user.text) else { return }
         // Changes pushed without a name are not pushed under another user's.
         if let other = known?.user.flatMap({ RemoteUser($0) }), !other.hasNoName, user.kind != .nobody,
             !config.adoptsOtherUsersChanges

@@ -50,7 +50,7 @@ struct ReplicationSetup {
         self.known = known
         let user = (config.authenticator as? any PeerAuthenticator)?.user ?? .nobody
         self.user = user
-        let isChange = known?.user.map { $0 != user.text } ?? false
+        let isChange = known?.user.map { !$0.isExactly(user.text) } ?? false
         userChanges = (known?.userChanges ?? 0) + (isChange ? 1 : 0)
         handles = config.collections.map(\.collection.handle)
         rules = config.collections.map { entry in
@@ -82,7 +82,7 @@ struct ReplicationSetup {
 
     /// Records the name under which a peer is known from now on.
     static func record(_ name: String, of remoteName: String, _ store: DocumentStore) throws(LoveseatError) {
-        guard try recordedName(of: remoteName, store) != name else { return }
+        guard try !recordedName(of: remoteName, store).isExactly(name) else { return }
         try DocumentStore.wrapping {
             try store.write(call: "replication") { try $0.setInfo(nameKey + remoteName, name) }
         }

@@ -7,12 +7,12 @@ extension Replicator {
     ///
     /// Documents in conflict are not among them until they are resolved. After a broken connection, a document that the peer has
     /// received may still be among them; the next run finds that out. The push filter is called for each document. This call reads all
-    /// documents that changed since the last checkpoint, and blocks the thread meanwhile. It does not need a connection. Of documents whose IDs
-    /// are equal as `String`s, since only their accents are composed in another way, one is among them.
+    /// documents that changed since the last checkpoint, and blocks the thread meanwhile. It does not need a connection. The IDs are in the order of
+    /// their bytes, by which they also differ: two spellings of one text are two.
     ///
     /// - Throws: ``LoveseatError``: `unsupported` for a replicator that only pulls; `notOpen` if the collection is not in the
     ///   configuration, or was deleted or closed.
-    public func pendingDocumentIds(collection: Collection) throws(LoveseatError) -> Set<String> {
+    public func pendingDocumentIds(collection: Collection) throws(LoveseatError) -> [String] {
         let pending = try PendingDocuments(config, collection)
         return try DocumentStore.wrapping { try pending.all() }
     }
@@ -27,13 +27,14 @@ extension Replicator {
     }
 
     /// Returns the documents whose current revision the peer forbids (`httpForbidden`), or that are larger than it accepts
-    /// (`httpEntityTooLarge`), by their IDs, with the peer's reasons.
+    /// (`httpEntityTooLarge`), in the order of their IDs' bytes, with the peer's reasons.
     ///
-    /// They are not pending. They are sent again when they change, or after ``start(reset:resetMarks:)`` with a reset. Of documents whose IDs are equal as
-    /// `String`s, one is there.
+    /// They are not pending. They are sent again when they change, or after ``start(reset:resetMarks:)`` with a reset.
     ///
     /// - Throws: ``LoveseatError``, as ``pendingDocumentIds(collection:)``.
-    public func refusedDocuments(collection: Collection) throws(LoveseatError) -> [String: LoveseatError] {
+    public func refusedDocuments(collection: Collection) throws(LoveseatError) -> [(
+        documentID: String, error: LoveseatError
+    )] {
         let pending = try PendingDocuments(config, collection)
         return try DocumentStore.wrapping { try pending.refused() }
     }
@@ -90,7 +91,7 @@ struct PendingDocuments {
         )
     }
 
-    func all() throws -> Set<String> {
+    func all() throws -> [String] {
         var candidates: [FilterCandidate] = []
         try setup.store.read { view in
             let known = try known(view)
@@ -103,14 +104,14 @@ struct PendingDocuments {
                 return true
             }
         }
-        return Set(candidates.filter(passes).map(\.documentID))
+        return DocumentSet(candidates.filter(passes).map(\.documentID)).sorted
     }
 
-    func refused() throws -> [String: LoveseatError] {
+    func refused() throws -> [(documentID: String, error: LoveseatError)] {
         let handle = setup.handles[index]
         return try setup.store.read { view in
             let known = try known(view)
-            var refused: [String: LoveseatError] = [:]
+            var refused: DocumentMap<LoveseatError> = [:]
             let notes = try view.localCheckpoints(
                 prefix: DocumentFailure.prefix(.push, in: handle, remote: setup.remote)
             )
@@ -120,9 +121,9 @@ struct PendingDocuments {
                     let record = try view.record(id, in: handle), record.revision == refusal.revision,
                     known.covers(record), try !isAtPeer(record, known)
                 else { continue }
-                refused[id] = refusal.error
+                refused[key] = refusal.error
             }
-            return refused
+            return refused.sorted { $0.key < $1.key }.map { ($0.key.text, $0.value) }
         }
     }
 

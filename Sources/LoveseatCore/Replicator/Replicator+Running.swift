@@ -126,6 +126,7 @@ extension Replicator {
         let events = DocumentEvents(runtime) { [weak self] in self?.deliver($0) }
         state.withLock { $0.documentEvents = events }
         var hooks = ReplicationHooks()
+        hooks.notify = { [weak self] in self?.notify($0) }
         hooks.resolve = { await worker.resolve($0) }
         hooks.fetch = { [weak self] in await self?.fetch($0, setup, worker, events) ?? false }
         hooks.report = { [weak self] in self?.heard($0, events, setup) }
@@ -182,6 +183,15 @@ extension Replicator {
         case .failure: break
         }
     }
+
+    /// Keeps what the user should know of the peer.
+    func notify(_ text: String) {
+        state.withLock { $0.notice = text }
+        LogDomain.replicator.log(.warning, "\(self): \(text)")
+    }
+
+    /// What the user should know of the peer; nil for nothing.
+    package var notice: String? { state.withLock { $0.notice } }
 
     private func log(_ event: DocumentEvent, _ name: CollectionName) {
         let verb = event.isPush ? "push" : "pull"

@@ -34,6 +34,8 @@ public final class Replicator: Sendable {
         var statusFeeds = FeedSet<Status>()
         var documentFeeds = FeedSet<DocumentReplication>()
         var blobFeeds = FeedSet<BlobTransfer>()
+        /// What the user should know of the peer.
+        var notice: String?
     }
 
     /// Creates a replicator. It connects when it is started.

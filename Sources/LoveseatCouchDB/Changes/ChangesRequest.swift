@@ -26,7 +26,7 @@ struct ChangesRequest: Sendable {
             switch self {
             case .none: return true
             case .ids(let ids): return ids.contains(id)
-            case .design: return id.hasPrefix("_design/")
+            case .design: return id.beginsExactly(with: "_design/")
             case .selector(let selector):
                 var document = JSONElement(body).value
                 document["_id"] = .string(id)
@@ -152,7 +152,7 @@ struct ChangesRequest: Sendable {
                 throw CouchDBError.badRequest("`view` must be of the form `designname/viewname`")
             }
             try refuse(view, member: "views", design)
-        case let name where name.hasPrefix("_"):
+        case let name where name.beginsExactly(with: "_"):
             throw CouchDBError.badRequest("unknown builtin filter name")
         case let name: try refuse(name, member: "filters", design)
         }

@@ -34,7 +34,9 @@ extension CouchDBServer {
         guard let branch, let body = branch.body else { throw CouchDBError.missing }
         let all =
             StoredAttachment.all(in: body) + BlobAttachments.all(in: body, generation: branch.id.generation)
-        guard let attachment = all.first(where: { $0.name == name }) else { throw CouchDBError.noAttachment }
+        guard let attachment = all.first(where: { $0.name.isExactly(name) }) else {
+            throw CouchDBError.noAttachment
+        }
         guard entry.store.blobs.length(attachment.digest) != nil else { throw CouchDBError.noAttachment }
         return reply(attachment, entry, exchange)
     }
@@ -180,7 +182,7 @@ extension CouchDBServer {
         guard let body = branches.leaves.first(where: { $0.id == revision })?.body else {
             throw CouchDBError.conflict
         }
-        guard StoredAttachment.all(in: body).contains(where: { $0.name == name }) else {
+        guard StoredAttachment.all(in: body).contains(where: { $0.name.isExactly(name) }) else {
             throw CouchDBError.noAttachment
         }
         let proposed = try proposal(id, revision, entry)

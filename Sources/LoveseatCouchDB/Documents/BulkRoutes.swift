@@ -61,7 +61,7 @@ extension CouchDBServer {
         var incoming: [(IncomingDocument, String)] = []
         incoming.reserveCapacity(list.count)
         for element in list.items {
-            if let id = element["_id"]?.string, id.hasPrefix("_local/") {
+            if let id = element["_id"]?.string, id.beginsExactly(with: "_local/") {
                 try IncomingDocument.check(id)
                 batch.locals.append(element)
                 continue
@@ -151,9 +151,10 @@ extension CouchDBServer {
             return isNewEdit
                 ? ["ok": true, "id": .string(document.id), "rev": .string(revision.text)] : nil
         } catch {
-            guard error is StoreWriteTransaction.EditRefusal || error is RevisionTree.InsertRefusal else {
-                throw error
-            }
+            // A stub of something unknown refuses the batch, as in CouchDB.
+            let refusal = (error as? CouchDBError).map { $0.status != 412 } ?? false
+            guard refusal || error is StoreWriteTransaction.EditRefusal || error is RevisionTree.InsertRefusal
+            else { throw error }
             return Self.row(for: Self.error(error), of: document, isNewEdit)
         }
     }

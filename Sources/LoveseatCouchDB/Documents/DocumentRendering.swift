@@ -118,21 +118,21 @@ struct DocumentRenderer: Sendable {
     ///
     /// At which generation a blob was added is not stored, so this needs the body of that revision.
     private func known(_ blobs: [StoredAttachment], _ branch: DocumentBranch, _ branches: DocumentBranches)
-        -> Set<String>
+        -> Set<ExactText>
     {
         guard let since = options.attachmentsSince, !blobs.isEmpty else { return [] }
-        var names: Set<String> = []
+        var names: Set<ExactText> = []
         for id in since where branch.history.dropFirst().contains(id) {
             guard let body = branches.revision(id)?.body else { continue }
             let old = Set(BlobAttachments.all(in: body, generation: branch.id.generation))
-            names.formUnion(blobs.lazy.filter { old.contains($0) }.map(\.name))
+            names.formUnion(blobs.lazy.filter { old.contains($0) }.map { ExactText($0.name) })
         }
         return names
     }
 
     private func write(
         _ attachments: [StoredAttachment],
-        _ known: Set<String>,
+        _ known: Set<ExactText>,
         _ branch: DocumentBranch,
         _ writer: inout Writer
     ) -> [StoredAttachment] {
@@ -141,7 +141,7 @@ struct DocumentRenderer: Sendable {
         var parts: [StoredAttachment] = []
         writer.begin("_attachments")
         for (index, attachment) in attachments.enumerated() {
-            let isKnown = known.contains(attachment.name)
+            let isKnown = known.contains(ExactText(attachment.name))
             let hasContent = !isKnown && (wanted.map { attachment.position >= $0 } ?? false)
             var entry = attachment.description(withEncoding: options.withEncoding || form == .parts)
             writer.text(

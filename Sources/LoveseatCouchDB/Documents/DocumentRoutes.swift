@@ -9,11 +9,11 @@ extension CouchDBServer {
         async throws
         -> Reply
     {
-        if id.hasPrefix("_local/") {
+        if id.beginsExactly(with: "_local/") {
             guard rest.isEmpty else { throw CouchDBError.badRequest("Invalid path.") }
             return try await localDocument(id, entry, exchange)
         }
-        if id.hasPrefix("_design/"), let function = rest.first, function.hasPrefix("_") {
+        if id.beginsExactly(with: "_design/"), let function = rest.first, function.beginsExactly(with: "_") {
             return try designFunction(id, function, rest, entry)
         }
         try IncomingDocument.check(id)

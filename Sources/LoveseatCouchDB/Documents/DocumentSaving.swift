@@ -14,6 +14,8 @@ struct PreparedDocument: Sendable {
     let id: String
     var history: [RevisionID]
     let isDeleted: Bool
+    /// Whether it only says that the document is not for its reader.
+    let isRemoved: Bool
     let body: JSONText
     var attachments: [Attachment] = []
     /// The content that came with the document.
@@ -27,6 +29,7 @@ struct PreparedDocument: Sendable {
         self.id = id
         history = document.history
         isDeleted = document.isDeleted
+        isRemoved = document.isRemoved
         body = document.body
     }
 }
@@ -162,6 +165,10 @@ enum DocumentSaving {
         in handle: CollectionHandle,
         _ transaction: StoreWriteTransaction
     ) throws -> RevisionID {
+        // The document that it stands for would be lost.
+        if document.isRemoved {
+            throw CouchDBError(400, "doc_validation", "Bad special document member: _removed")
+        }
         if let name = document.missingBlob { throw CouchDBError.missingStub(name, in: document.id) }
         if isNewEdit { return try saveEdit(document, in: handle, transaction) }
         guard let revision = document.history.first else {
@@ -177,13 +184,17 @@ enum DocumentSaving {
             generation: Int(revision.generation),
             ancestors: document.history.compactMap { branches?.revision($0)?.body }
         )
-        try transaction.insertBranch(
-            document.history,
-            of: document.id,
-            in: handle,
-            body: body,
-            isDeleted: document.isDeleted
-        )
+        do {
+            try transaction.insertBranch(
+                document.history,
+                of: document.id,
+                in: handle,
+                body: body,
+                isDeleted: document.isDeleted
+            )
+        } catch let error as StoreWriteTransaction.OtherContent {
+            throw CouchDBError(409, "conflict", error.reason)
+        }
         return revision
     }
 
@@ -252,11 +263,11 @@ enum DocumentSaving {
         -> StoredAttachment?
     {
         for attachments in ancestors {
-            if let found = attachments.first(where: { $0.name == stub.name }) { return found }
+            if let found = attachments.first(where: { $0.name.isExactly(stub.name) }) { return found }
         }
         guard let digest = stub.digest else { return nil }
         for attachments in ancestors {
-            if let found = attachments.first(where: { $0.digest.text == digest }) { return found }
+            if let found = attachments.first(where: { $0.digest.text.isExactly(digest) }) { return found }
         }
         return nil
     }

@@ -19,7 +19,7 @@ extension CouchDBServer {
         try Self.requireJSON(exchange)
         let reply = try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
             let element = try Self.parse(bytes)
-            if let id = element["_id"]?.string, id.hasPrefix("_local/") {
+            if let id = element["_id"]?.string, id.beginsExactly(with: "_local/") {
                 let local = try IncomingDocument(try Self.localRevision(in: element).1)
                 return try await self.saveLocal(id, local, entry, exchange, bytes: bytes)
             }
@@ -86,7 +86,7 @@ extension CouchDBServer {
         _ entry: Databases.Entry,
         _ exchange: Exchange
     ) -> Reply {
-        let path = id.hasPrefix("_design/") ? ["_design", String(id.dropFirst(8))] : [id]
+        let path = id.beginsExactly(with: "_design/") ? ["_design", id.dropping("_design/")] : [id]
         return .json(
             isDeleted ? 200 : 201,
             ["ok": true, "id": .string(id), "rev": .string(revision.text)],
@@ -152,7 +152,7 @@ extension CouchDBServer {
             throw CouchDBError.badRequest("Destination is not percent-encoded UTF-8")
         }
         try IncomingDocument.check(target)
-        guard !target.hasPrefix("_local/") else {
+        guard !target.beginsExactly(with: "_local/") else {
             throw CouchDBError.badRequest("a document cannot be copied to a local one")
         }
         let query = try Query(parts.count > 1 ? parts[1] : "")

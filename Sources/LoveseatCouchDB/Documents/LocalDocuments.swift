@@ -7,7 +7,7 @@ import LoveseatStorage
 /// `_local` documents, in which replicators keep their checkpoints (protocol/couchdb.md §4.2, corrections 21).
 extension CouchDBServer {
     private func key(_ id: String, _ entry: Databases.Entry) -> String {
-        prefix(entry) + id.dropFirst("_local/".count)
+        prefix(entry) + id.dropping("_local/")
     }
 
     /// Where clients have rights of their own, they have local documents of their own.

@@ -23,7 +23,7 @@ final class PartsReceiver {
     private var place = Place.before
     private var waiting: [IncomingAttachment] = []
     private(set) var document: IncomingDocument?
-    private var received: [String: (digest: BlobDigest, length: Int, isInflated: Bool)] = [:]
+    private var received: [ExactText: (digest: BlobDigest, length: Int, isInflated: Bool)] = [:]
     private var isEnded = false
     /// The MD5 of the attachment that is being received, if its sender names one.
     private var md5: Insecure.MD5?
@@ -64,7 +64,7 @@ final class PartsReceiver {
         }
         var prepared = PreparedDocument(document, id: id)
         for attachment in document.attachments {
-            if let (digest, length, isInflated) = received[attachment.name] {
+            if let (digest, length, isInflated) = received[ExactText(attachment.name)] {
                 let ready = try DocumentSaving.ready(
                     attachment,
                     digest: digest,
@@ -146,7 +146,7 @@ final class PartsReceiver {
             return
         }
         // By the name, or else by the order.
-        var index = headers.filename.flatMap { name in waiting.firstIndex { $0.name == name } }
+        var index = headers.filename.flatMap { name in waiting.firstIndex { $0.name.isExactly(name) } }
         if index == nil { index = waiting.indices.first }
         guard let index else {
             place = .other
@@ -184,12 +184,12 @@ final class PartsReceiver {
             let sum = md5.map { "md5-" + Base64.encode(Array($0.finalize())) }
             let (digest, length) = try pins.finish(writer)
             let named = attachment.digest
-            guard sum == nil || sum == named,
-                isInflated || named?.hasPrefix("sha1-") != true || named == digest.text
+            guard sum == nil || sum.isExactly(named),
+                isInflated || named?.hasPrefix("sha1-") != true || named.isExactly(digest.text)
             else {
                 throw CouchDBError.badRequest("attachment \(attachment.name) has another digest")
             }
-            received[attachment.name] = (digest, Int(length), isInflated)
+            received[ExactText(attachment.name)] = (digest, Int(length), isInflated)
         case .before, .other: break
         }
         place = .other

@@ -63,9 +63,9 @@ struct Exchange: Sendable {
 
     /// Whether text names the request's target, alone or as a whole URL.
     func isTarget(_ text: String) -> Bool {
-        if text == target { return true }
+        if text.isExactly(target) { return true }
         guard let scheme = text.firstRange(of: "://") else { return false }
-        return text[scheme.upperBound...].drop { $0 != "/" } == target
+        return String(text[scheme.upperBound...].drop { $0 != "/" }).isExactly(target)
     }
 
     var isRead: Bool { method == "GET" || method == "HEAD" }

@@ -3,7 +3,7 @@ import LoveseatModel
 
 /// The parameters of a request: those of the URL, and those that some requests have in their body.
 struct Query: Sendable {
-    private var values: [String: String] = [:]
+    private var values: [ExactText: String] = [:]
     /// Parameters of a JSON body, which come first.
     private var members: JSONElement?
 
@@ -14,7 +14,7 @@ struct Query: Sendable {
             guard let name = PercentCoding.decode(pair[0]),
                 let value = pair.count > 1 ? PercentCoding.decode(pair[1]) : ""
             else { throw .badRequest("the query is not percent-encoded UTF-8") }
-            if values[name] == nil { values[name] = value }
+            if values[ExactText(name)] == nil { values[ExactText(name)] = value }
         }
     }
 
@@ -25,9 +25,9 @@ struct Query: Sendable {
         return query
     }
 
-    subscript(name: String) -> String? { values[name] }
+    subscript(name: String) -> String? { values[ExactText(name)] }
 
-    func has(_ name: String) -> Bool { values[name] != nil || members?[name] != nil }
+    func has(_ name: String) -> Bool { self[name] != nil || members?[name] != nil }
 
     /// A flag; nil if it is missing.
     func flag(_ name: String) throws(CouchDBError) -> Bool? {
@@ -37,7 +37,7 @@ struct Query: Sendable {
             }
             return flag
         }
-        switch values[name]?.lowercased() {
+        switch self[name]?.lowercased() {
         case nil: return nil
         case "true": return true
         case "false": return false
@@ -46,7 +46,7 @@ struct Query: Sendable {
     }
 
     /// A flag that is false if it is missing or is not a boolean, for what CouchDB does not check.
-    func isSet(_ name: String) -> Bool { members?[name]?.bool ?? (values[name] == "true") }
+    func isSet(_ name: String) -> Bool { members?[name]?.bool ?? (self[name] == "true") }
 
     /// An integer; nil if it is missing.
     func integer(_ name: String) throws(CouchDBError) -> Int? {
@@ -56,7 +56,7 @@ struct Query: Sendable {
             }
             return number
         }
-        guard let text = values[name] else { return nil }
+        guard let text = self[name] else { return nil }
         guard let number = Int(text) else { throw .queryParse("Invalid value for integer: \"\(text)\"") }
         return number
     }
@@ -74,7 +74,7 @@ struct Query: Sendable {
     func json(_ names: String...) throws(CouchDBError) -> JSONElement? {
         for name in names {
             if let member = members?[name] { return member }
-            guard let text = values[name] else { continue }
+            guard let text = self[name] else { continue }
             do { return try JSONElement(parsing: Array(text.utf8)) } catch { throw .invalidJSON }
         }
         return nil

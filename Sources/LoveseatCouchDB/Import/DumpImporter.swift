@@ -128,7 +128,7 @@ package struct DumpImporter {
         let (id, body) = (revision.document.id, revision.document.body)
         do {
             try IncomingDocument.check(id)
-            guard !id.hasPrefix("_local/") else {
+            guard !id.beginsExactly(with: "_local/") else {
                 throw CouchDBError.badRequest("local documents are not imported")
             }
             guard body.bytes.count <= maximumDocumentBytes else { throw CouchDBError.tooLarge(id) }

@@ -175,7 +175,7 @@ struct MIMEDump {
         let incoming = try IncomingDocument(JSONElement(JSONText(canonical: json)))
         var prepared = PreparedDocument(incoming, id: incoming.id ?? CouchDBServer.newUUID())
         for attachment in incoming.attachments {
-            guard let part = attachments.last(where: { $0.name == attachment.name }) else { continue }
+            guard let part = attachments.last(where: { $0.name.isExactly(attachment.name) }) else { continue }
             let ready = try DocumentSaving.ready(
                 attachment,
                 digest: part.digest,

@@ -170,7 +170,9 @@ public final class CouchDBListener: Sendable {
         return try CouchDBServer(
             databases: Databases(
                 database: config.database,
-                fixed: config.databases,
+                fixed: config.databases.map { fixed in
+                    Dictionary(uniqueKeysWithValues: fixed.map { (ExactText($0.key), $0.value) })
+                },
                 allowsCreation: config.allowsDatabaseCreation
             ),
             settings: settings,

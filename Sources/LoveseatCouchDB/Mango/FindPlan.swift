@@ -23,7 +23,9 @@ struct FindPlan: Sendable {
         var chosen: MangoIndex?
         if let designID = request.useIndex.first {
             let name = request.useIndex.count > 1 ? request.useIndex[1] : nil
-            let named = usable.filter { $0.designID == designID && (name == nil || $0.name == name) }
+            let named = usable.filter {
+                $0.designID.isExactly(designID) && (name == nil || $0.name.isExactly(name ?? ""))
+            }
             chosen = Self.best(named, for: request)
             if chosen == nil {
                 let problem =
@@ -40,7 +42,9 @@ struct FindPlan: Sendable {
             throw Self.noUsableIndex
         }
         self.index = index
-        others = candidates.filter { $0.designID != index.designID || $0.name != index.name }
+        others = candidates.filter {
+            !$0.designID.isExactly(index.designID) || !$0.name.isExactly(index.name)
+        }
         if index.designID == nil {
             warnings.append("No matching index found, create an index to optimize query time.")
         }
@@ -50,17 +54,17 @@ struct FindPlan: Sendable {
     private static func isUsable(_ index: MangoIndex, for request: FindRequest) -> Bool {
         let isSorted = request.sort.isEmpty || begins(index.fields, with: request)
         guard index.designID != nil else { return isSorted }
-        let implied: Set<[String]> = [["_id"], ["_rev"]]
+        let implied: Set<Selector.FieldPath> = [["_id"], ["_rev"]]
         return isSorted
             && Set(index.fields).subtracting(request.sort).subtracting(implied)
                 .isSubset(of: request.selector.requiredPaths)
     }
 
     /// Fields with one value need no order.
-    private static func begins(_ fields: [[String]], with request: FindRequest) -> Bool {
+    private static func begins(_ fields: [Selector.FieldPath], with request: FindRequest) -> Bool {
         if fields.starts(with: request.sort) { return true }
         let constant = request.selector.comparisons.filter { $0.value.contains { $0.0 == [.same] } }
-        let isConstant = { (path: [String]) in constant[path] != nil }
+        let isConstant = { (path: Selector.FieldPath) in constant[path] != nil }
         return fields.drop(while: isConstant).starts(with: request.sort.drop(while: isConstant))
     }
 
@@ -84,11 +88,11 @@ struct FindPlan: Sendable {
 
     private static func best(_ indexes: [MangoIndex], for request: FindRequest) -> MangoIndex? {
         let comparisons = request.selector.comparisons
-        func rank(_ index: MangoIndex) -> (Int, Int, Int, String) {
+        func rank(_ index: MangoIndex) -> (Int, Int, Int, ExactText) {
             let prefix = index.fields.prefix { comparisons[$0] != nil }.count
             return (
                 index.designID == nil ? 1 : 0, index.fields.count - prefix, index.fields.count,
-                "\(index.designID ?? "")/\(index.name)"
+                ExactText("\(index.designID ?? "")/\(index.name)")
             )
         }
         return indexes.min { rank($0) < rank($1) }
@@ -98,7 +102,7 @@ struct FindPlan: Sendable {
 /// A query in SQL++ that finds all documents which a selector can match, and some others.
 struct CandidateQuery: Sendable {
     let text: String
-    let parameters: [String: JSONValue]
+    let parameters: JSONObject
 
     /// Nil if the index does not narrow the choice. Texts are narrowed by equality only: SQL++ has another order of them.
     init?(_ selector: Selector, by index: MangoIndex, scope: String, collection: String) {
@@ -106,7 +110,7 @@ struct CandidateQuery: Sendable {
             let comparisons = selector.comparisons[path]
         else { return nil }
         var conditions: [String] = []
-        var parameters: [String: JSONValue] = [:]
+        var parameters: JSONObject = [:]
         func add(_ sign: String, _ value: JSONValue) {
             let name = "p\(parameters.count)"
             conditions.append("\(expression) \(sign) $\(name)")
@@ -137,10 +141,14 @@ struct CandidateQuery: Sendable {
     }
 
     /// A path in SQL++; nil for one that may go through an array.
-    static func expression(_ path: [String]) -> String? {
+    static func expression(_ path: Selector.FieldPath) -> String? {
         guard !path.isEmpty,
-            !path.contains(where: { $0.isEmpty || $0.hasPrefix("_") || Int($0) != nil || $0.contains("`") })
+            !path.contains(where: { name in
+                let name = name.text
+                return name.isEmpty || name.utf8.first == UInt8(ascii: "_") || Int(name) != nil
+                    || name.utf8.contains(UInt8(ascii: "`"))
+            })
         else { return nil }
-        return path.map { "`\($0)`" }.joined(separator: ".")
+        return path.map { "`\($0.text)`" }.joined(separator: ".")
     }
 }

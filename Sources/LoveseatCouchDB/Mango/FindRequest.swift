@@ -35,10 +35,10 @@ struct FindRequest: Sendable {
     let selector: Selector
     var limit = defaultLimit
     var skip = 0
-    var sort: [[String]] = []
+    var sort: [Selector.FieldPath] = []
     var isDescending = false
     /// The fields that the client wants; none for all.
-    var fields: [[String]] = []
+    var fields: [Selector.FieldPath] = []
     var bookmark: Bookmark?
     /// A design document, or one and the name of its index.
     var useIndex: [String] = []
@@ -64,7 +64,7 @@ struct FindRequest: Sendable {
         do { self.selector = try Selector(parsing: selector) } catch {
             throw CouchDBError(400, error.error, error.reason)
         }
-        for (key, value) in members.sorted(by: { $0.key < $1.key }) where key != "selector" {
+        for (key, value) in members.sorted(by: { $0.key.bytesPrecede($1.key) }) where key != "selector" {
             try read(key, value)
         }
         guard allowsFallback || !useIndex.isEmpty else {
@@ -135,14 +135,14 @@ struct FindRequest: Sendable {
     }
 
     /// Fields with their direction, as CouchDB shows them.
-    static func directions(of paths: [[String]], isDescending: Bool) -> JSONValue {
+    static func directions(of paths: [Selector.FieldPath], isDescending: Bool) -> JSONValue {
         var members = JSONObject()
         for path in paths { members[Selector.text(of: path)] = isDescending ? "desc" : "asc" }
         return .object(members)
     }
 
     /// The fields to sort by, or of an index, and whether in falling order.
-    static func sort(_ value: JSONValue) throws(CouchDBError) -> ([[String]], Bool) {
+    static func sort(_ value: JSONValue) throws(CouchDBError) -> ([Selector.FieldPath], Bool) {
         guard let items = value.array else {
             throw CouchDBError(
                 400,
@@ -150,12 +150,12 @@ struct FindRequest: Sendable {
                 "Sort must be an array of sort specs, not: \(erlangTerm(value))"
             )
         }
-        var paths: [[String]] = []
-        var directions: Set<String> = []
+        var paths: [Selector.FieldPath] = []
+        var (isAscending, isDescending) = (false, false)
         for item in items {
             if let text = item.string {
                 paths.append(Selector.names(in: text))
-                directions.insert("asc")
+                isAscending = true
             } else if let members = item.object, members.count == 1, let path = members.keys.first,
                 let direction = members[path]
             {
@@ -167,18 +167,18 @@ struct FindRequest: Sendable {
                     )
                 }
                 paths.append(Selector.names(in: path))
-                directions.insert(text)
+                if text == "desc" { isDescending = true } else { isAscending = true }
             } else {
                 throw CouchDBError(400, "invalid_sort_field", "Invalid sort field: \(erlangTerm(item))")
             }
         }
-        guard directions.count < 2 else {
+        guard !(isAscending && isDescending) else {
             throw CouchDBError(
                 400,
                 "unsupported_mixed_sort",
                 "Sorts currently only support a single direction for all fields."
             )
         }
-        return (paths, directions.contains("desc"))
+        return (paths, isDescending)
     }
 }

@@ -53,8 +53,8 @@ extension CouchDBServer {
         let plan = try FindPlan(request, among: try indexes(of: entry))
         let fields = JSONValue.array(request.fields.map { .string(Selector.text(of: $0)) })
         let sort = FindRequest.directions(of: request.sort, isDescending: request.isDescending)
-        let indexable = request.selector.comparisons.keys.map { Selector.text(of: $0) }.sorted()
-        let all = request.selector.requiredPaths.map { Selector.text(of: $0) }.sorted()
+        let indexable = request.selector.comparisons.keys.map { ExactText(Selector.text(of: $0)) }.sorted()
+        let all = request.selector.requiredPaths.map { ExactText(Selector.text(of: $0)) }.sorted()
         let options: JSONValue = [
             "use_index": .array(request.useIndex.map { .string($0) }),
             "bookmark": .string(request.bookmark?.text ?? "nil"), "limit": JSONValue(request.limit),
@@ -90,9 +90,9 @@ extension CouchDBServer {
                 "skip": JSONValue(request.skip), "fields": fields, "index_candidates": .array(candidates),
                 "selector_hints": [
                     [
-                        "type": "json", "indexable_fields": .array(indexable.map { .string($0) }),
+                        "type": "json", "indexable_fields": .array(indexable.map { .string($0.text) }),
                         "unindexable_fields": .array(
-                            all.filter { !indexable.contains($0) }.map { .string($0) }
+                            all.filter { !indexable.contains($0) }.map { .string($0.text) }
                         ),
                     ]
                 ],
@@ -127,7 +127,7 @@ struct Finding: Sendable {
     let plan: FindPlan
     let entry: Databases.Entry
     /// The part of the index that is read: its first field, and what its values must pass.
-    private let range: (field: [String], comparisons: [(Set<Selector.Comparison>, JSONValue)])?
+    private let range: (field: Selector.FieldPath, comparisons: [(Set<Selector.Comparison>, JSONValue)])?
 
     init(request: FindRequest, plan: FindPlan, entry: Databases.Entry) {
         self.request = request
@@ -203,7 +203,7 @@ struct Finding: Sendable {
                 by: plan.index,
                 scope: collection.scope.name,
                 collection: collection.name
-            ), try collection.indexes().contains(plan.index.sqlName)
+            ), try collection.indexes().contains(where: { $0.isExactly(plan.index.sqlName) })
         else { return nil }
         var run = try collection.database.createQuery(query.text)
         for (name, value) in query.parameters { run.parameters[name] = value }
@@ -221,7 +221,7 @@ struct Finding: Sendable {
     }
 
     private func judge(_ records: [DocumentRecord], _ found: inout Found) throws {
-        for record in try entry.visible(records) where !record.id.hasPrefix("_design/") {
+        for record in try entry.visible(records) where !record.id.beginsExactly(with: "_design/") {
             if !isSorted, found.bookmarks.count >= wanted { return }
             guard let (value, _) = try shown(record) else { continue }
             var keys: [JSONValue] = []
@@ -288,8 +288,8 @@ struct Finding: Sendable {
         return result
     }
 
-    private static func set(_ value: JSONValue, at path: ArraySlice<String>, in target: inout JSONValue) {
-        guard let name = path.first else { return target = value }
+    private static func set(_ value: JSONValue, at path: ArraySlice<ExactText>, in target: inout JSONValue) {
+        guard let name = path.first?.text else { return target = value }
         var inner = target[name] ?? [:]
         if inner.object == nil { inner = [:] }
         set(value, at: path.dropFirst(), in: &inner)
@@ -306,7 +306,7 @@ struct Finding: Sendable {
             case .same: continue
             }
         }
-        return request.isDescending ? other.id < one.id : one.id < other.id
+        return request.isDescending ? other.id.bytesPrecede(one.id) : one.id.bytesPrecede(other.id)
     }
 
     /// Makes room, at most once for each doubling of the results.

@@ -60,7 +60,8 @@ extension CouchDBServer {
             let body = found.body
         else { throw CouchDBError.missing }
         var design = JSONElement(body).value
-        guard let index = MangoIndex.all(in: design, id: designID).first(where: { $0.name == path[2] }),
+        guard
+            let index = MangoIndex.all(in: design, id: designID).first(where: { $0.name.isExactly(path[2]) }),
             var views = design["views"]?.object
         else { throw CouchDBError.missing }
         views[path[2]] = nil

@@ -7,7 +7,7 @@ struct MangoIndex: Sendable {
     /// The design document's ID; nil for the index of the IDs.
     let designID: String?
     let name: String
-    let fields: [[String]]
+    let fields: [Selector.FieldPath]
     /// As the client gave them, with directions.
     private let definition: JSONValue
     /// The condition of the documents that are in the index. Such an index is used only by those who name it.
@@ -22,7 +22,9 @@ struct MangoIndex: Sendable {
     )
 
     /// The ID of a design document, which may be given without its prefix.
-    static func designID(_ name: String) -> String { name.hasPrefix("_design/") ? name : "_design/\(name)" }
+    static func designID(_ name: String) -> String {
+        name.beginsExactly(with: "_design/") ? name : "_design/\(name)"
+    }
 
     var description: JSONValue {
         guard let designID else {
@@ -36,14 +38,22 @@ struct MangoIndex: Sendable {
 
     /// The name of the SQL index that finds documents for this one.
     var sqlName: String {
-        "\(designID ?? "")/\(name)".replacing("%", with: "%25").replacing("\"", with: "%22")
-            .replacing("\0", with: "%00")
+        var bytes: [UInt8] = []
+        for byte in "\(designID ?? "")/\(name)".utf8 {
+            switch byte {
+            case UInt8(ascii: "%"): bytes += "%25".utf8
+            case UInt8(ascii: "\""): bytes += "%22".utf8
+            case 0: bytes += "%00".utf8
+            default: bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The indexes that a design document describes.
     static func all(in body: JSONValue, id: String) -> [MangoIndex] {
         guard body["language"] == "query", let views = body["views"]?.object else { return [] }
-        return views.sorted { $0.key < $1.key }.compactMap { name, view in
+        return views.sorted { $0.key.bytesPrecede($1.key) }.compactMap { name, view in
             let definition = view["options"]?["def"]
             guard let list = definition?["fields"] ?? view["map"]?["fields"] else { return nil }
             // An older CouchDB has an object here.

@@ -150,7 +150,9 @@ struct LocalReplication: Sendable {
                             isDeleted: leaf.isDeleted
                         )
                         log.counts.written += 1
-                    } catch is RevisionTree.InsertRefusal { log.counts.failures += 1 }
+                    } catch is RevisionTree.InsertRefusal {
+                        log.counts.failures += 1
+                    } catch is StoreWriteTransaction.OtherContent { log.counts.failures += 1 }
                 }
             }
             log.advance(to: JSONValue(page.through))

@@ -36,7 +36,7 @@ final class ReplicationJobs: Sendable {
     }
 
     private struct State {
-        var jobs: [String: Job] = [:]
+        var jobs: [ExactText: Job] = [:]
         var isStopped = false
     }
 
@@ -54,7 +54,7 @@ final class ReplicationJobs: Sendable {
         _ work: @escaping @Sendable (Progress) async throws -> JSONValue
     ) throws(CouchDBError) -> Job {
         let job: Job? = state.withLock { state in
-            if let running = state.jobs[name] { return running }
+            if let running = state.jobs[ExactText(name)] { return running }
             guard !state.isStopped, state.jobs.count < Self.maximum else { return nil }
             let progress = Progress(task)
             let job = Job(
@@ -72,7 +72,7 @@ final class ReplicationJobs: Sendable {
                     }
                 }
             )
-            state.jobs[name] = job
+            state.jobs[ExactText(name)] = job
             return job
         }
         guard let job else {
@@ -85,11 +85,13 @@ final class ReplicationJobs: Sendable {
         return job
     }
 
-    private func remove(_ name: String) { state.withLock { _ = $0.jobs.removeValue(forKey: name) } }
+    private func remove(_ name: String) {
+        state.withLock { _ = $0.jobs.removeValue(forKey: ExactText(name)) }
+    }
 
     /// Cancels a replication, and waits for its end. Returns false if none runs under this name.
     func cancel(_ name: String) async -> Bool {
-        guard let job = state.withLock({ $0.jobs[name] }) else { return false }
+        guard let job = state.withLock({ $0.jobs[ExactText(name)] }) else { return false }
         job.task.cancel()
         _ = await job.task.result
         return true

@@ -43,7 +43,7 @@ struct ReplicationLog: Sendable {
         }
         let first = known.first ?? nil
         let session = first?["session_id"]?.string
-        let agrees = session != nil && known.allSatisfy { $0?["session_id"]?.string == session }
+        let agrees = session != nil && known.allSatisfy { ($0?["session_id"]?.string).isExactly(session) }
         last = agrees ? first : nil
         common = last?["source_last_seq"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
     }

@@ -61,7 +61,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
             case (nil, nil): return .all
             case (let selector?, nil): return .selector(selector)
             case (nil, let name?):
-                guard !name.isEmpty, !name.hasPrefix("_") else {
+                guard !name.isEmpty, !name.beginsExactly(with: "_") else {
                     throw LoveseatError(.invalidParameter, "\"\(name)\" is not the name of a filter function")
                 }
                 return .filter(name: name, parameters: filterParameters)

@@ -11,6 +11,9 @@ extension CouchDBSession {
     private static let bulkSize = 100
     private static let bulkRequests = 3
     private static let singleRequests = 6
+    /// When a continuous pull asks again for what could not be fetched.
+    private static let firstRetryDelay = Duration.seconds(2)
+    private static let maximumRetryDelay = Duration.seconds(600)
     /// Revisions that are named to the remote so that it leaves out their attachments.
     private static let maximumKnown = 50
 
@@ -23,7 +26,14 @@ extension CouchDBSession {
     func pull(_ index: Int) async throws {
         let lane = lanes[index]
         setBusy(true)
-        try await pullFailures(lane)
+        try await retryUnreadable(lane)
+        let earlier = try failures(lane)
+        if lane.checkpoint.checkpoint.remote == nil {
+            // Everything is listed anyway.
+            lane.missing.insert(contentsOf: earlier)
+        } else {
+            try await retry(earlier, lane)
+        }
         var isWaiting = false
         while true {
             var query = ChangesQuery(
@@ -33,19 +43,33 @@ extension CouchDBSession {
             )
             if isWaiting { query.heartbeat = heartbeat }
             let begin = ContinuousClock.now
-            let page = try await changes(query, of: lane)
-            if isWaiting, page.changes.isEmpty, ContinuousClock.now - begin < .seconds(1) {
+            guard let page = try await page(query, index, isWaiting: isWaiting) else {
+                setBusy(true)
+                try await retry(try failures(lane), lane)
+                lane.retryDelay = lane.retryDelay.map { min($0 * 2, Self.maximumRetryDelay) }
+                if lane.unsettled.isEmpty { lane.retryDelay = nil }
+                await saveCheckpoint(lane, isLast: true)
+                setBusy(false)
+                continue
+            }
+            if isWaiting, page.isEmpty, ContinuousClock.now - begin < .seconds(1) {
                 // A remote that does not wait is not asked all the time.
                 try await Task.sleep(for: .seconds(1))
             }
             let next = page.end.lastSequence ?? page.changes.last?.sequence
-            if page.changes.isEmpty {
+            if page.isEmpty {
                 lane.checkpoint.advance(to: next)
+                if !isWaiting { try await retry(lane.missing.sorted, lane) }
                 if !plan.isContinuous {
                     await saveCheckpoint(lane, isLast: true)
                     return setBusy(false)
                 }
                 if !isWaiting {
+                    if try failures(lane).isEmpty {
+                        lane.retryDelay = nil
+                    } else if lane.retryDelay == nil {
+                        lane.retryDelay = Self.firstRetryDelay
+                    }
                     await saveCheckpoint(lane, isLast: true)
                     setBusy(false)
                     isWaiting = true
@@ -58,10 +82,34 @@ extension CouchDBSession {
             }
             if isWaiting { setBusy(true) }
             isWaiting = false
+            note(page.unreadable, since: query.since, lane)
             try await pull(page.changes, lane)
             lane.checkpoint.advance(to: next)
             await saveCheckpoint(lane)
         }
+    }
+
+    /// The next part of the feed; nil when it is time to ask again for what could not be fetched.
+    private func page(_ query: ChangesQuery, _ index: Int, isWaiting: Bool) async throws
+        -> RemoteDatabase.ChangesPage?
+    {
+        guard isWaiting, let delay = lanes[index].retryDelay else {
+            return try await changes(query, at: index)
+        }
+        let clock = runtime.clock
+        return try await withThrowingTaskGroup(of: RemoteDatabase.ChangesPage?.self) { group in
+            group.addTask { try await self.changes(query, at: index) }
+            group.addTask {
+                try await clock.sleep(for: delay)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+    }
+
+    private func changes(_ query: ChangesQuery, at index: Int) async throws -> RemoteDatabase.ChangesPage {
+        try await changes(query, of: lanes[index])
     }
 
     private func changes(_ query: ChangesQuery, of lane: Lane) async throws -> RemoteDatabase.ChangesPage {
@@ -78,14 +126,79 @@ extension CouchDBSession {
         }
     }
 
-    /// Asks again for documents that could not be stored in earlier sessions.
-    private func pullFailures(_ lane: Lane) async throws {
-        let ids = try replica.failures(in: lane.index)
-        guard !ids.isEmpty, lane.checkpoint.checkpoint.remote != nil else { return }
-        let query = ChangesQuery(.documents(ids), since: nil, limit: ids.count)
-        let page = try await lane.remote.changes(query)
-        let wanted = DocumentSet(ids)
-        try await pull(page.changes.filter { wanted.contains($0.documentID) }, lane)
+    // MARK: What could not be fetched
+
+    /// The documents that could not be pulled, and that this replication is to pull.
+    private func failures(_ lane: Lane) throws -> [String] {
+        try replica.failures(in: lane.index).filter { lane.documentIDs?.contains($0) ?? true }
+    }
+
+    /// Asks again for documents of which a revision could not be fetched or stored. Those of which the remote lists nothing more that is
+    /// not here are settled.
+    private func retry(_ ids: [String], _ lane: Lane) async throws {
+        lane.missing = []
+        guard !ids.isEmpty else { return }
+        lane.unsettled.subtract(DocumentSet(ids))
+        try await pull(try await lane.remote.changes(of: ids), lane)
+        for id in lane.missing.sorted {
+            let error = LoveseatError(
+                .httpNotFound,
+                "the peer lists a revision that it does not have now: it is asked for again in the next run"
+            )
+            report(id, lane, isPush: false, isDeleted: false, error: error)
+        }
+        lane.missing = []
+        try replica.forgetFailures(ids.filter { !lane.unsettled.contains($0) }, in: lane.index)
+    }
+
+    /// Reads those places of the feed again where rows could not be read in earlier sessions.
+    private func retryUnreadable(_ lane: Lane) async throws {
+        let places = lane.checkpoint.unreadable
+        lane.checkpoint.unreadable = []
+        for place in places {
+            let query = ChangesQuery(lane.selection, since: place, limit: 100)
+            let page = try await changes(query, of: lane)
+            note(page.unreadable, since: place, lane)
+            try await pull(page.changes, lane)
+        }
+    }
+
+    private func note(_ rows: [UnreadableChange], since: RemoteSequence?, _ lane: Lane) {
+        for row in rows {
+            lane.checkpoint.noteUnreadable(after: row.after ?? since)
+            let error = LoveseatError(
+                .remoteError,
+                "this row of the peer's list of changes cannot be read (\(row.reason)): it is read again in the next run"
+            )
+            report(row.name, lane, isPush: false, isDeleted: false, error: error)
+        }
+    }
+
+    // MARK: Fetching
+
+    /// Runs jobs, at most so many at once as the remote takes.
+    func run<Job: Sendable, Outcome: Sendable>(
+        _ jobs: [Job],
+        atOnce limit: Int,
+        _ work: @escaping @Sendable (Job) async throws -> Outcome,
+        _ done: (Outcome) async throws -> Void
+    ) async throws {
+        let client = client
+        try await withThrowingTaskGroup(of: Outcome.self) { group in
+            var (waiting, running) = (jobs[...], 0)
+            func begin() {
+                while running < min(limit, client.requestsAtOnce), let job = waiting.popFirst() {
+                    running += 1
+                    group.addTask { try await work(job) }
+                }
+            }
+            begin()
+            while let outcome = try await group.next() {
+                running -= 1
+                begin()
+                try await done(outcome)
+            }
+        }
     }
 
     private func pull(_ changes: [RemoteChange], _ lane: Lane) async throws {
@@ -96,36 +209,27 @@ extension CouchDBSession {
             Array(wanted[$0..<min($0 + Self.bulkSize, wanted.count)])
         }
         let (remote, blobs) = (lane.remote, store.blobs)
-        try await withThrowingTaskGroup(of: Batch.self) { group in
-            var waiting = batches[...]
-            func begin() {
-                guard let batch = waiting.popFirst() else { return }
-                group.addTask { try await Self.fetch(batch, from: remote, blobs: blobs) }
-            }
-            for _ in 0..<Self.bulkRequests { begin() }
-            while let batch = try await group.next() {
-                begin()
-                singles += batch.singles
-                finish(batch.gone, isPush: false)
-                try await save(batch.fetched, lane)
+        try await run(batches, atOnce: Self.bulkRequests) {
+            try await Self.fetch($0, from: remote, blobs: blobs)
+        } _: { batch in
+            singles += batch.singles
+            try await save(batch.fetched, lane)
+        }
+        var doubtful: [(DocumentLeaf, RemoteFailure)] = []
+        try await run(singles, atOnce: Self.singleRequests) {
+            try await Self.fetch($0, from: remote, blobs: blobs)
+        } _: { single in
+            switch single.outcome {
+            case .fetched(let fetched): try await save([fetched], lane)
+            case .missing: try noteMissing(single.leaf, lane)
+            case .failed(let failure): try fail(single.leaf, failure, lane)
+            case .doubtful(let failure): doubtful.append((single.leaf, failure))
             }
         }
-        try await withThrowingTaskGroup(of: Single.self) { group in
-            var waiting = singles[...]
-            func begin() {
-                guard let single = waiting.popFirst() else { return }
-                group.addTask { try await Self.fetch(single, from: remote, blobs: blobs) }
-            }
-            for _ in 0..<Self.singleRequests { begin() }
-            while let single = try await group.next() {
-                begin()
-                switch single.result {
-                case .success(let fetched?): try await save([fetched], lane)
-                case .success(nil): finish(1, isPush: false)
-                case .failure(let failure): try fail(single.leaf, failure, lane)
-                }
-            }
-        }
+        guard let (leaf, failure) = doubtful.first else { return }
+        // One document that the remote refuses or fails at must not keep the others back.
+        guard await remote.answers() else { throw failure.failure(of: "the document \"\(leaf.documentID)\"") }
+        for (leaf, failure) in doubtful { try fail(leaf, failure.failure(of: "the document"), lane) }
     }
 
     /// The leaves that are not here.
@@ -135,7 +239,7 @@ extension CouchDBSession {
             if let ids = lane.documentIDs, !ids.contains(change.documentID) { continue }
             // Documents that no database can have, such as users of a Sync Gateway.
             guard (try? IncomingDocument.check(change.documentID)) != nil,
-                !change.documentID.hasPrefix("_local/")
+                !change.documentID.beginsExactly(with: "_local/")
             else { continue }
             var revisions: [RevisionID] = []
             for text in change.revisions {
@@ -173,19 +277,24 @@ extension CouchDBSession {
         }
     }
 
-    // MARK: Fetching
-
     private struct Batch: Sendable {
         var fetched: [FetchedRevision] = []
         /// What has to be fetched by itself.
         var singles: [WantedLeaf] = []
-        /// How many revisions the remote does not have any more.
-        var gone = 0
     }
 
     private struct Single: Sendable {
+        enum Outcome: Sendable {
+            case fetched(FetchedRevision)
+            /// The remote lists it, and does not have it.
+            case missing
+            case failed(LoveseatError)
+            /// The document is refused, or all that this client asks for.
+            case doubtful(RemoteFailure)
+        }
+
         let leaf: DocumentLeaf
-        let result: Result<FetchedRevision?, LoveseatError>
+        let outcome: Outcome
     }
 
     /// Fetches revisions at once, as far as they have no attachments.
@@ -203,17 +312,17 @@ extension CouchDBSession {
                 continue
             }
             guard !item.documents.isEmpty else {
-                // Anything but a revision that is gone has a reason that the single request tells.
-                if item.error == "not_found" { batch.gone += 1 } else { batch.singles.append(wanted) }
+                // The single request tells the reason.
+                batch.singles.append(wanted)
                 continue
             }
             do {
                 var found: [FetchedRevision] = []
                 for document in item.documents {
                     let incoming = try IncomingDocument(document)
-                    guard incoming.attachments.isEmpty, !incoming.history.isEmpty else {
-                        throw CouchDBError.missing
-                    }
+                    guard incoming.attachments.isEmpty, !incoming.history.isEmpty,
+                        incoming.id?.isExactly(wanted.leaf.documentID) ?? true
+                    else { throw CouchDBError.missing }
                     found.append(
                         FetchedRevision(
                             document: PreparedDocument(incoming, id: wanted.leaf.documentID),
@@ -231,29 +340,25 @@ extension CouchDBSession {
     private static func fetch(_ wanted: WantedLeaf, from remote: RemoteDatabase, blobs: BlobFiles)
         async throws -> Single
     {
+        func single(_ outcome: Single.Outcome) -> Single { Single(leaf: wanted.leaf, outcome: outcome) }
         do {
             var fetched = try await remote.revision(wanted.leaf, known: wanted.known, blobs: blobs)
             if let found = fetched, !wanted.known.isEmpty, found.document.lacksBlobs(keeping: found.pins) {
                 fetched = try await remote.revision(wanted.leaf, known: [], blobs: blobs)
             }
-            return Single(leaf: wanted.leaf, result: .success(fetched))
+            return single(fetched.map { .fetched($0) } ?? .missing)
         } catch let error as CouchDBError {
-            return Single(
-                leaf: wanted.leaf,
-                result: .failure(LoveseatError(.remoteError, "the peer sent it damaged: \(error.reason)"))
-            )
+            return single(.failed(LoveseatError(.remoteError, "the peer sent it damaged: \(error.reason)")))
         } catch let error as MultipartError {
-            let failure = LoveseatError(.remoteError, "the peer sent it damaged: \(error)")
-            return Single(leaf: wanted.leaf, result: .failure(failure))
+            return single(.failed(LoveseatError(.remoteError, "the peer sent it damaged: \(error)")))
         } catch let failure as RemoteFailure {
-            // One document that the peer cannot give must not keep the others back.
-            guard [400, 403, 406, 410, 413, 414].contains(failure.status), !failure.isLockedOut else {
+            switch failure.status {
+            case _ where failure.isLockedOut, 408, 429, 502, 503, 504:
                 throw failure.failure(of: "the document \"\(wanted.leaf.documentID)\"")
+            case 400, 403, 406, 410, 413, 414: return single(.failed(failure.failure(of: "the document")))
+            default: return single(.doubtful(failure))
             }
-            return Single(leaf: wanted.leaf, result: .failure(failure.failure(of: "the document")))
-        } catch let error as AnswerTooLarge {
-            return Single(leaf: wanted.leaf, result: .failure(error.failure))
-        }
+        } catch let error as AnswerTooLarge { return single(.failed(error.failure)) }
     }
 
     // MARK: Storing
@@ -267,6 +372,8 @@ extension CouchDBSession {
     }
 
     private func save(_ fetched: [FetchedRevision], _ lane: Lane) async throws {
+        for removed in fetched where removed.document.isRemoved { try takeAway(removed.document, lane) }
+        let fetched = fetched.filter { !$0.document.isRemoved }
         guard !fetched.isEmpty else { return }
         let results = try insert(fetched, lane)
         var stored: DocumentMap<[RevisionID]> = [:]
@@ -298,19 +405,20 @@ extension CouchDBSession {
                     from: lane.remote,
                     blobs: store.blobs
                 )
-                switch whole.result {
-                case .success(let again?) where !again.document.hasStubs: try await save([again], lane)
-                case .success(nil): finish(1, isPush: false)
-                case .success:
+                switch whole.outcome {
+                case .fetched(let again) where !again.document.hasStubs: try await save([again], lane)
+                case .fetched:
                     let error = LoveseatError(.remoteError, "the peer does not send all attachments")
                     try fail(leaf, error, lane)
-                case .failure(let error): try fail(leaf, error, lane)
+                case .missing: try noteMissing(leaf, lane)
+                case .failed(let error): try fail(leaf, error, lane)
+                case .doubtful(let failure): try fail(leaf, failure.failure(of: "the document"), lane)
                 }
             case .failed(let error): try fail(leaf, error, lane)
             }
         }
-        let ids = stored.keys.map(\.text).sorted()
-        try replica.forgetFailures(ids, in: lane.index)
+        let ids = stored.keys.sorted().map(\.text)
+        try replica.forgetFailures(ids.filter { !lane.unsettled.contains($0) }, in: lane.index)
         let marked = try records(ids, lane).compactMap { record -> SyncedRevision? in
             // Of several branches some may not be there.
             guard stored[ExactText(record.id)]?.contains(record.revision) == true,
@@ -386,8 +494,45 @@ extension CouchDBSession {
     private func fail(_ leaf: DocumentLeaf, _ error: LoveseatError, _ lane: Lane) throws {
         finish(1, isPush: false)
         report(leaf.documentID, lane, isPush: false, isDeleted: false, error: error)
+        try keep(leaf, error, lane)
+    }
+
+    /// The remote lists a revision that it does not have. It may have got a newer one since, or one of its machines lags behind: this is
+    /// found out at the end of the list.
+    private func noteMissing(_ leaf: DocumentLeaf, _ lane: Lane) throws {
+        finish(1, isPush: false)
+        lane.missing.insert(leaf.documentID)
+        try keep(leaf, LoveseatError(.httpNotFound, "the peer does not have it"), lane)
+    }
+
+    private func keep(_ leaf: DocumentLeaf, _ error: LoveseatError, _ lane: Lane) throws {
+        lane.unsettled.insert(leaf.documentID)
         let failed = DocumentRevision(documentID: leaf.documentID, revision: leaf.revision)
         try replica.noteFailure(failed, error, in: lane.index)
+    }
+
+    /// A gateway shows the document to this peer no more.
+    private func takeAway(_ document: PreparedDocument, _ lane: Lane) throws {
+        finish(1, isPush: false)
+        var error: LoveseatError?
+        if plan.autoPurges {
+            let removal = AccessRemoval(documentID: document.id, revision: document.history.first)
+            for verdict in try replica.removeAccess([removal], in: lane.index) {
+                error = LoveseatError(keeping: document.id, verdict)
+            }
+        }
+        hooks.report(
+            .document(
+                DocumentEvent(
+                    collection: lane.index,
+                    documentID: document.id,
+                    isPush: false,
+                    isDeleted: false,
+                    isAccessRemoved: true,
+                    error: error
+                )
+            )
+        )
     }
 }
 

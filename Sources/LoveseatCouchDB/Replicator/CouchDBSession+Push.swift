@@ -87,7 +87,8 @@ extension CouchDBSession {
         for record in records {
             if completed.contains(record.sequence) || record.expires.map({ $0 <= now }) ?? false { continue }
             if let ids = lane.documentIDs, !ids.contains(record.id) { continue }
-            guard (try? IncomingDocument.check(record.id)) != nil, !record.id.hasPrefix("_local/") else {
+            guard (try? IncomingDocument.check(record.id)) != nil, !record.id.beginsExactly(with: "_local/")
+            else {
                 report(
                     record.id,
                     lane,
@@ -142,7 +143,7 @@ extension CouchDBSession {
         var singles: [PushedLeaf] = []
         for document in page.documents {
             let missing = answer[ExactText(document.record.id)] ?? MissingRevisions()
-            for branch in document.leaves where missing.missing.contains(branch.id.text) {
+            for branch in document.leaves where missing.missing.contains(ExactText(branch.id.text)) {
                 var leaf = PushedLeaf(document: document, branch: branch, known: missing.ancestors)
                 leaf.text = Self.render(leaf, form: .parts)
                 if leaf.text.parts.isEmpty { bulk.append(leaf) } else { singles.append(leaf) }
@@ -155,18 +156,12 @@ extension CouchDBSession {
         }
         let jobs = batches + singles.map { [$0] }
         let (remote, blobs) = (lane.remote, store.blobs)
-        try await withThrowingTaskGroup(of: [Outcome].self) { group in
-            var waiting = jobs[...]
-            func begin() {
-                guard let job = waiting.popFirst() else { return }
-                group.addTask { try await Self.write(job, to: remote, blobs: blobs) }
-            }
-            for _ in 0..<Self.requests { begin() }
-            while let done = try await group.next() {
-                begin()
-                outcomes += done
-                finish(done.count, bytes: done.reduce(0) { $0 + $1.bytes }, isPush: true)
-            }
+        try await run(jobs, atOnce: Self.requests) {
+            try await Self.write($0, to: remote, blobs: blobs)
+        } _: {
+            done in
+            outcomes += done
+            finish(done.count, bytes: done.reduce(0) { $0 + $1.bytes }, isPush: true)
         }
         try note(outcomes, page, lane)
     }
@@ -244,9 +239,9 @@ extension CouchDBSession {
                     guard row.documentID.isExactly(leaf.id) else { return false }
                     // A row without a revision that was sent means all leaves of its document.
                     let isNamed = leaves.contains {
-                        $0.id.isExactly(leaf.id) && $0.branch.id.text == row.revision
+                        $0.id.isExactly(leaf.id) && $0.branch.id.text.isExactly(row.revision ?? "")
                     }
-                    return !isNamed || row.revision == leaf.branch.id.text
+                    return !isNamed || row.revision.isExactly(leaf.branch.id.text)
                 }
                 return Outcome(id: leaf.id, bytes: leaf.text.bytes.count, error: row?.failure)
             }

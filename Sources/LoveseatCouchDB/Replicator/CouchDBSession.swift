@@ -22,6 +22,12 @@ actor CouchDBSession: Replication {
         var saved: RemoteCheckpoint?
         var isSaving = false
         var lastSave: ContinuousClock.Instant?
+        /// Documents of which a revision could not be fetched, since they were listed last.
+        var unsettled: DocumentSet = []
+        /// Documents of which a revision is listed that the remote did not have when it was asked for.
+        var missing: DocumentSet = []
+        /// When a continuous pull asks again for what could not be fetched; nil if there is nothing.
+        var retryDelay: Duration?
         /// Whether resolvers made changes after the push had ended.
         var hasResolved = false
 
@@ -48,8 +54,8 @@ actor CouchDBSession: Replication {
 
     nonisolated let unownedExecutor: UnownedSerialExecutor
     private let executor: any SerialExecutor
-    private let client: RemoteClient
-    private let runtime: ReplicationRuntime
+    let client: RemoteClient
+    let runtime: ReplicationRuntime
     private let creates: Bool
     let plan: ActivePlan
     let store: DocumentStore
@@ -121,6 +127,11 @@ actor CouchDBSession: Replication {
             try await lane.remote.open(creates: creates)
             try await readCheckpoint(lane)
         }
+        if client.isGateway {
+            hooks.notify(
+                "the server is a Sync Gateway, whose conflicts, channels and revoked access this protocol does not know: use ws:// or wss:// instead of http:// or https:// in its URL"
+            )
+        }
         // Histories from CouchDB's peers are longer than our own.
         if store.revisionLimit < 1_000 {
             try await store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
@@ -155,6 +166,7 @@ actor CouchDBSession: Replication {
         switch error {
         case let error as RemoteFailure: error.failure(of: "a request")
         case let error as AnswerTooLarge: error.failure
+        case let error as UnreadableAnswer: error.failure
         case let error as CouchDBError:
             LoveseatError(.remoteError, "the peer's answer is not valid: \(error.reason)")
         default: LoveseatError(http: error)

@@ -5,6 +5,7 @@ import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatReplication
+import LoveseatStorage
 import NIOCore
 import NIOHTTP1
 import NIOSSL
@@ -30,13 +31,17 @@ struct RemoteResponse: Sendable {
         return bytes
     }
 
+    /// Seconds for which the server asks not to be asked again; nil if it does not say so.
+    var retryAfter: UInt? {
+        headers.first(name: "Retry-After").flatMap {
+            CookieDate.delay($0, now: Int64(Date().timeIntervalSince1970))
+        }
+    }
+
     /// The error that the answer reports; of its body only the beginning is read.
     func failure() async -> RemoteFailure {
         let bytes = (try? await bytes(limit: 64 << 10)) ?? []
-        let delay = headers.first(name: "Retry-After").flatMap {
-            CookieDate.delay($0, now: Int64(Date().timeIntervalSince1970))
-        }
-        return RemoteFailure(status: status, body: bytes, retryAfter: delay)
+        return RemoteFailure(status: status, body: bytes, retryAfter: retryAfter)
     }
 }
 
@@ -46,6 +51,19 @@ struct AnswerTooLarge: Error {
 
     var failure: LoveseatError {
         LoveseatError(.remoteError, "the peer's answer is longer than \(limit.counted("byte"))")
+    }
+}
+
+/// An answer that is not JSON.
+struct UnreadableAnswer: Error {
+    /// What was asked for.
+    let what: String
+    let error: JSONError
+    /// Whether it is an object that is damaged, rather than something else.
+    let isObject: Bool
+
+    var failure: LoveseatError {
+        LoveseatError(.remoteError, "the peer's answer to \(what) is not JSON: \(error)")
     }
 }
 
@@ -73,6 +91,8 @@ final class RemoteClient: Sendable {
     private struct State {
         var clients: [Origin: HTTPClient] = [:]
         var isShutDown = false
+        var pace = RequestPace()
+        var isGateway = false
     }
 
     private let state = Mutex(State())
@@ -99,6 +119,12 @@ final class RemoteClient: Sendable {
         // A client cannot fail to end in a way that anyone could act on.
         for client in clients { try? await client.shutdown() }
     }
+
+    /// How many requests the server takes at once, as far as it has said so.
+    var requestsAtOnce: Int { state.withLock { $0.pace.requestsAtOnce } }
+
+    /// Whether an answer came from a Sync Gateway, whose own protocol is another one.
+    var isGateway: Bool { state.withLock { $0.isGateway } }
 
     // MARK: Requests
 
@@ -144,9 +170,20 @@ final class RemoteClient: Sendable {
         // After a redirect to another host no secrets are sent, not even back to the first host.
         var sendsCredentials = true
         var (redirects, refusals) = (0, 0)
+        var (delays, waited) = (0, 0.0)
         while true {
+            try await waitForTurn()
             let response = try await attempt(request, target, upload, sendsCredentials: sendsCredentials)
             switch response.status {
+            case 429, 503:
+                delays += 1
+                guard response.status == 429 || response.retryAfter != nil else { return response }
+                let wait = RequestPace.wait(told: response.retryAfter, attempt: delays)
+                waited += wait
+                guard waited <= RequestPace.maximumWait else { return response }
+                let now = ContinuousClock.now
+                state.withLock { $0.pace.slowDown(for: wait, now: now) }
+                _ = try? await response.bytes(limit: 64 << 10)
             case 301, 302, 303, 307, 308:
                 guard let location = response.headers.first(name: "Location") else { return response }
                 redirects += 1
@@ -179,8 +216,19 @@ final class RemoteClient: Sendable {
                     guard try await logIn(username, password) else { return response }
                     _ = try? await response.bytes(limit: 64 << 10)
                 }
-            default: return response
+            default:
+                state.withLock { $0.pace.noteAnswer() }
+                return response
             }
+        }
+    }
+
+    /// Waits until the server may be asked again.
+    private func waitForTurn() async throws {
+        while let turn = state.withLock({ $0.pace.notBefore }) {
+            let left = ContinuousClock.now.duration(to: turn)
+            guard left > .zero else { return }
+            try await runtime.clock.sleep(for: left)
         }
     }
 
@@ -229,6 +277,10 @@ final class RemoteClient: Sendable {
             let client = try await client(for: target)
             let response = try await client.execute(outgoing, deadline: .now() + .hours(24))
             if sendsCredentials { keepCookies(response.headers, of: target) }
+            // Some of its answers do not say so.
+            if response.headers.first(name: "Server")?.hasPrefix("Couchbase Sync Gateway") ?? false {
+                state.withLock { $0.isGateway = true }
+            }
             return RemoteResponse(
                 status: Int(response.status.code),
                 headers: response.headers,
@@ -372,6 +424,12 @@ extension LoveseatError {
             default: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")
             }
         default:
+            // What reads an answer may write to the disk.
+            let stored = LoveseatError(storage: error)
+            guard stored.code == .unexpectedError else {
+                self = stored
+                return
+            }
             let failure = LoveseatError(network: error)
             self = error is IOError && failure.isRefusedConnection ? failure.connecting(to: place) : failure
         }

@@ -94,7 +94,50 @@ final class RemoteDatabase: Sendable {
 
     struct ChangesPage: Sendable {
         var changes: [RemoteChange] = []
+        var unreadable: [UnreadableChange] = []
         var end: ChangesParser.End
+
+        var isEmpty: Bool { changes.isEmpty && unreadable.isEmpty }
+    }
+
+    /// Lists the changes of these documents, each as it is now; those that the remote does not list any more are left out.
+    func changes(of ids: [String]) async throws -> [RemoteChange] {
+        let wanted = DocumentSet(ids)
+        var found: [RemoteChange] = []
+        let groups = DocumentBatches.divide(ids, count: 100, bytes: 2_000) { $0.utf8.count + 4 }
+        for group in groups {
+            do { found += try await pages(.documents(group), of: wanted) } catch let failure as RemoteFailure
+            {
+                guard failure.lacksEndpoint else { throw failure.failure(of: "_changes") }
+                // A remote that cannot be asked for documents.
+                return try await pages(.all, of: wanted)
+            }
+        }
+        return found
+    }
+
+    private func pages(_ selection: ChangesQuery.Selection, of wanted: DocumentSet) async throws
+        -> [RemoteChange]
+    {
+        var query = ChangesQuery(selection, since: nil, limit: 500)
+        var found: [RemoteChange] = []
+        while true {
+            let page = try await changes(query)
+            let matching = page.changes.filter { wanted.contains($0.documentID) }
+            found += matching
+            let next = page.end.lastSequence ?? page.changes.last?.sequence
+            // A remote that ignores the list names all documents.
+            guard next != nil, next != query.since, !page.isEmpty,
+                matching.count < page.changes.count || page.changes.count >= query.limit
+            else { return found }
+            query.since = next
+        }
+    }
+
+    /// Whether the remote answers to this client at all, after it has refused one request.
+    func answers() async -> Bool {
+        let page = try? await changes(ChangesQuery(.all, since: nil, limit: 1))
+        return page != nil
     }
 
     /// Reads a part of the feed. A feed that waits, and at which nothing happens, returns no changes.
@@ -134,10 +177,11 @@ final class RemoteDatabase: Sendable {
                     }
                     return ChangesPage(
                         changes: changes,
+                        unreadable: parser.unreadable,
                         end: ChangesParser.End(lastSequence: last.sequence, pending: nil)
                     )
                 }
-                return ChangesPage(changes: changes, end: end)
+                return ChangesPage(changes: changes, unreadable: parser.unreadable, end: end)
             }
         } catch let error as LoveseatError where error.code == .timeout && query.heartbeat != nil {
             // TouchDB sends no heartbeats.
@@ -162,17 +206,23 @@ final class RemoteDatabase: Sendable {
             if let items = BulkGetItem.read(answer) { return items }
         } catch let failure as RemoteFailure {
             guard failure.lacksEndpoint else { throw failure }
-        } catch is AnswerTooLarge {
-            guard leaves.count > 1 else {
-                return leaves.map { BulkGetItem(documentID: $0.documentID, error: "too_large") }
-            }
-            guard let (first, second) = DocumentBatches.halves(leaves), let one = try await bulkGet(first),
-                let other = try await bulkGet(second)
-            else { return nil }
-            return one + other
-        }
+        } catch is AnswerTooLarge { return try await bulkGetHalves(leaves) } catch let error
+            as UnreadableAnswer
+            where error.isObject
+        {
+            // One damaged document makes the whole answer unreadable: the others come without it.
+            return try await bulkGetHalves(leaves)
+        } catch is UnreadableAnswer {}
         abilities.withLock { $0.bulkGet = false }
         return nil
+    }
+
+    private func bulkGetHalves(_ leaves: [DocumentLeaf]) async throws -> [BulkGetItem]? {
+        guard let (first, second) = DocumentBatches.halves(leaves) else {
+            return leaves.map { BulkGetItem(documentID: $0.documentID, error: "unreadable") }
+        }
+        guard let one = try await bulkGet(first), let other = try await bulkGet(second) else { return nil }
+        return one + other
     }
 
     /// Fetches a revision with those attachments that are not here; nil if the remote does not have it any more.
@@ -194,6 +244,7 @@ final class RemoteDatabase: Sendable {
             guard let type, type.matches("multipart", "related") else {
                 let bytes = try await response.bytes(limit: Self.maximumAnswer)
                 let document = try IncomingDocument(try CouchDBServer.parse(bytes))
+                try Self.check(document, of: leaf)
                 let prepared = try DocumentSaving.prepare(document, id: leaf.documentID, pins: pins)
                 return FetchedRevision(document: prepared, pins: pins)
             }
@@ -203,7 +254,7 @@ final class RemoteDatabase: Sendable {
                 blobs: blobs,
                 pins: pins,
                 limit: Self.maximumAnswer
-            ) { _ in }
+            ) { try Self.check($0, of: leaf) }
             do {
                 for try await part in response.body { try receiver.receive(Array(part.readableBytesView)) }
             } catch let error as CouchDBError { throw error } catch let error as MultipartError {
@@ -211,6 +262,12 @@ final class RemoteDatabase: Sendable {
             } catch { throw LoveseatError(http: error) }
             return FetchedRevision(document: try receiver.finish(id: leaf.documentID), pins: pins)
         }
+    }
+
+    /// A gateway decodes some paths twice, and then sends another document.
+    private static func check(_ document: IncomingDocument, of leaf: DocumentLeaf) throws(CouchDBError) {
+        guard let id = document.id, !id.isExactly(leaf.documentID) else { return }
+        throw .badRequest("it is the document \"\(id)\"")
     }
 
     // MARK: Writing
@@ -280,7 +337,8 @@ final class RemoteDatabase: Sendable {
             }
             let bytes = try await response.bytes(limit: limit)
             do { return try JSONElement(parsing: bytes) } catch {
-                throw LoveseatError(.remoteError, "the peer's answer to \(what) is not JSON: \(error)")
+                let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+                throw UnreadableAnswer(what: what, error: error, isObject: first == UInt8(ascii: "{"))
             }
         }
         do {
@@ -291,6 +349,8 @@ final class RemoteDatabase: Sendable {
                     throw RemoteFailure(status: 501, body: [])
                 }
             }
-        } catch let error as AnswerTooLarge where tries { throw error.failure }
+        } catch let error as AnswerTooLarge where tries { throw error.failure } catch let error
+            as UnreadableAnswer where tries
+        { throw error.failure }
     }
 }

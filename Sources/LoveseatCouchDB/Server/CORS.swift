@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import HummingbirdCore
+import LoveseatModel
 
 /// What web pages of other origins may do (protocol/couchdb.md §8).
 struct CORS {
@@ -30,7 +31,9 @@ struct CORS {
         return text == "\(scheme)://\(name)\(port)"
     }
 
-    private func allows(_ origin: String) -> Bool { origins.contains("*") || origins.contains(origin) }
+    private func allows(_ origin: String) -> Bool {
+        origins.contains("*") || origins.contains { $0.isExactly(origin) }
+    }
 
     /// The answer to a preflight that is allowed; nil for anything else.
     func preflight(_ exchange: Exchange) -> Reply? {

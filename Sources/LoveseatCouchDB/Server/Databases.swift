@@ -7,7 +7,7 @@ import LoveseatStorage
 /// The collections that are served, by the names of their databases.
 struct Databases: Sendable {
     let database: Database
-    let fixed: [String: Collection]?
+    let fixed: [ExactText: Collection]?
     let allowsCreation: Bool
 
     /// One database of CouchDB's wire: a collection.
@@ -31,8 +31,8 @@ struct Databases: Sendable {
     }
 
     private func collection(_ name: String) throws -> Collection? {
-        if let fixed { return fixed[name] }
-        if name == database.name { return try database.defaultCollection() }
+        if let fixed { return fixed[ExactText(name)] }
+        if name.isExactly(database.name) { return try database.defaultCollection() }
         for candidate in Self.names(for: name, in: database.name) {
             if let collection = try database.collection(candidate) { return collection }
         }
@@ -42,8 +42,8 @@ struct Databases: Sendable {
     /// The collections that a name can mean.
     private static func names(for name: String, in database: String) -> [CollectionName] {
         var names: [CollectionName] = []
-        if name.hasPrefix(database + ".") {
-            let rest = name.dropFirst(database.count + 1).split(
+        if name.beginsExactly(with: database + ".") {
+            let rest = name.dropping(database + ".").split(
                 separator: ".",
                 maxSplits: 1,
                 omittingEmptySubsequences: false
@@ -71,7 +71,7 @@ struct Databases: Sendable {
 
     /// The names of all databases, in order.
     func names() throws -> [String] {
-        if let fixed { return fixed.keys.sorted() }
+        if let fixed { return fixed.keys.sorted().map(\.text) }
         var names: [String] = []
         for scope in try database.scopes() {
             for collection in try scope.collections() {

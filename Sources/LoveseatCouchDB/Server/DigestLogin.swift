@@ -46,7 +46,7 @@ final class DigestLogin: Sendable {
 
     /// Whether a client knows a user's password.
     func proves(_ response: DigestAuthentication.Response, method: String) async -> Bool {
-        guard response.realm == authenticator.realm else { return false }
+        guard response.realm.isExactly(authenticator.realm) else { return false }
         let secret: String?
         switch await authenticator.secret?(response.username) {
         case nil: return false

@@ -8,7 +8,7 @@ extension CouchDBServer {
     /// Finds what a path names, and answers.
     func route(_ exchange: Exchange) async throws -> Reply {
         guard let first = exchange.path.first else { return try root(exchange) }
-        if first.hasPrefix("_") { return try await serverRoute(first, exchange) }
+        if first.beginsExactly(with: "_") { return try await serverRoute(first, exchange) }
         try requireAccess(exchange)
         if exchange.path.count == 1 { return try await databaseRoute(first, exchange) }
         let entry = try entry(first, for: exchange)
@@ -17,7 +17,9 @@ extension CouchDBServer {
         switch name {
         case "_design" where !rest.isEmpty, "_local" where !rest.isEmpty:
             return try await documentRoute("\(name)/\(rest.removeFirst())", rest, entry, exchange)
-        case _ where name.hasPrefix("_") && !name.hasPrefix("_design/") && !name.hasPrefix("_local/"):
+        case _
+        where name.beginsExactly(with: "_") && !name.beginsExactly(with: "_design/")
+            && !name.beginsExactly(with: "_local/"):
             return try await databaseEndpoint(name, rest, entry, exchange)
         default: return try await documentRoute(name, rest, entry, exchange)
         }
@@ -27,7 +29,8 @@ extension CouchDBServer {
     private func tasks(for exchange: Exchange) -> JSONValue {
         let all = databases.database.replicationTasks
         let shown =
-            settings.policy == nil ? all : all.filter { $0.user != nil && $0.user == exchange.peer.name }
+            settings.policy == nil
+            ? all : all.filter { $0.user != nil && $0.user.isExactly(exchange.peer.name) }
         return .array(shown.map { ReplicatingClients.json($0) })
     }
 
@@ -66,7 +69,7 @@ extension CouchDBServer {
         try requireOwner(exchange)
         if settings.isWriteOnly { try requireWrite(second, exchange) }
         guard settings.isReadOnly, !exchange.isRead else { return }
-        if second == "_local" || second.hasPrefix("_local/"), exchange.method == "PUT" { return }
+        if second == "_local" || second.beginsExactly(with: "_local/"), exchange.method == "PUT" { return }
         let reads: Set = [
             "_all_docs", "_changes", "_revs_diff", "_bulk_get", "_find", "_explain", "_missing_revs",
             "_ensure_full_commit", "_design_docs", "_local_docs",
@@ -78,14 +81,15 @@ extension CouchDBServer {
 
     /// Lets through what a client needs that pushes.
     private func requireWrite(_ second: String, _ exchange: Exchange) throws(CouchDBError) {
-        let isLocal = second == "_local" || second.hasPrefix("_local/")
+        let isLocal = second == "_local" || second.beginsExactly(with: "_local/")
         let posts: Set = ["", "_bulk_docs", "_revs_diff", "_missing_revs", "_ensure_full_commit"]
         let isAllowed =
             switch exchange.method {
             case "GET", "HEAD": second.isEmpty || isLocal
             case "POST": posts.contains(second)
             case "PUT", "DELETE":
-                !second.isEmpty && (!second.hasPrefix("_") || second.hasPrefix("_design") || isLocal)
+                !second.isEmpty
+                    && (!second.beginsExactly(with: "_") || second.hasPrefix("_design") || isLocal)
             default: false
             }
         guard isAllowed else { throw .forbidden("this listener is write-only") }

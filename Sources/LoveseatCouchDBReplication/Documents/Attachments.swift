@@ -15,6 +15,16 @@ package struct StoredAttachment: Hashable, Sendable {
     /// The length of the stored bytes.
     package var encodedLength: Int?
 
+    /// Names are told apart by their bytes.
+    package static func == (one: Self, other: Self) -> Bool {
+        one.name.isExactly(other.name) && one.stored == other.stored
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(ExactText(name))
+        hasher.combine(digest)
+    }
+
     package init(name: String, contentType: String, digest: BlobDigest, length: Int, position: Int) {
         self.name = name
         self.contentType = contentType

@@ -26,10 +26,10 @@ package enum BlobAttachments {
 
     /// The blob of a body that an attachment of this name stands for; nil if there is none.
     package static func blob(_ name: String, in body: JSONText) -> BlobReference? {
-        guard name.hasPrefix(prefix), body.bytes.contains("@type", "\\u", "\\u") else { return nil }
+        guard name.beginsExactly(with: prefix), body.bytes.contains("@type", "\\u", "\\u") else { return nil }
         var found: BlobReference?
         visit(JSONElement(body), path: "") { path, element in
-            if prefix + path == name { found = BlobReference(element.value) }
+            if name.isExactly(prefix + path) { found = BlobReference(element.value) }
         }
         return found
     }
@@ -37,7 +37,8 @@ package enum BlobAttachments {
     /// The blob of a body that an attachment only repeats, as ours do that come back; nil if it does not.
     package static func repeated(_ name: String, _ digest: String?, in body: JSONText) -> BlobReference? {
         guard let blob = blob(name, in: body) else { return nil }
-        return digest == nil || digest == blob.digest.text || digest?.hasPrefix("sha1-") == false ? blob : nil
+        return digest == nil || digest.isExactly(blob.digest.text) || digest?.hasPrefix("sha1-") == false
+            ? blob : nil
     }
 
     /// A body in whose blobs the attachments that stand for them have their place: a client of this wire that replaces such an attachment
@@ -45,10 +46,10 @@ package enum BlobAttachments {
     package static func absorbed(_ body: JSONValue) -> JSONValue {
         guard let table = body["_attachments"]?.object else { return body }
         var (body, kept) = (body, table)
-        for (name, attachment) in table where name.hasPrefix(prefix + "/") {
+        for (name, attachment) in table where name.beginsExactly(with: prefix + "/") {
             let path = name.utf8.dropFirst(prefix.utf8.count + 1)
                 .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-                .map { String(decoding: $0, as: UTF8.self).unescaped }
+                .map { JSONPointer.unescaped(String(decoding: $0, as: UTF8.self)) }
             guard path[0].utf8.first != UInt8(ascii: "_") else { continue }
             guard let new = replaced(body, at: path[...], by: attachment) else { continue }
             (body, kept[name]) = (new, nil)
@@ -95,7 +96,7 @@ package enum BlobAttachments {
             case .object:
                 for (key, value) in element.members where !(path.isEmpty && key == "_attachments") {
                     guard value.kind == .object || value.kind == .array else { continue }
-                    stack.append(("\(path)/\(key.replacingSlashes)", value))
+                    stack.append(("\(path)/\(JSONPointer.escaped(key))", value))
                 }
             case .array:
                 for (index, value) in element.items.enumerated()
@@ -103,28 +104,6 @@ package enum BlobAttachments {
                     stack.append(("\(path)/\(index)", value))
                 }
             default: break
-            }
-        }
-    }
-}
-
-extension String {
-    /// A key that a JSON pointer contains.
-    fileprivate var unescaped: String {
-        utf8.contains(UInt8(ascii: "~"))
-            ? replacing("~1", with: "/").replacing("~0", with: "~") : self
-    }
-
-    /// As JSON pointers write keys.
-    fileprivate var replacingSlashes: String {
-        guard utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }) else {
-            return self
-        }
-        return reduce(into: "") { text, character in
-            switch character {
-            case "~": text += "~0"
-            case "/": text += "~1"
-            default: text.append(character)
             }
         }
     }

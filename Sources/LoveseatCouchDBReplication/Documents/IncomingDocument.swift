@@ -7,16 +7,18 @@ package struct IncomingDocument: Sendable {
     /// The revision that it is, or that it edits, with its ancestors, newest first; empty if it names none.
     package var history: [RevisionID]
     package let isDeleted: Bool
+    /// Whether a gateway says by it that the document is not for this peer. It has no content.
+    package let isRemoved: Bool
     /// Its attachments, in the order of the text.
     package let attachments: [IncomingAttachment]
     /// The members without reserved names, canonical.
     package let body: JSONText
 
     /// Members that carry no content, or that other peers add.
-    private static let ignored: Set = [
-        "_revs_info", "_local_seq", "_conflicts", "_deleted_conflicts", "_access", "_exp", "_removed",
+    private static let ignored: Set<ExactText> = [
+        "_revs_info", "_local_seq", "_conflicts", "_deleted_conflicts", "_access", "_exp", "_cv", "_vv",
     ]
-    private static let kept: Set = [
+    private static let kept: Set<ExactText> = [
         "_replication_state", "_replication_state_time", "_replication_state_reason", "_replication_id",
         "_replication_stats",
     ]
@@ -28,7 +30,7 @@ package struct IncomingDocument: Sendable {
         guard element.kind == .object else { throw .badRequest("Document must be a JSON object") }
         var (id, revision): (String?, RevisionID?)
         var history: [RevisionID] = []
-        var isDeleted = false
+        var (isDeleted, isRemoved) = (false, false)
         var attachments: [IncomingAttachment] = []
         var members: [(key: [UInt8], value: JSONElement)] = []
         for (rawKey, value) in element.rawMembers {
@@ -49,10 +51,11 @@ package struct IncomingDocument: Sendable {
                     throw CouchDBError(400, "doc_validation", "_deleted is not a boolean")
                 }
                 isDeleted = flag
+            case "_removed": isRemoved = value.bool == true
             case "_revisions": history = try RevisionText.history(value)
             case "_attachments": attachments = try IncomingAttachment.all(value, takenOut)
-            case _ where Self.ignored.contains(key): continue
-            case _ where Self.kept.contains(key) || !key.hasPrefix("_"):
+            case _ where Self.ignored.contains(ExactText(key)): continue
+            case _ where Self.kept.contains(ExactText(key)) || !key.beginsExactly(with: "_"):
                 members.append((Array(rawKey.bytes), value))
             default:
                 throw CouchDBError(400, "doc_validation", "Bad special document member: \(key)")
@@ -60,6 +63,7 @@ package struct IncomingDocument: Sendable {
         }
         self.id = id
         self.isDeleted = isDeleted
+        self.isRemoved = isRemoved
         self.attachments = attachments
         self.history = history.isEmpty ? revision.map { [$0] } ?? [] : history
         body = try Self.body(members, element)
@@ -76,7 +80,9 @@ package struct IncomingDocument: Sendable {
     package static func check(_ id: String) throws(CouchDBError) {
         guard !id.isEmpty else { throw CouchDBError(400, "illegal_docid", "Document id must not be empty") }
         guard id.utf8.first == UInt8(ascii: "_") else { return }
-        guard id.hasPrefix("_design/") || id.hasPrefix("_local/"), id != "_design/", id != "_local/" else {
+        guard id.beginsExactly(with: "_design/") || id.beginsExactly(with: "_local/"), id != "_design/",
+            id != "_local/"
+        else {
             throw CouchDBError(400, "illegal_docid", "Only reserved document ids may start with underscore.")
         }
     }
@@ -87,7 +93,8 @@ package struct IncomingDocument: Sendable {
     {
         guard !members.contains(where: { $0.key.contains(UInt8(ascii: "\\")) }) else {
             var object = JSONObject()
-            for (key, value) in whole.members where !key.hasPrefix("_") || kept.contains(key) {
+            for (key, value) in whole.members
+            where !key.beginsExactly(with: "_") || kept.contains(ExactText(key)) {
                 object[key] = value.value
             }
             return try valid(JSONElement(JSONText(canonical: .object(object))))

@@ -40,7 +40,9 @@ package enum Collation {
     }
 
     private static func compare(_ one: JSONObject, _ other: JSONObject) -> Order {
-        let (keys, otherKeys) = (one.keys.sorted(), other.keys.sorted())
+        let (keys, otherKeys) = (
+            one.keys.sorted { $0.bytesPrecede($1) }, other.keys.sorted { $0.bytesPrecede($1) }
+        )
         for (key, otherKey) in zip(keys, otherKeys) {
             let order = compare(key, otherKey)
             if order != .same { return order }

@@ -14,12 +14,20 @@ extension Selector {
     }
 
     /// A path as selectors and lists of fields write it.
-    package static func text(of path: [String]) -> String {
-        path.map { $0.replacing(".", with: "\\.") }.joined(separator: ".")
+    package static func text(of path: FieldPath) -> String {
+        var bytes: [UInt8] = []
+        for (index, name) in path.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ".")) }
+            for byte in name.text.utf8 {
+                if byte == UInt8(ascii: ".") { bytes.append(UInt8(ascii: "\\")) }
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The paths that every matching document has.
-    package var requiredPaths: Set<[String]> {
+    package var requiredPaths: Set<FieldPath> {
         switch self {
         case .all(let parts): return parts.reduce(into: []) { $0.formUnion($1.requiredPaths) }
         case .any(let parts):
@@ -33,7 +41,7 @@ extension Selector {
     }
 
     /// The comparisons that every matching document passes, by their paths.
-    package var comparisons: [[String]: [(Set<Comparison>, JSONValue)]] {
+    package var comparisons: [FieldPath: [(Set<Comparison>, JSONValue)]] {
         switch self {
         case .all(let parts):
             parts.reduce(into: [:]) { $0.merge($1.comparisons) { $0 + $1 } }

@@ -2,12 +2,15 @@ package import LoveseatModel
 
 /// A condition of CouchDB's query language Mango (protocol/couchdb.md §4.9).
 package indirect enum Selector: Sendable {
+    /// The names on the way to a value.
+    package typealias FieldPath = [ExactText]
+
     case all([Selector])
     case any([Selector])
     case none([Selector])
     case not(Selector)
     /// A condition on the value at a path.
-    case field([String], Condition)
+    case field(FieldPath, Condition)
 
     /// A condition on one value.
     package indirect enum Condition: Sendable {
@@ -60,7 +63,8 @@ package indirect enum Selector: Sendable {
         self = try Self.parse(value, path: [], depth: 0)
     }
 
-    private static func parse(_ value: JSONValue, path: [String], depth: Int) throws(ParseError) -> Selector {
+    private static func parse(_ value: JSONValue, path: FieldPath, depth: Int) throws(ParseError) -> Selector
+    {
         guard depth < maximumDepth else {
             throw ParseError(error: "invalid_selector", reason: "the selector is nested too deeply")
         }
@@ -68,7 +72,7 @@ package indirect enum Selector: Sendable {
             throw ParseError(error: "invalid_selector", reason: "Selector must be a JSON object")
         }
         var parts: [Selector] = []
-        for (key, value) in members.sorted(by: { $0.key < $1.key }) {
+        for (key, value) in members.sorted(by: { $0.key.bytesPrecede($1.key) }) {
             switch key {
             case "$and": parts.append(.all(try list(value, key, path, depth)))
             case "$or": parts.append(.any(try list(value, key, path, depth)))
@@ -89,7 +93,7 @@ package indirect enum Selector: Sendable {
         return parts.count == 1 ? parts[0] : .all(parts)
     }
 
-    private static func list(_ value: JSONValue, _ key: String, _ path: [String], _ depth: Int)
+    private static func list(_ value: JSONValue, _ key: String, _ path: FieldPath, _ depth: Int)
         throws(ParseError)
         -> [Selector]
     {
@@ -104,23 +108,27 @@ package indirect enum Selector: Sendable {
     }
 
     /// The fields of a path with dots; a backslash before a dot makes it part of a name.
-    package static func names(in path: String) -> [String] {
-        var names = [""]
+    package static func names(in path: String) -> FieldPath {
+        let (dot, backslash) = (UInt8(ascii: "."), UInt8(ascii: "\\"))
+        var names: FieldPath = []
+        var name: [UInt8] = []
         var isEscaped = false
-        for character in path {
-            if isEscaped {
-                names[names.count - 1] += character == "." ? "." : "\\\(character)"
-                isEscaped = false
-            } else if character == "\\" {
+        for byte in path.utf8 {
+            if isEscaped, byte != dot { name.append(backslash) }
+            if !isEscaped, byte == backslash {
                 isEscaped = true
-            } else if character == "." {
-                names.append("")
-            } else {
-                names[names.count - 1].append(character)
+                continue
             }
+            if !isEscaped, byte == dot {
+                names.append(ExactText(String(decoding: name, as: UTF8.self)))
+                name = []
+            } else {
+                name.append(byte)
+            }
+            isEscaped = false
         }
-        if isEscaped { names[names.count - 1] += "\\" }
-        return names
+        if isEscaped { name.append(backslash) }
+        return names + [ExactText(String(decoding: name, as: UTF8.self))]
     }
 
     private static func condition(_ key: String, _ value: JSONValue, _ depth: Int) throws(ParseError)
@@ -199,14 +207,14 @@ extension Selector {
     }
 
     /// The value at a path; nil if there is none.
-    package static func value(at path: [String], in value: JSONValue) -> JSONValue? {
+    package static func value(at path: FieldPath, in value: JSONValue) -> JSONValue? {
         var value = value
         for name in path {
-            if case .array(let items) = value, let index = Int(name), items.indices.contains(index) {
+            if case .array(let items) = value, let index = Int(name.text), items.indices.contains(index) {
                 value = items[index]
                 continue
             }
-            guard let next = value[name] else { return nil }
+            guard let next = value[name.text] else { return nil }
             value = next
         }
         return value
@@ -221,7 +229,7 @@ extension Selector.Condition {
         case .compare(let wanted, let other):
             return wanted.contains(Collation.compare(value, other))
         case .exists: return true
-        case .type(let type): return Self.type(of: value) == type
+        case .type(let type): return Self.type(of: value).isExactly(type)
         case .isIn(let values, let flag):
             let items = value.array ?? []
             let isIn = values.contains { wanted in
@@ -232,7 +240,7 @@ extension Selector.Condition {
         case .size(let size): return value.array?.count == size
         case .mod(let divisor, let rest): return value.int.map { $0 % divisor == rest } ?? false
         case .regex(let pattern): return value.string.map(pattern.matches) ?? false
-        case .begins(let text): return value.string?.hasPrefix(text) ?? false
+        case .begins(let text): return value.string?.beginsExactly(with: text) ?? false
         case .containsAll(let values):
             guard let items = value.array else { return false }
             return values.allSatisfy { wanted in items.contains { Collation.compare(wanted, $0) == .same } }

@@ -21,6 +21,15 @@ package struct RemoteChange: Hashable, Sendable {
     }
 }
 
+/// A row of a remote's feed that cannot be read.
+package struct UnreadableChange: Sendable {
+    /// The sequence of the row before it; nil if it is the first one.
+    package let after: RemoteSequence?
+    /// What can be told of it to people: its document's ID, as far as it is text.
+    package let name: String
+    package let reason: String
+}
+
 /// Reads a `normal` or `longpoll` answer of `_changes` as it arrives (protocol/couchdb.md §5). Holds one row at a time.
 package struct ChangesParser: Sendable {
     /// The end of an answer.
@@ -35,16 +44,24 @@ package struct ChangesParser: Sendable {
         }
     }
 
-    private enum Place { case outside, rows, row, done }
+    private enum Place { case outside, rows, row, bare, done }
 
-    /// The longest row, in bytes: a document may have a thousand leaves.
+    /// The longest row that is read, in bytes: a document may have a thousand leaves.
     private static let maximumRow = 1 << 20
+    /// The longest row that is passed over, in bytes.
+    private static let maximumSkipped = 4 << 20
     private static let maximumRest = 64 << 10
+    /// The rows that cannot be read and are told of one by one.
+    private static let maximumUnreadable = 100
 
     private var place = Place.outside
     /// The answer without its rows.
     private var rest: [UInt8] = []
     private var row: [UInt8] = []
+    private var length = 0
+    private var last: RemoteSequence?
+    /// The rows that could not be read, which are left out.
+    package private(set) var unreadable: [UnreadableChange] = []
     private var depth = 0
     private var isInString = false
     private var string = JSONStringBoundary()
@@ -63,6 +80,13 @@ package struct ChangesParser: Sendable {
             case .outside, .done: try readOutside(byte)
             case .rows: try readBetween(byte)
             case .row: if let done = try readRow(byte) { rows.append(done) }
+            case .bare:
+                if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "]") {
+                    _ = endRow()
+                    try readBetween(byte)
+                } else {
+                    try keep(byte)
+                }
             }
         }
         return rows
@@ -105,22 +129,27 @@ package struct ChangesParser: Sendable {
 
     private mutating func readBetween(_ byte: UInt8) throws(LoveseatError) {
         switch byte {
-        case UInt8(ascii: "{"):
-            (row, place, depth) = ([byte], .row, 3)
+        case UInt8(ascii: "{"), UInt8(ascii: "["): (row, place, depth) = ([byte], .row, 3)
+        case UInt8(ascii: "\""): (row, place, depth, isInString) = ([byte], .row, 2, true)
         case UInt8(ascii: "]"):
             rest.append(byte)
             (place, depth) = (.done, 1)
         case UInt8(ascii: ","), UInt8(ascii: " "), 0x09, 0x0A, 0x0D: break
-        default: throw Self.malformed("a row is not an object")
+        default: (row, place) = ([byte], .bare)
         }
     }
 
+    private mutating func keep(_ byte: UInt8) throws(LoveseatError) {
+        length += 1
+        if length < Self.maximumRow { row.append(byte) }
+        guard length < Self.maximumSkipped else { throw Self.malformed("a row does not end") }
+    }
+
     private mutating func readRow(_ byte: UInt8) throws(LoveseatError) -> RemoteChange? {
-        row.append(byte)
-        guard row.count <= Self.maximumRow else { throw Self.malformed("a row is too long") }
+        try keep(byte)
         if isInString {
             isInString = !string.isEnd(byte)
-            return nil
+            return !isInString && depth == 2 ? endRow() : nil
         }
         switch byte {
         case UInt8(ascii: "\""): isInString = true
@@ -128,13 +157,32 @@ package struct ChangesParser: Sendable {
         case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
         default: break
         }
-        guard depth == 2 else { return nil }
-        place = .rows
-        guard let element = try? JSONElement(parsing: row), let change = RemoteChange(element) else {
-            throw Self.malformed("a row is not valid")
+        return depth == 2 ? endRow() : nil
+    }
+
+    private mutating func endRow() -> RemoteChange? {
+        defer { (row, length, place) = ([], 0, .rows) }
+        let reason: String
+        do {
+            guard length < Self.maximumRow else { throw Self.malformed("a row is too long") }
+            let element = try JSONElement(parsing: row)
+            guard let change = RemoteChange(element) else {
+                throw Self.malformed("a row lacks its sequence, ID or revisions")
+            }
+            last = change.sequence
+            return change
+        } catch { reason = (error as? LoveseatError)?.message ?? "\(error)" }
+        if unreadable.count < Self.maximumUnreadable {
+            unreadable.append(UnreadableChange(after: last, name: name, reason: reason))
         }
-        row = []
-        return change
+        return nil
+    }
+
+    /// What the row calls its document, or the beginning of the row.
+    private var name: String {
+        let mark = Array("\"id\":\"".utf8)
+        let text = row.firstRange(of: mark).map { row[$0.upperBound...].prefix { $0 != UInt8(ascii: "\"") } }
+        return String(decoding: (text ?? row[...]).prefix(80), as: UTF8.self)
     }
 
     private static func malformed(_ why: String) -> LoveseatError {

@@ -1,3 +1,5 @@
+import LoveseatModel
+
 /// Percent-encoding of paths and queries, as CouchDB's peers expect it.
 package enum PathEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
@@ -19,8 +21,8 @@ package enum PathEncoding {
 
     /// The path of a document below its database. The slash of a design document stays: CouchDB redirects from the encoded one.
     package static func document(_ id: String) -> String {
-        for prefix in ["_design/", "_local/"] where id.hasPrefix(prefix) {
-            return "/\(prefix)\(segment(String(id.dropFirst(prefix.count))))"
+        for prefix in ["_design/", "_local/"] where id.beginsExactly(with: prefix) {
+            return "/\(prefix)\(segment(id.dropping(prefix)))"
         }
         return "/\(segment(id))"
     }

@@ -2,7 +2,7 @@ package import LoveseatModel
 
 /// What a remote lacks of a document (protocol/couchdb.md §4.5).
 package struct MissingRevisions: Hashable, Sendable {
-    package var missing: Set<String> = []
+    package var missing: Set<ExactText> = []
     /// Revisions that the remote has, and that may be ancestors of those.
     package var ancestors: [RevisionID] = []
 
@@ -19,7 +19,7 @@ package struct MissingRevisions: Hashable, Sendable {
         for (id, entry) in answer.members {
             guard let list = entry["missing"], list.kind == .array else { continue }
             var missing = MissingRevisions()
-            missing.missing = Set(list.items.compactMap(\.string))
+            missing.missing = Set(list.items.compactMap { $0.string.map { ExactText($0) } })
             missing.ancestors =
                 entry["possible_ancestors"]?.items.compactMap { item in
                     item.string.flatMap { try? RevisionText.parse($0) }
@@ -48,7 +48,8 @@ package struct BulkGetItem: Sendable {
         var items: [BulkGetItem] = []
         for result in results.items {
             guard let id = result["id"]?.string, let docs = result["docs"], docs.kind == .array else {
-                return nil
+                items.append(BulkGetItem(documentID: "", error: "unreadable"))
+                continue
             }
             var item = BulkGetItem(documentID: id)
             for entry in docs.items {

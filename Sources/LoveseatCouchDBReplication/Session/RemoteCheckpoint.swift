@@ -11,7 +11,11 @@ package struct RemoteCheckpoint: Hashable, Sendable {
     /// Whether the remote keeps no copy, since this peer may not write there.
     package var isAlone = false
 
+    /// Where rows are that could not be read: the sequences before them, nil for the beginning.
+    package var unreadable: [RemoteSequence?] = []
+
     private static let maximumEarlier = 20
+    private static let maximumUnreadable = 100
 
     package init(_ checkpoint: Checkpoint = Checkpoint()) { self.checkpoint = checkpoint }
 
@@ -19,6 +23,16 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         checkpoint = Checkpoint(json)
         earlier = json["earlier"]?.items.prefix(Self.maximumEarlier).map { RemoteSequence($0) } ?? []
         isAlone = json["alone"]?.bool ?? false
+        unreadable =
+            json["unreadable"]?.items.prefix(Self.maximumUnreadable).map {
+                $0.isNull ? nil : RemoteSequence($0)
+            } ?? []
+    }
+
+    /// Remembers where a row is that could not be read.
+    package mutating func noteUnreadable(after sequence: RemoteSequence?) {
+        guard unreadable.count < Self.maximumUnreadable, !unreadable.contains(sequence) else { return }
+        unreadable.append(sequence)
     }
 
     /// `time`: Unix time in seconds, for people.
@@ -26,6 +40,7 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         var value = JSONElement(checkpoint.json(time: time)).value
         if !earlier.isEmpty { value["earlier"] = .array(earlier.map(\.json)) }
         if isAlone { value["alone"] = true }
+        if !unreadable.isEmpty { value["unreadable"] = .array(unreadable.map { $0?.json ?? .null }) }
         return JSONText(canonical: value)
     }
 

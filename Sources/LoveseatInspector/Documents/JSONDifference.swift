@@ -36,7 +36,7 @@ package struct JSONDifference: Hashable, Sendable {
 
     private mutating func compare(_ old: JSONObject, _ new: JSONObject, at path: String) {
         for key in Set(old.keys).union(new.keys).sorted() {
-            let place = "\(path)/\(Self.escaped(key))"
+            let place = "\(path)/\(JSONPointer.escaped(key))"
             switch (old[key], new[key]) {
             case (let old?, let new?): compare(old, new, at: place)
             case (let old?, nil): add(place, .removed, old, nil)
@@ -64,10 +64,6 @@ package struct JSONDifference: Hashable, Sendable {
                 compare(old[position], new[position], at: place)
             }
         }
-    }
-
-    private static func escaped(_ key: String) -> String {
-        key.replacing("~", with: "~0").replacing("/", with: "~1")
     }
 
     var json: JSONValue {

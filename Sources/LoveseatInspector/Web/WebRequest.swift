@@ -9,7 +9,7 @@ struct WebRequest: Sendable {
     /// The decoded parts of the path.
     let path: [String]
     /// The decoded parameters of the query.
-    let query: [String: String]
+    let query: [ExactText: String]
     let headers: HTTPFields
     let body: [UInt8]
     let incoming: RequestBody
@@ -24,13 +24,13 @@ struct WebRequest: Sendable {
         incoming = request.body
     }
 
-    private static func parameters(_ text: Substring) -> [String: String] {
-        var parameters: [String: String] = [:]
+    private static func parameters(_ text: Substring) -> [ExactText: String] {
+        var parameters: [ExactText: String] = [:]
         for pair in text.split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = parts.first?.removingPercentEncoding else { continue }
             let value = parts.count == 2 ? parts[1].replacing("+", with: " ") : ""
-            parameters[name] = value.removingPercentEncoding ?? ""
+            parameters[ExactText(name)] = value.removingPercentEncoding ?? ""
         }
         return parameters
     }
@@ -39,7 +39,7 @@ struct WebRequest: Sendable {
 
     /// A parameter that must be there.
     func required(_ name: String) throws(LoveseatError) -> String {
-        guard let value = query[name] else {
+        guard let value = query[ExactText(name)] else {
             throw LoveseatError(.invalidParameter, "the parameter \(name) is missing")
         }
         return value
@@ -49,7 +49,7 @@ struct WebRequest: Sendable {
     func number(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws(LoveseatError)
         -> Int
     {
-        guard let text = query[name] else { return standard }
+        guard let text = query[ExactText(name)] else { return standard }
         guard let number = Int(text), range.contains(number) else {
             throw LoveseatError(
                 .invalidParameter,

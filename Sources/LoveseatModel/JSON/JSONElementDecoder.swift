@@ -6,7 +6,7 @@ extension JSONElement {
     package func decode<T: Decodable>(
         _ type: T.Type,
         hooks: JSONCodingHooks = .none,
-        adding added: [String: JSONElement] = [:],
+        adding added: [ExactText: JSONElement] = [:],
         listsAdded: Bool = true
     ) throws -> T {
         try ElementDecoder(element: self, hooks: hooks, added: added, listsAdded: listsAdded).decode(type)
@@ -17,7 +17,7 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     let element: JSONElement
     let hooks: JSONCodingHooks
     /// Members that the outermost object has beside its own.
-    var added: [String: JSONElement] = [:]
+    var added: [ExactText: JSONElement] = [:]
     /// Whether these are among the keys of the object for a type that asks for all.
     var listsAdded = true
     /// The path of the value that contains this one, and the position in it if that is an array. Arrays are long, so that the
@@ -104,7 +104,7 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
         if let special = try special(type), let value = special as? T { return value }
         if type == JSONValue.self {
             var value = element.value
-            if listsAdded { for (key, element) in added { value[key] = element.value } }
+            if listsAdded { for (key, element) in added { value[key.text] = element.value } }
             if let value = value as? T { return value }
         }
         return try T(from: self)
@@ -136,14 +136,14 @@ private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     var allKeys: [Key] {
         let own = decoder.element.members.map(\.key)
         guard decoder.listsAdded else { return own.compactMap { Key(stringValue: $0) } }
-        return (own.filter { decoder.added[$0] == nil } + decoder.added.keys)
+        return (own.filter { decoder.added[ExactText($0)] == nil } + decoder.added.keys.map(\.text))
             .compactMap { Key(stringValue: $0) }
     }
 
     func contains(_ key: Key) -> Bool { element(key.stringValue) != nil }
 
     private func element(_ key: String) -> JSONElement? {
-        if !decoder.added.isEmpty, let added = decoder.added[key] { return added }
+        if !decoder.added.isEmpty, let added = decoder.added[ExactText(key)] { return added }
         return decoder.element[key]
     }
 

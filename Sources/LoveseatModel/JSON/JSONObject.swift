@@ -8,15 +8,7 @@ public struct JSONObject: Hashable, Sendable {
     /// The type of values.
     public typealias Value = JSONValue
 
-    /// A key that equals no other with different bytes.
-    private struct ByteKey: Hashable {
-        let text: String
-
-        static func == (one: ByteKey, other: ByteKey) -> Bool { one.text.hasSameBytes(as: other.text) }
-        func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
-    }
-
-    private var storage: [ByteKey: JSONValue]
+    private var storage: [ExactText: JSONValue]
 
     /// Creates an object without members.
     public init() { storage = [:] }
@@ -36,7 +28,7 @@ public struct JSONObject: Hashable, Sendable {
         uniquingKeysWith combine: (JSONValue, JSONValue) throws -> JSONValue
     ) rethrows {
         storage = try Dictionary(
-            members.lazy.map { (ByteKey(text: $0.key), $0.value) },
+            members.lazy.map { (ExactText($0.key), $0.value) },
             uniquingKeysWith: combine
         )
     }
@@ -49,20 +41,20 @@ public struct JSONObject: Hashable, Sendable {
         _ members: some Sequence<(String, JSONValue)>,
         uniquingKeysWith combine: (JSONValue, JSONValue) throws -> JSONValue
     ) rethrows {
-        storage = try Dictionary(members.lazy.map { (ByteKey(text: $0.0), $0.1) }, uniquingKeysWith: combine)
+        storage = try Dictionary(members.lazy.map { (ExactText($0.0), $0.1) }, uniquingKeysWith: combine)
     }
 
     /// The value of a key, or nil if there is none. Setting nil removes the member; set ``JSONValue/null`` for a JSON
     /// null.
     public subscript(key: String) -> JSONValue? {
-        get { storage[ByteKey(text: key)] }
-        set { storage[ByteKey(text: key)] = newValue }
+        get { storage[ExactText(key)] }
+        set { storage[ExactText(key)] = newValue }
     }
 
     /// Removes a member and returns its value, or nil if there was none.
     @discardableResult
     public mutating func removeValue(forKey key: String) -> JSONValue? {
-        storage.removeValue(forKey: ByteKey(text: key))
+        storage.removeValue(forKey: ExactText(key))
     }
 
     /// The number of members.
@@ -151,37 +143,5 @@ extension JSONObject: Codable {
         for name in container.allKeys {
             self[name.stringValue] = try container.decode(JSONValue.self, forKey: name)
         }
-    }
-}
-
-extension String {
-    /// Whether both are the same bytes. Swift's own `==` also equates what only looks the same.
-    package func hasSameBytes(as other: String) -> Bool {
-        var (one, other) = (self, other)
-        return one.withUTF8 { one in
-            other.withUTF8 { other in
-                guard one.count == other.count else { return false }
-                for index in one.indices where one[index] != other[index] { return false }
-                return true
-            }
-        }
-    }
-
-    /// Whether these bytes come before the other's.
-    func bytesPrecede(_ other: String) -> Bool {
-        var (one, other) = (self, other)
-        return one.withUTF8 { one in
-            other.withUTF8 { other in
-                for index in 0..<min(one.count, other.count) where one[index] != other[index] {
-                    return one[index] < other[index]
-                }
-                return one.count < other.count
-            }
-        }
-    }
-
-    func hashBytes(into hasher: inout Hasher) {
-        var text = self
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 }

@@ -28,11 +28,15 @@ package struct UpgradeRequestValidator: Hashable, Sendable {
         case database
     }
 
+    private func names(_ parts: [String], _ rest: [String]) -> Bool {
+        parts.elementsEqual([databaseName] + rest) { $0.isExactly($1) }
+    }
+
     package func validate(_ head: HTTPRequestHead) throws(HTTPRefusal) -> Acceptance {
         let path = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
         let parts = path.split(separator: "/").map { $0.removingPercentEncoding ?? "" }
-        if parts == [databaseName], head.method == .GET { return .database }
-        guard parts == [databaseName, "_blipsync"] else {
+        if names(parts, []), head.method == .GET { return .database }
+        guard names(parts, ["_blipsync"]) else {
             throw HTTPRefusal(status: .notFound, reason: "not found: use /\(databaseName)/_blipsync")
         }
         guard head.method == .GET, UpgradeHeaders.hasToken("websocket", in: head.headers, "Upgrade"),

@@ -1,8 +1,26 @@
+import LoveseatModel
+
 /// A step of a path into a document: a key, or a position in an array.
 package enum PathStep: Hashable, Sendable {
     case key(String)
     /// A position from 0, or from the end if negative.
     case index(Int)
+
+    /// Keys are told apart by their bytes.
+    package static func == (one: PathStep, other: PathStep) -> Bool {
+        switch (one, other) {
+        case (.key(let one), .key(let other)): one.isExactly(other)
+        case (.index(let one), .index(let other)): one == other
+        default: false
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .key(let key): hasher.combine(ExactText(key))
+        case .index(let index): hasher.combine(index)
+        }
+    }
 }
 
 /// How text is compared: by bytes, or as the options of `COLLATE` say.

@@ -323,7 +323,7 @@ extension QueryParser {
         repeat {
             guard let key = cursor.string(), cursor.take(":"), let value = expression() else { return nil }
             // Of a key that is written twice, the last counts.
-            members.removeAll { $0.key.hasSameBytes(as: key) }
+            members.removeAll { $0.key.isExactly(key) }
             members.append(.init(key: key, value: value))
         } while cursor.take(",")
         return cursor.take("}") ? members : nil

@@ -1,3 +1,5 @@
+import LoveseatModel
+
 /// A query as a tree: what the parser makes of text, and what a builder makes without text.
 package struct SelectQuery: Hashable, Sendable {
     package struct Result: Hashable, Sendable {
@@ -23,13 +25,14 @@ package struct SelectQuery: Hashable, Sendable {
         }
 
         package static func == (one: Source, other: Source) -> Bool {
-            one.scope == other.scope && one.name == other.name && one.alias == other.alias
+            one.scope.isExactly(other.scope) && one.name.isExactly(other.name)
+                && one.alias.isExactly(other.alias)
         }
 
         package func hash(into hasher: inout Hasher) {
-            hasher.combine(scope)
-            hasher.combine(name)
-            hasher.combine(alias)
+            hasher.combine(scope.map { ExactText($0) })
+            hasher.combine(ExactText(name))
+            hasher.combine(alias.map { ExactText($0) })
         }
     }
 

@@ -41,7 +41,7 @@ package struct QueryParameter: Hashable, Sendable {
 
     /// Names are told apart by their bytes.
     package static func == (one: QueryParameter, other: QueryParameter) -> Bool {
-        one.keepsBoolean == other.keepsBoolean && one.name.hasSameBytes(as: other.name)
+        one.keepsBoolean == other.keepsBoolean && one.name.isExactly(other.name)
     }
 
     /// What is bound for a value. MISSING and null are both NULL, as the language has it.
@@ -93,7 +93,7 @@ package struct TranslatedQuery: Hashable, Sendable {
     package var collections: [CollectionName]
 
     /// The names that values can be given for.
-    package var parameterNames: Set<String> { Set(parameters.map(\.name)) }
+    package var parameterNames: Set<ExactText> { Set(parameters.map { ExactText($0.name) }) }
 }
 
 /// Compiles queries.

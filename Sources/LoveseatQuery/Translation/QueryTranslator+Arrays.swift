@@ -41,7 +41,9 @@ extension QueryTranslator {
             source = parent
         }
         let arrays = sources[source].collection?.arrayIndexes ?? []
-        guard let array = arrays.first(where: { $0.levels == paths }) else { return nil }
+        guard let array = arrays.first(where: { $0.levels.elementsEqual(paths) { $0.isExactly($1) } }) else {
+            return nil
+        }
         sources[index].hasIndexedValue = array.indexesItems
         let alias = SQL.name(sources[index].table ?? "")
         var terms = ["\(alias).doc = \(sources[source].column("row"))"]
@@ -56,7 +58,7 @@ extension QueryTranslator {
         guard let (index, length) = matchingSource(steps), length == steps.count,
             sources[index].hasIndexedValue,
             case .key(let first)? = steps.first,
-            !variables.contains(where: { $0.name.hasSameBytes(as: first) })
+            !variables.contains(where: { $0.name.isExactly(first) })
         else { return nil }
         return sources[index].column("value")
     }

@@ -10,7 +10,7 @@ extension QueryTranslator {
         _ condition: QueryExpression,
         at position: Int?
     ) throws(QueryError) -> String {
-        if variables.contains(where: { $0.name == variable }) {
+        if variables.contains(where: { $0.name.isExactly(variable) }) {
             throw QueryError(
                 .invalidQuery,
                 "The variable '\(variable)' is already in use: choose another name",
@@ -20,7 +20,7 @@ extension QueryTranslator {
         let items = try collectionArguments(collection)
         if quantifier == .any, case .binary(.equal, let left, let right) = condition.kind,
             case .property(let steps) = left.kind, steps.count == 1, case .key(let name) = steps[0],
-            name.hasSameBytes(as: variable), !Self.mentions(variable, right)
+            name.isExactly(variable), !Self.mentions(variable, right)
         {
             // A lookup, which no row has to be made for.
             return "ls_any(\(items), \(try sql(right, .operand)))"
@@ -187,7 +187,9 @@ extension QueryTranslator {
             )
         }
         guard
-            let found = sources[source].collection?.fullTextIndexes.first(where: { $0.name == reference.name }
+            let found = sources[source].collection?.fullTextIndexes.first(where: {
+                $0.name.isExactly(reference.name)
+            }
             )
         else {
             throw QueryError(
@@ -205,7 +207,7 @@ extension QueryTranslator {
         at position: Int?
     ) throws(QueryError) -> String {
         let (source, index) = try index(reference, at: position)
-        guard !matches.contains(where: { $0.source == source && $0.index.name == index.name }) else {
+        guard !matches.contains(where: { $0.source == source && $0.index.name.isExactly(index.name) }) else {
             throw QueryError(
                 .invalidQuery,
                 "Only one MATCH of the index '\(index.name)' may be in a query",

@@ -82,7 +82,7 @@ extension QueryTranslator {
             }
         }
         for result in query.results {
-            if let alias = result.alias, sources.contains(where: { $0.alias == alias }) {
+            if let alias = result.alias, sources.contains(where: { $0.alias.isExactly(alias) }) {
                 throw QueryError(
                     .invalidQuery,
                     "The alias '\(alias)' is used for a collection too: choose another",
@@ -102,7 +102,7 @@ extension QueryTranslator {
                 at: position
             )
         }
-        if sources.contains(where: { $0.alias == alias }) {
+        if sources.contains(where: { $0.alias.isExactly(alias) }) {
             throw QueryError(
                 .invalidQuery,
                 "The alias '\(alias)' is used twice: choose another",
@@ -139,15 +139,15 @@ extension QueryTranslator {
         {
             return name
         }
-        return source.name == catalog.databaseName ? .default : nil
+        return source.name.isExactly(catalog.databaseName) ? .default : nil
     }
 
     /// Two sources of the same last name are told apart by their scopes.
     private mutating func retitle(_ query: SelectQuery) {
-        var titles: [String: Int] = [:]
-        for source in sources { titles[source.title, default: 0] += 1 }
+        var titles: [ExactText: Int] = [:]
+        for source in sources { titles[ExactText(source.title), default: 0] += 1 }
         for index in sources.indices
-        where !sources[index].hasExplicitAlias && titles[sources[index].title] ?? 0 > 1 {
+        where !sources[index].hasExplicitAlias && titles[ExactText(sources[index].title)] ?? 0 > 1 {
             sources[index].title = sources[index].alias
         }
     }
@@ -201,7 +201,7 @@ extension QueryTranslator {
 
     private func table(_ index: Int) throws(QueryError) -> String {
         guard let collection = sources[index].collection, let alias = sources[index].table else { return "" }
-        return alias == collection.table
+        return alias.isExactly(collection.table)
             ? SQL.name(collection.table) : SQL.name(collection.table) + " AS " + SQL.name(alias)
     }
 
@@ -230,15 +230,18 @@ extension QueryTranslator {
     func matchingSource(_ steps: [PathStep], before limit: Int? = nil) -> (index: Int, length: Int)? {
         guard case .key(let first)? = steps.first else { return nil }
         let visible = sources.indices.prefix(limit ?? sources.count)
-        for index in visible where sources[index].alias.hasSameBytes(as: first) { return (index, 1) }
+        for index in visible where sources[index].alias.isExactly(first) { return (index, 1) }
         for index in visible where !sources[index].hasExplicitAlias {
             guard let name = sources[index].collection?.name else { continue }
-            if steps.count > 1, case .key(let second) = steps[1], first == name.scope, second == name.name {
+            if steps.count > 1, case .key(let second) = steps[1], first.isExactly(name.scope),
+                second.isExactly(name.name)
+            {
                 return (index, 2)
             }
         }
         for index in visible where !sources[index].hasExplicitAlias {
-            if sources[index].collection?.name.name == first, sources[index].alias != first,
+            if sources[index].collection?.name.name.isExactly(first) ?? false,
+                !sources[index].alias.isExactly(first),
                 !isWrittenDefault(index)
             {
                 return (index, 1)
@@ -252,7 +255,7 @@ extension QueryTranslator {
         sources[index].collection?.name == .default && !sources[index].alias.hasSuffix("_default")
     }
 
-    static let metaNames = [
+    static let metaNames: [ExactText: String] = [
         "_id": "id", "_sequence": "sequence", "_deleted": "deleted", "_expiration": "expiration",
         "_revisionID": "revisionID", "_rowid": "rowid",
     ]
@@ -262,16 +265,14 @@ extension QueryTranslator {
         -> Resolved
     {
         guard case .key(let first)? = steps.first else { return .path(body: body(of: 0), steps) }
-        if let variable = variables.last(where: { $0.name.hasSameBytes(as: first) }) {
+        if let variable = variables.last(where: { $0.name.isExactly(first) }) {
             return .path(body: SQL.name(variable.table) + ".body", Array(steps.dropFirst()))
         }
         if let (index, length) = matchingSource(steps, before: limit) {
             return inside(index, Array(steps.dropFirst(length)))
         }
-        if scope.seesAliases, let found = aliases.index(forKey: first),
-            aliases[found].key.hasSameBytes(as: first)
-        {
-            return .alias(aliases[found].value, Array(steps.dropFirst()))
+        if scope.seesAliases, let aliased = aliases[ExactText(first)] {
+            return .alias(aliased, Array(steps.dropFirst()))
         }
         guard sources.count == 1 || (limit == 1) else {
             let written = steps.compactMap { if case .key(let key) = $0 { key } else { nil } }.joined(
@@ -288,7 +289,7 @@ extension QueryTranslator {
 
     private func inside(_ index: Int, _ steps: [PathStep]) -> Resolved {
         if sources[index].collection != nil, case .key(let name)? = steps.first,
-            let meta = Self.metaNames[name]
+            let meta = Self.metaNames[ExactText(name)]
         {
             return .meta(source: index, name: meta, Array(steps.dropFirst()))
         }
@@ -314,7 +315,7 @@ extension QueryTranslator {
             }
             return 0
         }
-        if let index = sources.firstIndex(where: { $0.alias == name && $0.collection != nil }) {
+        if let index = sources.firstIndex(where: { $0.alias.isExactly(name) && $0.collection != nil }) {
             return index
         }
         let steps = name.split(separator: ".").map { PathStep.key(String($0)) }

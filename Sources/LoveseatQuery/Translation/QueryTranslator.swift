@@ -5,7 +5,7 @@ struct QueryTranslator {
     let catalog: QueryCatalog
     var sources: [BoundSource] = []
     /// The aliases of results, which are visible outside of the SELECT list.
-    var aliases: [String: QueryExpression] = [:]
+    var aliases: [ExactText: QueryExpression] = [:]
     var variables: [Variable] = []
     var parameters: [QueryParameter] = []
     var collections: [CollectionName] = []
@@ -18,7 +18,7 @@ struct QueryTranslator {
     var namesCollation = false
     /// How many expressions are being translated, one inside of the other.
     var level = 0
-    private var usedNames: Set<String> = []
+    private var usedNames: Set<ExactText> = []
 
     struct Scope {
         var seesAliases = false
@@ -53,7 +53,7 @@ struct QueryTranslator {
     private mutating func statement(_ query: SelectQuery, items: [String]) throws(QueryError) -> String {
         for (name, expression) in query.results.compactMap({ item in item.alias.map { ($0, item.expression) }
         }) {
-            aliases[name] = expression
+            aliases[ExactText(name)] = expression
         }
         scope = Scope(seesAliases: true)
         var conditions: [String] = []
@@ -73,7 +73,9 @@ struct QueryTranslator {
         scope.allowsAggregates = false
         let page = try page(query)
         for rank in ranks
-        where !matches.contains(where: { $0.source == rank.source && $0.index.name == rank.index.name }) {
+        where !matches.contains(where: {
+            $0.source == rank.source && $0.index.name.isExactly(rank.index.name)
+        }) {
             throw QueryError(
                 .invalidQuery,
                 "RANK(\(rank.index.name)) needs MATCH of the same index in WHERE",
@@ -183,7 +185,7 @@ struct QueryTranslator {
         var items: [String] = []
         var titles: [String] = []
         var anonymous = 0
-        var taken: Set<String> = []
+        var taken: Set<ExactText> = []
         let results =
             query.results.isEmpty ? [SelectQuery.Result(.init(.wildcard(source: nil)))] : query.results
         for result in results {
@@ -202,7 +204,7 @@ struct QueryTranslator {
             }
             var unique = title ?? ""
             var count = 2
-            while !taken.insert(unique).inserted {
+            while !taken.insert(ExactText(unique)).inserted {
                 unique = "\(title ?? "") #\(count)"
                 count += 1
             }
@@ -294,7 +296,7 @@ struct QueryTranslator {
         let name = String(decoding: name.utf8.map { $0 == 0 ? UInt8(ascii: " ") : $0 }, as: UTF8.self)
         var unique = name
         var count = 2
-        while !usedNames.insert(unique.lowercased()).inserted {
+        while !usedNames.insert(ExactText(unique.lowercased())).inserted {
             unique = "\(name) \(count)"
             count += 1
         }

@@ -20,6 +20,11 @@ package struct IndexSpecification: Hashable, Sendable {
         self.expressions = expressions
     }
 
+    /// Properties and languages are told apart by their bytes.
+    package static func == (one: Self, other: Self) -> Bool { one.text.isExactly(other.text) }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(ExactText(text)) }
+
     /// The text in which it is stored.
     var text: String {
         var value: JSONValue = [

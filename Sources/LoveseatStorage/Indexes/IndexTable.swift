@@ -73,7 +73,7 @@ extension StoreWriteTransaction {
         throws
     {
         try requireOpen(collection)
-        if let existing = indexes(of: collection).first(where: { $0.name.hasSameBytes(as: name) }) {
+        if let existing = indexes(of: collection).first(where: { $0.name.isExactly(name) }) {
             if existing.specification == specification { return }
             try deleteIndex(name, in: collection)
         }
@@ -105,7 +105,7 @@ extension StoreWriteTransaction {
     /// Deletes an index. Does nothing if there is none of this name.
     package func deleteIndex(_ name: String, in collection: CollectionHandle) throws {
         try requireOpen(collection)
-        guard let index = indexes(of: collection).first(where: { $0.name.hasSameBytes(as: name) }) else {
+        guard let index = indexes(of: collection).first(where: { $0.name.isExactly(name) }) else {
             return
         }
         try remove(index, of: collection)

@@ -27,10 +27,12 @@ extension StoreReadTransaction {
     /// Runs a query, and passes its rows, until `visit` returns false.
     package func run(
         _ query: TranslatedQuery,
-        _ parameters: [String: JSONValue],
+        _ parameters: JSONObject,
         visit: ([ResultValue]) throws -> Bool
     ) throws {
-        if let unknown = parameters.keys.sorted().first(where: { !query.parameterNames.contains($0) }) {
+        if let unknown = parameters.keys.sorted().first(where: {
+            !query.parameterNames.contains(ExactText($0))
+        }) {
             throw LoveseatError(
                 .invalidQueryParameter,
                 "the query has no parameter $\(unknown): remove its value, or correct the name"

@@ -25,8 +25,9 @@ extension StoreReadTransaction {
         )
         var found: DocumentMap<JSONText> = [:]
         for row in rows {
-            let id = String((row["id"] as String).unicodeScalars.dropFirst(prefix.unicodeScalars.count))
-            found[ExactText(id)] = JSONText(trusted: Array((row["body"] as String).utf8))
+            found[ExactText((row["id"] as String).dropping(prefix))] = JSONText(
+                trusted: Array((row["body"] as String).utf8)
+            )
         }
         return found
     }
@@ -75,7 +76,7 @@ extension StoreReadTransaction {
         )
         return rows.map {
             (
-                String(($0["id"] as String).dropFirst(prefix.count)), $0["revision"],
+                ($0["id"] as String).dropping(prefix), $0["revision"],
                 JSONText(trusted: Array(($0["body"] as String).utf8))
             )
         }

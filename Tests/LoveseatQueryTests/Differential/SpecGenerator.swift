@@ -60,7 +60,7 @@ struct SpecGenerator {
         var members: [(key: String, value: SpecValue)] = []
         for _ in 0..<int(count) {
             let key = chance(0.7) ? Self.keys[int(0...3)] : random.pick(Self.keys)
-            if !members.contains(where: { $0.key.hasSameBytes(as: key) }) {
+            if !members.contains(where: { $0.key.isExactly(key) }) {
                 members.append((key, value(depth)))
             }
         }

@@ -90,7 +90,7 @@ struct SpecInterpreter {
         guard let step = steps.first else { return value }
         switch (step, value) {
         case (.key(let key), .object(let members)):
-            guard let member = members.first(where: { $0.key.hasSameBytes(as: key) }) else { return .missing }
+            guard let member = members.first(where: { $0.key.isExactly(key) }) else { return .missing }
             return walk(member.value, steps.dropFirst())
         case (.index(let index), .array(let items)):
             let place = index < 0 ? items.count + index : index

@@ -81,7 +81,7 @@ indirect enum SpecValue {
         case (.double(let value), .null?): return value.isInfinite
         case (.double(let value), .object(let other)?) where value.isInfinite:
             return other["$double"]?.string == (value > 0 ? "inf" : "-inf")
-        case (.string(let value), .string(let other)?): return value.hasSameBytes(as: other)
+        case (.string(let value), .string(let other)?): return value.isExactly(other)
         case (.array(let items), .array(let others)?):
             return items.count == others.count && zip(items, others).allSatisfy { $0.isShown(as: $1) }
         case (.object(let members), .object(let others)?):

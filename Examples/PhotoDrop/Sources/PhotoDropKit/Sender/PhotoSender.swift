@@ -128,8 +128,12 @@ package struct PhotoSender: Sendable {
             do throws(LoveseatError) {
                 progress.finish(
                     ids,
-                    refused: try replicator.refusedDocuments(collection: shelf.collection),
-                    pending: try replicator.pendingDocumentIds(collection: shelf.collection)
+                    refused: Dictionary(
+                        try replicator.refusedDocuments(collection: shelf.collection).map {
+                            ($0.documentID, $0.error)
+                        }
+                    ) { first, _ in first },
+                    pending: Set(try replicator.pendingDocumentIds(collection: shelf.collection))
                 )
                 return nil
             } catch { return error }

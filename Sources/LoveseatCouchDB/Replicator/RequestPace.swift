@@ -1,0 +1,34 @@
+/// How fast a server lets itself be asked: it answers 429, or 503 with a time, to what is too much for it.
+struct RequestPace: Sendable {
+    /// The maximum number of requests at once.
+    private static let standard = 8
+    /// Answers after which one request more is tried at once.
+    private static let patience = 20
+    /// The longest time that one request waits for its turn, in seconds, if the server asks for it.
+    static let maximumWait = 600.0
+
+    private(set) var requestsAtOnce = Self.standard
+    private(set) var notBefore: ContinuousClock.Instant?
+    private var answers = 0
+
+    /// How long to wait after an answer, in seconds. `attempt`: how many of these the request has had, this one included.
+    static func wait(told: UInt?, attempt: Int) -> Double {
+        guard let told else { return min(Double(1 << min(attempt - 1, 6)), 60) }
+        return max(Double(told), 0.5)
+    }
+
+    /// The server refused a request: the others wait as well, and fewer are sent at once.
+    mutating func slowDown(for seconds: Double, now: ContinuousClock.Instant) {
+        let end = now + .seconds(seconds)
+        notBefore = max(notBefore ?? end, end)
+        requestsAtOnce = max(1, requestsAtOnce / 2)
+        answers = 0
+    }
+
+    mutating func noteAnswer() {
+        guard requestsAtOnce < Self.standard else { return }
+        answers += 1
+        guard answers >= Self.patience else { return }
+        (answers, requestsAtOnce) = (0, requestsAtOnce + 1)
+    }
+}

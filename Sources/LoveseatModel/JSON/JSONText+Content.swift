@@ -1,0 +1,42 @@
+extension JSONText {
+    /// Whether two bodies that came under one revision ID say the same.
+    ///
+    /// Peers write numbers in their own ways, and note of an attachment what is theirs: when it came, and whether it is compressed.
+    package func saysTheSame(as other: JSONText) -> Bool {
+        bytes == other.bytes || Self.isSame(JSONElement(self).value, JSONElement(other).value, isRoot: true)
+    }
+
+    private static func isSame(_ one: JSONValue, _ other: JSONValue, isRoot: Bool = false) -> Bool {
+        switch (one, other) {
+        case (.number(let first), .number(let second)):
+            if case .integer = first, case .integer = second { return first == second }
+            return first == second || first.double == second.double
+        case (.array(let first), .array(let second)):
+            return first.count == second.count && zip(first, second).allSatisfy { isSame($0, $1) }
+        case (.object(let first), .object(let second)):
+            guard first.count == second.count else { return false }
+            return first.allSatisfy { key, value in
+                guard let otherValue = second[key] else { return false }
+                if isRoot, key.isExactly("_attachments"), let table = value.object,
+                    let otherTable = otherValue.object
+                {
+                    return isSame(attachments: table, otherTable)
+                }
+                return isSame(value, otherValue)
+            }
+        default: return one == other
+        }
+    }
+
+    private static func isSame(attachments one: JSONObject, _ other: JSONObject) -> Bool {
+        guard one.count == other.count else { return false }
+        return one.allSatisfy { name, entry in
+            guard let otherEntry = other[name] else { return false }
+            // The digest is that of the compressed bytes, of which there are many for one content.
+            if entry["encoding"] != nil || otherEntry["encoding"] != nil {
+                return entry["length"] == otherEntry["length"]
+            }
+            return entry["digest"] == otherEntry["digest"]
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatReplication
+import Testing
+
+/// Rows of `_changes` that cannot be read.
+struct UnreadableChangesTests {
+    /// Rows that are none, each for another reason. All bytes but those of a string's end are balanced, as in every text that is JSON but for
+    /// a few characters.
+    private static let bad: [[UInt8]] = [
+        Array(#"{"seq":7,"id":"x\ud83d","changes":[{"rev":"1-a"}]}"#.utf8),
+        Array(#"{"seq":7,"id":"x"#.utf8) + [0xE9] + Array(#"","changes":[]}"#.utf8),
+        Array(#"{"seq":7,"id":"x"#.utf8) + [0x01] + Array(#"","changes":[]}"#.utf8),
+        Array(#"{"seq":7,"changes":[{"rev":"1-a"}]}"#.utf8),
+        Array(#"{"seq":null,"id":"x","changes":[]}"#.utf8),
+        Array(#"{"seq":7,"id":5,"changes":[]}"#.utf8), Array(#"{"seq":7,"id":"x","changes":NaN}"#.utf8),
+        Array(#"{"seq":7,"id":"x","changes":[],}"#.utf8), Array("{}".utf8), Array("null".utf8),
+        Array("17".utf8),
+        Array("true".utf8), Array(#""a],}b""#.utf8), Array("[1,[2]]".utf8),
+        Array("{\"seq\":7,\"id\":\"x\",\"changes\":".utf8) + [UInt8](repeating: 0x5B, count: 3_000)
+            + [UInt8](repeating: 0x5D, count: 3_000) + Array("}".utf8),
+    ]
+
+    @Test func `rows that cannot be read are left out and named, in any pieces, and the others are read`()
+        throws
+    {
+        for seed in 0..<300 {
+            var random = SeededGenerator(seed: UInt64(seed))
+            var text = Array(#"{"results":["#.utf8)
+            var (good, places): ([String], [String?]) = ([], [])
+            for number in 0..<Int.random(in: 0...12, using: &random) {
+                if number > 0 { text += Array(Bool.random(using: &random) ? ",".utf8 : "\n, ".utf8) }
+                if Int.random(in: 0..<3, using: &random) == 0,
+                    let row = Self.bad.randomElement(using: &random)
+                {
+                    text += row
+                    places.append(good.last)
+                } else {
+                    text += Array(
+                        "{\"seq\":\"\(number)\",\"id\":\"d\(number)\",\"changes\":[{\"rev\":\"1-a\"}]}".utf8
+                    )
+                    good.append("\(number)")
+                }
+            }
+            text += Array(#"],"last_seq":"99"}"#.utf8)
+            var parser = ChangesParser()
+            var rows: [RemoteChange] = []
+            let size = [1, 3, 17, 100_000].randomElement(using: &random) ?? 1
+            for start in stride(from: 0, to: text.count, by: size) {
+                rows += try parser.receive(Array(text[start..<min(start + size, text.count)]))
+            }
+            #expect(rows.map(\.documentID) == good.map { "d\($0)" }, "seed \(seed)")
+            #expect(parser.unreadable.map { $0.after?.json.string } == places, "seed \(seed)")
+            #expect(try parser.finish().lastSequence?.json == "99", "seed \(seed)")
+        }
+    }
+
+    @Test func `a checkpoint remembers where rows could not be read`() throws {
+        var checkpoint = RemoteCheckpoint()
+        for place in [nil, RemoteSequence(7), RemoteSequence(json: "\"8-x\""), nil] {
+            checkpoint.noteUnreadable(after: place)
+        }
+        let read = RemoteCheckpoint(JSONElement(checkpoint.json(time: 0)))
+        #expect(read.unreadable == [nil, RemoteSequence(7), RemoteSequence(json: "\"8-x\"")])
+        #expect(read.joined(with: RemoteCheckpoint()).unreadable == read.unreadable)
+    }
+
+    @Test func `names of fields are divided at dots, byte by byte`() {
+        let accent = "\u{0301}"
+        #expect(Selector.names(in: "a.\(accent)b") == ["a", ExactText("\(accent)b")])
+        #expect(Selector.names(in: "a\\.\(accent)b\\c\\") == [ExactText("a.\(accent)b\\c\\")])
+        for path in ["a", "a.b", "a\\.b.c", ".", "", "é.e\(accent)"] {
+            #expect(Selector.text(of: Selector.names(in: path)).isExactly(path))
+        }
+    }
+}
