@@ -59,7 +59,9 @@ final class EditOracle {
             return below.reduce(into: []) { superseded, entry in
                 // Somebody made a revision again on purpose after it had been superseded: then neither is.
                 let (revision, others) = entry
-                superseded.formUnion(others.filter { $0 != revision && below[$0]?.contains(revision) != true })
+                superseded.formUnion(
+                    others.filter { $0 != revision && below[$0]?.contains(revision) != true }
+                )
             }
         }
 

@@ -336,7 +336,7 @@ final class RemoteDatabase: Sendable {
                 throw await response.failure()
             }
             let bytes = try await response.bytes(limit: limit)
-            do { return try JSONElement(parsing: bytes) } catch {
+            do throws(JSONError) { return try JSONElement(scanning: bytes) } catch {
                 let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
                 throw UnreadableAnswer(what: what, error: error, isObject: first == UInt8(ascii: "{"))
             }

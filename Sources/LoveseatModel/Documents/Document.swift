@@ -129,7 +129,7 @@ public struct Document: Sendable {
 
     /// Whether both have the same ID and the same properties, and all of them can be saved.
     package func hasSameContent(as other: Document) -> Bool {
-        guard id.hasSameBytes(as: other.id) else { return false }
+        guard id.isExactly(other.id) else { return false }
         if case .stored(let text) = content, case .stored(let otherText) = other.content, text === otherText {
             return true
         }

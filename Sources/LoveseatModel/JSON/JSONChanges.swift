@@ -315,7 +315,7 @@ extension JSONValue {
         case (.number(let own), .number(let other)):
             own == other || own.double == other.double || Float(own.text) == Float(other.text)
         case (.string(let own), .string(let other)):
-            own.hasSameBytes(as: other) || own.lowercased() == other.lowercased() || own.isSameTime(as: other)
+            own.isExactly(other) || own.lowercased() == other.lowercased() || own.isSameTime(as: other)
         case (.array(let own), .array(let other)):
             own.count == other.count && zip(own, other).allSatisfy { $0.fits($1) }
         case (.object(let own), .object(let other)):
