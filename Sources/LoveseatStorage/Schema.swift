@@ -4,8 +4,9 @@ import GRDB
 enum Schema {
     /// `lvst`, which distinguishes a Loveseat database from other SQLite files.
     static let applicationID: Int32 = 0x6C76_7374
-    /// The version this code writes.
-    static let version: Int32 = 6
+    /// The version this code writes. Since version 7 a tree's copies for hubs say in their names what they are copies of; an earlier version
+    /// could not read them. The tables are those of version 6.
+    static let version: Int32 = 7
 
     static let shared = """
         CREATE TABLE info (

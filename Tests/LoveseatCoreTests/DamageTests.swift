@@ -103,7 +103,7 @@ struct DamageTests {
             #expect(errors["new"]?.message.contains("damaged") == true)
             let pending = try replicator(damaged, far, .push)
                 .pendingDocumentIds(collection: damaged.defaultCollection())
-            #expect(pending == ["new", "edited"])
+            #expect(pending == ["edited", "new"])
         }
         #expect(try Set(far.defaultCollection().contents().keys) == ["good"])
         // And a peer that asks for them is told why it does not get them, each time.

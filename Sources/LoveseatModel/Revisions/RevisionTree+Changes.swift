@@ -184,16 +184,13 @@ extension RevisionTree {
     }
 
     /// Closes a revision in favour of what a hub has now, unless only a deletion of another document would be left.
-    /// This is only known if the deletion's line reaches its first revision, because a hub trims long histories. A
-    /// revision that was put back twice and overruled both times is closed in any case.
+    /// This is only known if the deletion's line reaches its first revision, because a hub trims long histories.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         closed.insert(original(mine.id))
         if nodes[id]?.isDeleted == false { reopen(original(id)) }
         guard !mine.isDeleted, let current, current.isDeleted else { return }
-        let mine = original(mine.id)
-        let timesPutBack = copies.keys.count { original($0) == mine }
-        if timesPutBack < 2, line(current.id).last?.generation == 1 { closed = before }
+        if line(current.id).last?.generation == 1 { closed = before }
     }
 
     /// Whether a line skips the generation of the current revision, which its sender had last: then it descends from
