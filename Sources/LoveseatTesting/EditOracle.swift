@@ -114,7 +114,9 @@ final class EditOracle {
         guard let revision = tree.current, revision.id != base, let body = revision.body else { return }
         var history = histories[key] ?? History()
         let known = history.known[peer] ?? []
-        let origin = base.map { history.origins[$0] ?? tree.line($0).last ?? $0 } ?? revision.id
+        // Who begins a document with the content with which one began that was purged here goes on with that one.
+        let first = base ?? tree.line(revision.id).last ?? revision.id
+        let origin = history.origins[first] ?? tree.line(first).last ?? first
         let number = history.edits.count
         // What came without its content was seen all the same.
         let superseded = tree.nodes.keys.reduce(into: known) {

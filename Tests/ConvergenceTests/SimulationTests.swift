@@ -2,30 +2,34 @@ import LoveseatTesting
 import Testing
 
 @Suite struct SimulationTests {
-    /// One line cannot say that two documents were put on top of each other, so a hub may lose what nobody gave up: rarely.
-    @Test func `three hundred histories with a hub come to rest and agree`() async throws {
-        let lost = try await withThrowingTaskGroup(of: [UInt64].self) { group in
-            for part in UInt64(0)..<10 {
-                group.addTask {
-                    try (part * 30 + 1...part * 30 + 30).filter { try Self.losesSomething(withHub: $0) }
-                }
-            }
-            return try await group.reduce(into: []) { $0 += $1 }
+    @Test(arguments: 0..<10) func `three hundred histories with a hub lose nothing`(part: UInt64) throws {
+        for seed in part * 30 + 1...part * 30 + 30 {
+            var simulation = Simulation(seed: seed)
+            simulation.edits = 60
+            simulation.hubs = 1
+            let problems = try simulation.run().problems
+            #expect(problems == [], "replay: simulate --hubs 1 --seeds \(seed) --edits 60")
         }
-        #expect(lost.count <= 6, "\(lost)")
     }
 
-    /// Whether a history with a hub lost something. Anything else that went wrong is an issue.
-    private static func losesSomething(withHub seed: UInt64) throws -> Bool {
-        var simulation = Simulation(seed: seed)
+    /// 213: a document that was purged and begun again with the same content had two first revisions. 495: a copy of a deletion was
+    /// alive where it came as a part of a history.
+    @Test(arguments: [213, 495]) func `histories with two hubs that once failed end well`(_ seed: Int) throws {
+        var simulation = Simulation(seed: UInt64(seed))
+        simulation.edits = 60
+        simulation.hubs = 2
+        simulation.repeatsContents = true
+        #expect(try simulation.run().problems == [])
+    }
+
+    /// In each of them an edit that repeated an older content was taken for a copy, and something was lost by that.
+    @Test(arguments: [1, 66, 71, 80, 157, 169, 177, 249, 296, 1427])
+    func `histories in which people write the same again lose nothing`(_ seed: Int) throws {
+        var simulation = Simulation(seed: UInt64(seed))
         simulation.edits = 60
         simulation.hubs = 1
-        let problems = try simulation.run().problems
-        let losses = problems.filter {
-            $0.hasPrefix("STALE") || $0.hasPrefix("UNDELETED") || $0.hasPrefix("FOREIGN")
-        }
-        #expect(problems.count == losses.count, "replay: simulate --hubs 1 --seeds \(seed) --edits 60")
-        return !losses.isEmpty
+        simulation.repeatsContents = true
+        #expect(try simulation.run().problems == [])
     }
 
     /// 10177: a copy that had been closed as an edit was open again when it was known as a copy. 20603, 21413: an unknown revision

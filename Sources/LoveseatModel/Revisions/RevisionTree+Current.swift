@@ -109,8 +109,7 @@ extension RevisionTree {
     }
 
     private func bestByOrigin(of candidates: [Candidate]) -> Candidate? {
-        bestOpen(of: open(among: candidates))
-            ?? candidates.max { $0.precedes($1, omissions) }
+        bestOpen(of: open(among: candidates)) ?? bestOpen(of: candidates)
     }
 
     /// The candidates that are not closed.

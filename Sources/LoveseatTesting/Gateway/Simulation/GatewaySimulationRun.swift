@@ -306,8 +306,11 @@ final class GatewaySimulationRun: @unchecked Sendable {
         ]
         if let tree, audit.hasHad(original, of: pushed.id),
             let replaced = document?.revisions[pushed.revision]?.parent.flatMap({ RevisionID($0) }),
-            let copied = tree.candidates.first(where: { $0.original == original })?.node.id,
+            let copied = tree.candidates.first(where: {
+                CopyName(original: original, origin: original).isOf($0.original)
+            })?.node.id,
             tree.origin(of: replaced) == tree.origin(of: copied)
+                || tree.superseded.contains(tree.original(replaced))
         {
             return
         }
