@@ -45,8 +45,12 @@ import Testing
 
     /// 7004266: what a dead process could not store counted as a failure. 7005006, 7100796: see decision 0001. 2495: a client that met 409 did not fetch what the
     /// gateway has.
-    @Test(arguments: [(7_005_006, 150, true), (7_004_266, 150, false), (7_100_796, 150, false), (2_495, 60, true)])
-    func `long histories of a gateway that once failed end well`(_ seed: Int, _ edits: Int, _ backups: Bool) throws {
+    @Test(arguments: [
+        (7_005_006, 150, true), (7_004_266, 150, false), (7_100_796, 150, false), (2_495, 60, true),
+    ])
+    func `long histories of a gateway that once failed end well`(_ seed: Int, _ edits: Int, _ backups: Bool)
+        throws
+    {
         var simulation = GatewaySimulation(seed: UInt64(seed))
         simulation.edits = edits
         simulation.restoresBackups = backups

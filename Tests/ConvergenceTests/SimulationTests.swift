@@ -14,7 +14,8 @@ import Testing
 
     /// 213: a document that was purged and begun again with the same content had two first revisions. 495: a copy of a deletion was
     /// alive where it came as a part of a history.
-    @Test(arguments: [213, 495]) func `histories with two hubs that once failed end well`(_ seed: Int) throws {
+    @Test(arguments: [213, 495]) func `histories with two hubs that once failed end well`(_ seed: Int) throws
+    {
         var simulation = Simulation(seed: UInt64(seed))
         simulation.edits = 60
         simulation.hubs = 2
