@@ -5,7 +5,7 @@ package struct DocumentBranch: Sendable {
     /// The leaf.
     package let id: RevisionID
     package let isDeleted: Bool
-    /// Nil if it is not kept.
+    /// Nil if it is not kept. A leaf has one.
     package let body: JSONText?
     /// The revision and its ancestors, newest first.
     package let history: [RevisionID]
@@ -15,7 +15,8 @@ package struct DocumentBranch: Sendable {
 /// one that CouchDB's rule chooses.
 ///
 /// What lost against it by the rule between Loveseats, and what somebody gave up, is shown with a tombstone on top, so that CouchDB's
-/// rule chooses the same revision.
+/// rule chooses the same revision. Every leaf can be served: a deletion of which only the name is here has no content, and a live leaf
+/// whose content is not here is left out.
 package struct DocumentBranches: Sendable {
     private let tree: RevisionTree?
     private let record: DocumentRecord
@@ -23,6 +24,8 @@ package struct DocumentBranches: Sendable {
     package private(set) var leaves: [DocumentBranch]
     /// The tombstones that are shown on top of leaves, by their IDs.
     private let tombstones: [RevisionID: RevisionID]
+    /// The leaves whose content is still to be had from others.
+    private let incomplete: Set<RevisionID>
     /// The revisions that a client may know of, and those of them whose content it may not have; nil without restrictions.
     private var visible: (known: Set<RevisionID>, withheld: Set<RevisionID>)?
 
@@ -31,6 +34,7 @@ package struct DocumentBranches: Sendable {
         guard record.encodedTree != nil else {
             tree = nil
             tombstones = [:]
+            incomplete = []
             leaves = [
                 DocumentBranch(
                     id: record.revision,
@@ -45,15 +49,21 @@ package struct DocumentBranches: Sendable {
         self.tree = tree
         var tombstones: [RevisionID: RevisionID] = [:]
         var others: [DocumentBranch] = []
+        var incomplete: Set<RevisionID> = []
         if !tree.isLine {
             let closed = tree.closed
             for leaf in tree.leaves where leaf.id != record.revision && !leaf.flags.contains(.pending) {
-                guard !tree.isAncestor(record.revision, of: leaf.id) else { continue }
+                guard !tree.isAncestor(record.revision, of: leaf.id) else {
+                    if leaf.body == nil, tree.awaitsBody(of: leaf.id) { incomplete.insert(leaf.id) }
+                    continue
+                }
                 let line = tree.line(leaf.id)
                 let isShown = tree.keepsBranches && !closed.contains(tree.original(leaf.id))
                 if leaf.isDeleted || isShown {
+                    if leaf.body == nil { incomplete.insert(leaf.id) }
+                    guard let body = leaf.body ?? (leaf.isDeleted ? .emptyObject : nil) else { continue }
                     others.append(
-                        DocumentBranch(id: leaf.id, isDeleted: leaf.isDeleted, body: leaf.body, history: line)
+                        DocumentBranch(id: leaf.id, isDeleted: leaf.isDeleted, body: body, history: line)
                     )
                 } else {
                     let tombstone = StoreWriteTransaction.closingTombstone(over: leaf.id)
@@ -71,8 +81,10 @@ package struct DocumentBranches: Sendable {
             others.sort { one, other in
                 one.isDeleted == other.isDeleted ? other.id.ranksBehind(one.id) : other.isDeleted
             }
+        } else if tree.lacksCurrentBody {
+            incomplete.formUnion(tree.leaves.map(\.id))
         }
-        self.tombstones = tombstones
+        (self.tombstones, self.incomplete) = (tombstones, incomplete)
         leaves =
             [
                 DocumentBranch(
@@ -122,10 +134,9 @@ package struct DocumentBranches: Sendable {
 
     /// Whether a peer need not send a revision.
     package func contains(_ id: RevisionID) -> Bool {
+        if incomplete.contains(id) { return false }
         if let visible { return visible.known.contains(id) }
         guard let tree else { return id == record.revision }
-        // A leaf that came without its content is still to be had from others.
-        if leaves.contains(where: { $0.id == id && $0.body == nil }) { return false }
         return tree.contains(id) || tombstones[id] != nil || tree.hasForgotten(id)
     }
 

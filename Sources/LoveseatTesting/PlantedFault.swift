@@ -58,8 +58,6 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case rankCopiesHigher
     /// A deletion is taken for one of every document of that name.
     case forgetOrigins
-    /// A copy that comes back from a hub is taken for an edit.
-    case takeCopiesForEdits
     /// The sequences of a collection that is made anew begin at 1.
     case restartSequences
     /// A loosened filter goes on from the checkpoint of the narrow one.
@@ -92,7 +90,7 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     /// How many hubs there must be for the mistake to show.
     var hubs: Int {
         switch self {
-        case .rankCopiesHigher, .takeCopiesForEdits: 1
+        case .rankCopiesHigher: 1
         default: 0
         }
     }
@@ -103,7 +101,6 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .leaveOthersOpen: .closingAtEdit
         case .rankCopiesHigher: .rankOfCopy
         case .forgetOrigins: .origin
-        case .takeCopiesForEdits: .recognition
         default: []
         }
     }

@@ -12,6 +12,7 @@ import Testing
         tree.insertLocal(id, parent: parent, flags: .deleted, body: .emptyObject)
     }
 
+    /// No history of the simulator that was tried depends on recognition, so the fault is planted here.
     @Test(arguments: [RevisionTree.Omissions(), .recognition])
     func `what was deleted does not come back by a copy at the hub, unless copies are not recognised`(
         _ omissions: RevisionTree.Omissions

@@ -68,8 +68,10 @@ struct Disagreement: Hashable {
     var revision: RevisionID?
     /// Of which revision a hub has taken a copy. One copy of a revision is made in a session.
     var copied: RevisionID?
-    /// Which revision a hub took, and is asked whether it is the current one.
-    var doubted: RevisionID?
+    /// Which revision a hub took and may not have made its current one. It is not sent again in this session.
+    var taken: RevisionID?
+    /// The hub is asked whether it has what it took.
+    var isAsked = false
     /// Of which revision only the content goes to the hub.
     var copiedOnly: RevisionID?
     /// The peer has the document, and is not known to have had any of its revisions that are here.

@@ -29,7 +29,9 @@ extension PushSession {
     /// A hub accepts a revision that it has below a deletion, and changes nothing. A gateway whose document was purged may have it
     /// on a deleted branch. So the hub is asked.
     mutating func doubt(_ document: Outgoing, _ revision: RevisionID) {
-        disagreements[ExactText(document.id), default: Disagreement()].doubted = document.change.revision
+        var entry = disagreements[ExactText(document.id)] ?? Disagreement()
+        (entry.taken, entry.isAsked) = (revision, true)
+        disagreements[ExactText(document.id)] = entry
         document.change.remoteAncestor = revision
         document.stage = .offered
         waiting.append(document)
@@ -37,12 +39,26 @@ extension PushSession {
 
     /// Whether the answer to a proposal says if the peer has what it took.
     mutating func isAskedAbout(_ document: Outgoing) -> Bool {
-        guard disagreements[ExactText(document.id)]?.doubted == document.change.revision else { return false }
-        disagreements[ExactText(document.id)]?.doubted = nil
+        guard var entry = disagreements[ExactText(document.id)], entry.isAsked else { return false }
+        entry.isAsked = false
+        disagreements[ExactText(document.id)] = entry
+        return entry.taken == document.change.revision
+    }
+
+    /// The hub answered that it has what it took, or took it without keeping a memory of it.
+    mutating func believe(_ document: Outgoing, _ effects: inout SessionEffects) {
+        disagreements[ExactText(document.id)]?.taken = nil
         if disagreements[ExactText(document.id)] == Disagreement() {
             disagreements[ExactText(document.id)] = nil
         }
-        return true
+        finish(document, synced: document.change.revision, isDocument: true, &effects)
+    }
+
+    /// Whether a hub has taken this in this session. A hub that does not keep what it takes would be sent the same for ever, as would two
+    /// that copy over each other. The next session sees what has become of it.
+    func wasTaken(_ content: SendableRevision, of document: Outgoing) -> Bool {
+        guard let entry = disagreements[ExactText(document.id)] else { return false }
+        return content.copy.map { $0.original == entry.copied } ?? (content.revision == entry.taken)
     }
 
     func conflict(_ change: LocalChange) -> LoveseatError {

@@ -43,10 +43,7 @@ extension PushSession {
         for ((document, delivery), outgoing) in zip(deliveries, found) {
             let change = document.change
             switch outgoing {
-            case .found(let content)
-            where content.copy != nil
-                && content.copy?.original == disagreements[ExactText(document.id)]?.copied:
-                // Two that copy over each other would go on for ever. The next session sees what has become of it.
+            case .found(let content) where wasTaken(content, of: document):
                 sendNothing(of: change, 410, "obsolete", &effects)
                 fail(document, conflict(change), &effects)
             case .found(let content): send(content, of: document, delivery, &effects)
@@ -112,7 +109,7 @@ extension PushSession {
     }
 
     /// Says that a revision which the peer asked for, or agreed to, does not come (replication.md §9.3): it counts what it waits for.
-    private func sendNothing(
+    func sendNothing(
         of change: LocalChange,
         _ status: Int,
         _ reason: String,
@@ -180,7 +177,7 @@ extension PushSession {
         } else if parcel.isDelta, Self.asksForWholeBody(reply) {
             again.refusesDelta = true
             send([(document, again)], &effects)
-        } else if isProposing, parcel.isDistant, error.code == .httpConflict {
+        } else if isProposing, parcel.isDistant, !delivery.isCopyOnly, error.code == .httpConflict {
             // A gateway whose document was purged may know one of the revisions between as part of a deleted branch, to
             // which nothing can be added.
             again.isCopyOnly = true

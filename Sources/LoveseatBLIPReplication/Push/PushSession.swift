@@ -297,12 +297,17 @@ struct PushSession {
         let change = document.change
         let isDoubted = isAskedAbout(document)
         switch answer {
+        case .wanted where isDoubted:
+            // Such a peer would take the same again and again.
+            sendNothing(of: change, 410, "obsolete", &effects)
+            believe(document, &effects)
+        case .alreadyThere where isDoubted: believe(document, &effects)
         case .wanted:
             // Of the same revision the peer wants what is known beside it.
             let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
             want(document, known: ancestor.map { [$0] } ?? [])
         case .alreadyThere:
-            finish(document, synced: change.revision, isDocument: isDoubted, &effects)
+            finish(document, synced: change.revision, &effects)
         case .conflict(let state):
             if isDoubted {
                 disagreements[ExactText(change.documentID), default: Disagreement()].copiedOnly =

@@ -49,7 +49,7 @@ package struct ConflictResolution: Sendable {
     private func nextOfBranches(_ record: DocumentRecord, _ pulled: [RevisionID]) throws -> ConflictCase? {
         let branches = try DocumentBranches(of: record)
         let winner = branches.winner
-        guard !winner.isDeleted, let other = branches.conflicts.first(where: { $0.body != nil }) else {
+        guard !winner.isDeleted, let other = branches.conflicts.first else {
             return nil
         }
         func side(_ branch: DocumentBranch) -> ConflictCase.Side {

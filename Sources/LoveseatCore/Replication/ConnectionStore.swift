@@ -190,13 +190,13 @@ package final class ConnectionStore: RevisionStore {
 
     /// Whether this mark, of what the remote has, counts for a push.
     ///
-    /// With older marks in doubt, those count that this session made, and what an edit of this session was made on. A document
-    /// can come back to a revision with an older mark, as when a resolver takes the remote's: such a mark proves nothing.
+    /// With older marks in doubt, those count that this session made, whether or not the document was here when it began, and what an
+    /// edit of this session was made on. A document can come back to a revision with an older mark, as when a resolver takes the
+    /// remote's: such a mark proves nothing.
     func counts(_ mark: RevisionID, of record: DocumentRecord, in index: Int) -> Bool {
         guard let trust = trust[index], !trust.marks.leavesOutMarked else { return true }
-        if isDoubted(record, in: index) { return false }
-        return mark != record.revision || !hasOlderMarks.contains(index)
-            || markedNow[index]?.contains(record.id) ?? false
+        guard mark == record.revision else { return !isDoubted(record, in: index) }
+        return !hasOlderMarks.contains(index) || markedNow[index]?.contains(record.id) ?? false
     }
 
     /// Whether a document was here when a session began whose marks are in doubt.

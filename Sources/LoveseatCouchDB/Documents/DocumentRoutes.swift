@@ -132,9 +132,7 @@ extension CouchDBServer {
         var found: [Result<DocumentBranch, MissingRevision>] = []
         if text == "all" {
             guard let branches else { throw CouchDBError.missing }
-            found = branches.leaves.map { leaf in
-                leaf.body == nil ? .failure(MissingRevision(text: leaf.id.text)) : .success(leaf)
-            }
+            found = branches.leaves.map { .success($0) }
         } else {
             var seen: Set<RevisionID> = []
             for revision in try exchange.query.revisions("open_revs") ?? []
@@ -183,7 +181,7 @@ extension CouchDBServer {
         DocumentBranch, MissingRevision
     >] {
         if let branches {
-            let latest = isLatest ? branches.leaves(above: revision).filter { $0.body != nil } : []
+            let latest = isLatest ? branches.leaves(above: revision) : []
             if !latest.isEmpty { return latest.map { .success($0) } }
             if let known = branches.revision(revision), known.body != nil { return [.success(known)] }
         }

@@ -267,7 +267,7 @@ extension CouchDBSession {
                     continue
                 }
                 let branches = try DocumentBranches(of: record)
-                let known = branches.leaves.filter { $0.body != nil }.prefix(Self.maximumKnown).map(\.id)
+                let known = branches.leaves.prefix(Self.maximumKnown).map(\.id)
                 for revision in revisions where !branches.contains(revision) {
                     let leaf = DocumentLeaf(documentID: id, revision: revision)
                     wanted.append(WantedLeaf(leaf: leaf, known: known))

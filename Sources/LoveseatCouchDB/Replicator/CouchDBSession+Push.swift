@@ -108,7 +108,7 @@ extension CouchDBSession {
                 continue
             }
             let branches = try DocumentBranches(of: record)
-            let leaves = branches.leaves.filter { $0.body != nil && passes($0, of: record.id, lane) }
+            let leaves = branches.leaves.filter { passes($0, of: record.id, lane) }
             if !leaves.isEmpty {
                 page.documents.append(LocalDocument(record: record, branches: branches, leaves: leaves))
             }
