@@ -103,7 +103,8 @@ extension RevisionTree {
         var others = pending.map(\.id)
         others += open.filter { !keepsBranches || !$0.isDeleted }.map(\.id)
         // Any other leaf was given up, or lost by the rule: its content is put on top of what won.
-        let isBase = leaf == current.id || kept.flags.contains(.pending)
+        let isBase =
+            leaf == current.id || kept.flags.contains(.pending)
             || (keepsBranches && open.contains { $0.id == leaf })
         let base = isBase ? leaf : current.id
         others.removeAll { original($0) == original(base) }
