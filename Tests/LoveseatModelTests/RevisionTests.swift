@@ -334,21 +334,24 @@ private func rev(_ text: String) -> RevisionID {
         return tree
     }
 
-    private func make(parent: RevisionID, isDeleted: Bool, body: JSONText) -> RevisionTree.Node {
-        RevisionTree.Node(id: rev("\(parent.generation + 1)-ee"), parent: parent, flags: [], body: body)
+    private func make(_ draft: RevisionTree.Draft) -> RevisionTree.Node {
+        let id = rev("\(draft.parent.generation + 1)-ee")
+        return RevisionTree.Node(id: id, parent: draft.parent, flags: [], body: draft.body)
     }
 
-    @Test func `a resolver's verdict closes the loser, and a merge both`() throws {
+    @Test func `a resolver's verdict closes the loser, a merge both, and leaves a new revision`() throws {
         let merge = RevisionTree.Verdict.merged(body: body("m"), isDeleted: false, parent: rev("2-cc"))
         let cases: [(RevisionTree.Verdict, String, [String])] = [
-            (.local, "2-bb", ["2-cc"]), (.remote, "2-cc", ["2-bb"]), (.byRule, "2-cc", []),
+            (.local, "3-ee", ["2-cc"]), (.remote, "3-ee", ["2-bb"]), (.byRule, "2-cc", []),
             (merge, "3-ee", ["2-bb", "2-cc"]),
         ]
         for (verdict, current, closed) in cases {
             var tree = try pending()
-            tree.settle(rev("2-cc"), verdict, make: make)
+            tree.settle(rev("2-cc"), verdict, from: .loveseat, make: make)
             #expect(tree.current?.id == rev(current) && tree.pending.isEmpty)
             #expect(tree.closed == Set(closed.map(rev)))
+            if verdict == .local { #expect(tree.current?.parent == rev("2-bb")) }
+            if verdict == .remote { #expect(tree.current?.parent == rev("2-cc")) }
         }
     }
 

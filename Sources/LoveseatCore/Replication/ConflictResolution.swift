@@ -35,8 +35,10 @@ package struct ConflictResolution: Sendable {
         let tree = try record.tree()
         guard let remote = tree.pending.first, let body = remote.body else { return nil }
         let base = tree.commonAncestor(record.revision, remote.id).flatMap { tree.node($0) }
+        let rounds = tree.disagreements(about: record.revision, and: remote.id, sha1: Hashing.sha1)
         return ConflictCase(
             documentID: documentID,
+            rounds: rounds,
             local: .init(revision: record.revision, isDeleted: record.isDeleted, body: record.body),
             remote: .init(revision: remote.id, isDeleted: remote.isDeleted, body: body),
             base: base.flatMap { node in
@@ -58,8 +60,10 @@ package struct ConflictResolution: Sendable {
         let isTheirs = pulled.contains(winner.id) && !pulled.contains(other.id)
         let (local, remote) = isTheirs ? (other, winner) : (winner, other)
         let ancestor = local.history.first(where: remote.history.contains).flatMap { branches.revision($0) }
+        let rounds = try record.tree().disagreements(about: local.id, and: remote.id, sha1: Hashing.sha1)
         return ConflictCase(
             documentID: documentID,
+            rounds: rounds,
             local: side(local),
             remote: side(remote),
             base: ancestor.flatMap { branch in
@@ -87,7 +91,8 @@ package struct ConflictResolution: Sendable {
                 in: collection,
                 local: conflict.local.revision,
                 remote: conflict.remote.revision,
-                verdict
+                verdict,
+                from: peer
             ) != nil
         }
     }

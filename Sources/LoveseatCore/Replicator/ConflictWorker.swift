@@ -4,10 +4,13 @@ package import LoveseatReplication
 package import LoveseatStorage
 private import Synchronization
 
-/// Runs the app's conflict resolvers: a limited number at a time, each with a deadline, at most 30 attempts per document.
+/// Runs the app's conflict resolvers: a limited number at a time, each with a deadline, at most 30 attempts per document, and not after
+/// four rounds of verdicts that contradicted each other.
 package final class ConflictWorker: Sendable {
     /// More resolutions of one document over one connection mean that the peers' resolvers do not agree.
     private static let maximumResolutions = 30
+    /// Two versions that verdicts have chosen so often, each against the other, mean the same, whatever connections made them.
+    private static let maximumRounds = 4
     private static let atOnce = 8
 
     private let store: DocumentStore
@@ -63,10 +66,10 @@ package final class ConflictWorker: Sendable {
                 counts[key, default: 0] += 1
                 return counts[key, default: 0]
             }
-            guard count <= Self.maximumResolutions else {
+            guard count <= Self.maximumResolutions, conflict.rounds < Self.maximumRounds else {
                 throw LoveseatError(
                     .conflict,
-                    "the conflict in \"\(conflict.documentID)\" came back \(Self.maximumResolutions) times: use the same resolver on every peer, and let it depend on the conflict alone"
+                    "the conflict in \"\(conflict.documentID)\" came back \(max(conflict.rounds, count - 1)) times: use the same resolver on every peer, and let it depend on the conflict alone"
                 )
             }
             return try await ask(resolver, conflict, in: entry.collection)

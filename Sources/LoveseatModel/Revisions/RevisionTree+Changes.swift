@@ -1,4 +1,4 @@
-/// Changes of a tree: local edits, received revisions, copies for hubs, resolvers' decisions.
+/// Changes of a tree: local edits, received revisions, copies for hubs.
 extension RevisionTree {
     /// The default number of revisions that are kept of a line.
     package static let maximumDepth = 50
@@ -288,38 +288,4 @@ extension RevisionTree {
 
     /// Removes the mark of a remote, for a caller that stores it elsewhere.
     package mutating func forgetRemote(_ remote: Remote) { remotes[remote] = nil }
-
-    // MARK: Verdicts
-
-    /// A resolver's decision.
-    package enum Verdict: Hashable, Sendable {
-        case local
-        case remote
-        /// A new revision replaces both, as the child of one of them.
-        case merged(body: JSONText, isDeleted: Bool, parent: RevisionID)
-        /// The rule for the current revision decides.
-        case byRule
-    }
-
-    /// Settles the conflict between the current revision and a pending one.
-    ///
-    /// `make`: names a new revision.
-    package mutating func settle(
-        _ pending: RevisionID,
-        _ verdict: Verdict,
-        make: (_ parent: RevisionID, _ isDeleted: Bool, _ body: JSONText) throws -> Node
-    ) rethrows {
-        guard let current, nodes[pending]?.flags.contains(.pending) == true else { return }
-        nodes[pending]?.flags.remove(.pending)
-        switch verdict {
-        case .byRule: break
-        case .local: closed.insert(original(pending))
-        case .remote: closed.insert(original(current.id))
-        case .merged(let body, let isDeleted, let parent):
-            let node = try make(parent, isDeleted, body)
-            closed.formUnion([original(pending), original(current.id)])
-            nodes[node.id] = node
-        }
-        prune(depth: depth)
-    }
 }

@@ -15,13 +15,16 @@ package struct ConflictCase: Hashable, Sendable {
     }
 
     package let documentID: String
+    /// How often verdicts about these two versions contradicted each other already.
+    package let rounds: Int
     package let local: Side
     package let remote: Side
     /// The common ancestor, where its body is still here.
     package let base: Side?
 
-    package init(documentID: String, local: Side, remote: Side, base: Side?) {
+    package init(documentID: String, rounds: Int = 0, local: Side, remote: Side, base: Side?) {
         self.documentID = documentID
+        self.rounds = rounds
         self.local = local
         self.remote = remote
         self.base = base

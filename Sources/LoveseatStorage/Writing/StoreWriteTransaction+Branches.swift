@@ -26,7 +26,7 @@ extension StoreWriteTransaction {
         replaceCatalog { $0.revisionLimit = limit }
     }
 
-    private func branchTree(of record: DocumentRecord?) throws -> RevisionTree {
+    func branchTree(of record: DocumentRecord?) throws -> RevisionTree {
         try record.map { try self.tree(of: $0) } ?? newTree
     }
 
@@ -147,33 +147,6 @@ extension StoreWriteTransaction {
         )
         try store(tree, over: record, in: collection)
         return revision
-    }
-
-    /// Ends a conflict between two live leaves: the one that lost gets a tombstone, which all peers of the document receive.
-    ///
-    /// - Returns: whether both were live leaves still.
-    package func resolveBranches(
-        of id: String,
-        in collection: CollectionHandle,
-        local: RevisionID,
-        remote: RevisionID,
-        _ verdict: RevisionTree.Verdict
-    ) throws -> Bool {
-        guard let record = try record(id, in: collection) else { return false }
-        let live = try DocumentBranches(of: record).leaves.filter { !$0.isDeleted }.map(\.id)
-        guard live.contains(local), live.contains(remote) else { return false }
-        func edit(_ parent: RevisionID, _ body: JSONText, isDeleted: Bool) throws {
-            _ = try insertEdit(over: parent, of: id, in: collection, body: body, isDeleted: isDeleted)
-        }
-        switch verdict {
-        case .local: try edit(remote, .emptyObject, isDeleted: true)
-        case .remote: try edit(local, .emptyObject, isDeleted: true)
-        case .merged(let body, let isDeleted, let parent):
-            try edit(parent, body, isDeleted: isDeleted)
-            try edit(parent == local ? remote : local, .emptyObject, isDeleted: true)
-        case .byRule: return false
-        }
-        return true
     }
 
     /// Removes leaves, as CouchDB's `_purge` does; a document without leaves is gone.

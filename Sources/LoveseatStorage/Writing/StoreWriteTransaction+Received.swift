@@ -243,31 +243,4 @@ extension StoreWriteTransaction {
         )
         try replace(before, with: &tree, over: record, id: id, in: collection)
     }
-
-    // MARK: Conflicts
-
-    /// Settles a conflict.
-    ///
-    /// - Returns: the current revision afterwards; nil if the document changed since `local` was read.
-    package func resolve(
-        _ id: String,
-        in collection: CollectionHandle,
-        local: RevisionID,
-        remote: RevisionID,
-        _ verdict: RevisionTree.Verdict
-    ) throws -> RevisionID? {
-        guard let record = try record(id, in: collection), record.revision == local else { return nil }
-        var tree = try tree(of: record)
-        guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
-        try tree.settle(remote, verdict) { parent, isDeleted, body in
-            RevisionTree.Node(
-                id: try Self.revisionID(parent: parent, isDeleted: isDeleted, body: body),
-                parent: parent,
-                flags: rowFlags(of: body, isDeleted: isDeleted).treeFlags,
-                body: body
-            )
-        }
-        try store(tree, over: record, in: collection)
-        return tree.current?.id
-    }
 }

@@ -1,0 +1,86 @@
+package import LoveseatModel
+
+/// Decisions about conflicts.
+extension StoreWriteTransaction {
+    /// Settles the conflict between the current revision and one that waits for a resolver.
+    ///
+    /// - Returns: the current revision afterwards; nil if the document changed since `local` was read.
+    package func resolve(
+        _ id: String,
+        in collection: CollectionHandle,
+        local: RevisionID,
+        remote: RevisionID,
+        _ verdict: RevisionTree.Verdict,
+        from peer: RevisionTree.PeerKind
+    ) throws -> RevisionID? {
+        guard let record = try record(id, in: collection), record.revision == local else { return nil }
+        var tree = try tree(of: record)
+        guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
+        try tree.settle(remote, verdict, from: peer, make: made)
+        try store(tree, over: record, in: collection)
+        return tree.current?.id
+    }
+
+    /// Ends a conflict between two live leaves: the one that lost gets a tombstone, which all peers of the document receive, and the one
+    /// that won a new revision.
+    ///
+    /// - Returns: whether both were live leaves still.
+    package func resolveBranches(
+        of id: String,
+        in collection: CollectionHandle,
+        local: RevisionID,
+        remote: RevisionID,
+        _ verdict: RevisionTree.Verdict
+    ) throws -> Bool {
+        guard verdict != .byRule, let record = try record(id, in: collection) else { return false }
+        let live = try DocumentBranches(of: record).leaves.filter { !$0.isDeleted }.map(\.id)
+        guard live.contains(local), live.contains(remote) else { return false }
+        var tree = try branchTree(of: record)
+        try tree.decide(between: local, and: remote, verdict, from: .loveseat, make: made)
+        try store(tree, over: record, in: collection)
+        return true
+    }
+
+    /// Ends all conflicts of a document.
+    ///
+    /// `edit`: the content to put on top of the leaf; nil for its own.
+    /// - Returns: the current revision afterwards.
+    package func settle(
+        _ record: DocumentRecord,
+        in collection: CollectionHandle,
+        keeping leaf: RevisionID,
+        edit: JSONText?
+    ) throws -> RevisionID {
+        var tree = try branchTree(of: record)
+        let kept = tree.node(leaf)?.body
+        let made = try tree.settle(keeping: leaf, edit: edit?.keepingAttachments(of: kept), make: made)
+        guard made != nil else { return record.revision }
+        try store(tree, over: record, in: collection)
+        return tree.current?.id ?? record.revision
+    }
+
+    /// Makes a revision that a verdict asks for.
+    private func made(_ draft: RevisionTree.Draft) throws -> RevisionTree.Node {
+        // The spelling may differ from peer to peer.
+        let edit = try Self.revisionID(
+            parent: draft.parent,
+            isDeleted: draft.isDeleted,
+            body: draft.body.canonical
+        )
+        let id =
+            draft.givenUp.isEmpty
+            ? edit
+            : VerdictName.id(
+                ofEdit: edit,
+                over: draft.parent,
+                givingUp: draft.givenUp,
+                sha1: Hashing.sha1
+            )
+        return RevisionTree.Node(
+            id: id,
+            parent: draft.parent,
+            flags: rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags,
+            body: draft.body
+        )
+    }
+}
