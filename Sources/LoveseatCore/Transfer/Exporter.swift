@@ -34,7 +34,7 @@ package struct Exporter {
 
     /// Writes a collection: its documents in order of their IDs, and then its indexes.
     package mutating func export(_ collection: Collection) throws {
-        let isDefault = collection.fullName == CollectionName.default.fullName
+        let isDefault = collection.fullName.isExactly(CollectionName.default.fullName)
         let place = isDefault ? "" : ",\"_collection\":\(JSONValue.string(collection.fullName))"
         var listing = StoreReadTransaction.Listing()
         listing.includesDeleted = writesRevisions

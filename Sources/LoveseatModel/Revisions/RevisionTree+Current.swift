@@ -109,7 +109,7 @@ extension RevisionTree {
     }
 
     private func bestByOrigin(of candidates: [Candidate]) -> Candidate? {
-        bestOpen(of: open(among: candidates)) ?? bestOpen(of: candidates)
+        bestOpen(of: open(among: candidates)) ?? candidates.max { $0.precedes($1, omissions) }
     }
 
     /// The candidates that are not closed.
