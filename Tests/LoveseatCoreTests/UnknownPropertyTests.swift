@@ -348,6 +348,44 @@ struct UnknownPropertyTests {
 
     // MARK: Nothing changed
 
+    private struct Unordered: Codable, Identifiable {
+        struct Point: Codable, Hashable { var (x, y) = (0, 0) }
+
+        var id: String
+        var words: Set<String> = []
+        var points: Set<Point> = []
+        var sets: Set<Set<Int>> = []
+        var names: [Point: [Set<String>]] = [:]
+        var weights: [Double: Set<Float>] = [:]
+    }
+
+    @Test func `equal sets and dictionaries are equal revisions, however they came about`() throws {
+        var dice = SeededGenerator(seed: 44)
+        for number in 0..<cases {
+            let values = (0..<Int.random(in: 0..<40, using: &dice)).map { _ in
+                Int.random(in: 0..<1_000, using: &dice)
+            }
+            func model() -> Unordered {
+                var model = Unordered(id: "u\(number)")
+                for value in values.shuffled(using: &dice) {
+                    model.words.insert("w\(value)")
+                    model.points.insert(.init(x: value, y: -value))
+                    model.sets.insert([value, value + 1, value + 2])
+                    model.names[.init(x: value)] = [["a\(value)", "b"], ["c", "d\(value)"]]
+                    model.weights[Double(value) / 4] = [Float(value), 0.5]
+                }
+                return model
+            }
+            try orders.save(model())
+            let first = try orders.document(id: "u\(number)")?.json
+            try orders.save(model())
+            #expect(try orders.document(id: "u\(number)")?.json == first, "seed \(number)")
+            let stored = try #require(try orders.document(id: "u\(number)", as: Unordered.self))
+            #expect(stored.points == model().points && stored.names == model().names)
+            #expect(stored.sets == model().sets && stored.weights == model().weights)
+        }
+    }
+
     private struct Note: Codable, Identifiable, RevisionTracking {
         var id: String
         var revisionID: RevisionID?

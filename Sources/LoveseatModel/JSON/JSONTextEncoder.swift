@@ -51,7 +51,11 @@ private final class TextStream {
             throw JSONError(.tooDeep, at: writer.bytes.count)
         }
         let encoder = TextEncoder(self, outerPath: outerPath, index: index, depth: depth)
-        try value.encode(to: encoder)
+        if let elements = (value as? any UnorderedElements)?.unorderedElements {
+            try encoder.encode(unordered: elements)
+        } else {
+            try value.encode(to: encoder)
+        }
         encoder.close()
     }
 
@@ -154,6 +158,27 @@ private final class TextEncoder: Encoder {
         if let kind { encoder.open(kind) }
         stream.insert(encoder)
         return encoder
+    }
+
+    func encode(unordered elements: [[any Encodable]]) throws {
+        let texts = try elements.map { element in
+            let encoder = TextEncoder(
+                TextStream(hooks: stream.hooks),
+                outerPath: codingPath,
+                index: nil,
+                depth: depth
+            )
+            var container = encoder.unkeyedContainer()
+            for value in element { try container.encode(value) }
+            encoder.stream.close()
+            return encoder.stream.writer
+        }
+        open(.array)
+        for text in texts.sorted(by: { $0.bytes.lexicographicallyPrecedes($1.bytes) }) {
+            try beginMember()
+            // Without its bracket, which is not closed.
+            stream.writer.append(text, text.bytes.indices.dropFirst())
+        }
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
