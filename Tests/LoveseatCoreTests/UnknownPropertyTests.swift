@@ -349,7 +349,10 @@ struct UnknownPropertyTests {
     // MARK: Nothing changed
 
     private struct Unordered: Codable, Identifiable {
-        struct Point: Codable, Hashable { var (x, y) = (0, 0) }
+        struct Point: Codable, Hashable {
+            var x = 0
+            var y = 0
+        }
 
         var id: String
         var words: Set<String> = []
