@@ -111,7 +111,7 @@ final class SimulatedPeer: @unchecked Sendable {
     func settle(
         _ notice: ConflictNotice,
         fails: Bool,
-        by resolver: (ConflictCase) -> Resolution = DefaultConflictResolver.resolve
+        by resolver: (ConflictCase) throws -> Resolution = DefaultConflictResolver.resolve
     ) -> LoveseatError? {
         guard !fails else { return LoveseatError(.conflict, "the resolver threw") }
         let resolution = ConflictResolution(

@@ -1,3 +1,4 @@
+import Foundation
 import LoveseatTesting
 import Testing
 
@@ -115,6 +116,26 @@ import Testing
         simulation.edits = 60
         simulation.worlds = [.power]
         #expect(try simulation.run().problems == [])
+    }
+
+    /// `LOVESEAT_VERDICT_HISTORIES` is the number of histories with each number of hubs, 60 by default.
+    @Test(arguments: 0...2)
+    func `whatever resolvers and people decide, somebody has a version of each document that nobody deleted`(
+        _ hubs: Int
+    ) throws {
+        let environment = ProcessInfo.processInfo.environment
+        let count = environment["LOVESEAT_VERDICT_HISTORIES"].flatMap { UInt64($0) } ?? 60
+        for seed in 1...count {
+            var simulation = Simulation(seed: seed)
+            simulation.edits = 60
+            simulation.hubs = hubs
+            simulation.worlds = [.verdicts]
+            let problems = try simulation.run().problems
+            #expect(
+                problems == [],
+                "replay: simulate --hubs \(hubs) --worlds verdicts --seeds \(seed) --edits 60"
+            )
+        }
     }
 
     @Test func `each world takes part in some of the five hundred histories`() {
