@@ -140,7 +140,9 @@ extension SimulationRun {
         if let failure = connection.failure, !isDisturbed, simulation.fault == nil {
             report.problems.append("a session failed: \(failure)")
         }
-        if worlds.contains(.verdicts) { judgeVersions() }
+        guard worlds.contains(.verdicts) else { return }
+        judgeVersions()
+        judgeLists([connection.source, connection.target])
     }
 
     func crash() {

@@ -117,6 +117,7 @@ extension SimulationRun {
     }
 
     private func checkStores() throws {
+        judgeLists(peers)
         for peer in peers {
             report.problems += try peer.store.check().map { "peer \(peer.index): \($0)" }
             for (digest, content) in blobContents where peer.store.blobs.contains(digest) {

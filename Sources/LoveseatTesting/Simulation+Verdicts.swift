@@ -56,6 +56,14 @@ extension SimulationRun {
         return live.count > 1 ? live.sorted() : nil
     }
 
+    /// What a feed lists, every way of fetching serves.
+    func judgeLists(_ peers: [SimulatedPeer]) {
+        guard report.problems.isEmpty || simulation.fault != nil else { return }
+        do { report.problems += try peers.flatMap { try $0.unserved() } } catch {
+            report.problems.append("the leaves of a database cannot be read: \(error)")
+        }
+    }
+
     /// A document that somebody made and nobody deleted is there, whoever decided what about it.
     func judgeVersions() {
         guard report.problems.isEmpty || simulation.fault != nil else { return }

@@ -1,4 +1,3 @@
-import Foundation
 import LoveseatTesting
 import Testing
 
@@ -118,14 +117,12 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
-    /// `LOVESEAT_VERDICT_HISTORIES` is the number of histories with each number of hubs, 60 by default.
+    /// `LOVESEAT_SIMULATED_VERDICT_SEEDS` is the number of histories with each number of hubs.
     @Test(arguments: 0...2)
     func `whatever resolvers and people decide, somebody has a version of each document that nobody deleted`(
         _ hubs: Int
     ) throws {
-        let environment = ProcessInfo.processInfo.environment
-        let count = environment["LOVESEAT_VERDICT_HISTORIES"].flatMap { UInt64($0) } ?? 60
-        for seed in 1...count {
+        for seed in PropertySeeds.of("SIMULATED_VERDICT", 60) {
             var simulation = Simulation(seed: seed)
             simulation.edits = 60
             simulation.hubs = hubs

@@ -29,7 +29,7 @@ struct TransferTests {
         #expect(try folder.run(["export", copy] + options).output == first.output)
     }
 
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: PropertySeeds.of("TRANSFER", 12))
     func `a random database is exported, imported and exported to the same bytes, with and without revisions`(
         _ seed: UInt64
     ) throws {

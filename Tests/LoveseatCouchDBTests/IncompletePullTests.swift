@@ -120,8 +120,8 @@ struct IncompletePullTests {
     )
         async throws
     {
-        for seed in 0..<4 {
-            var random = SeededGenerator(seed: UInt64(seed))
+        for seed in PropertySeeds.of("PULL", 4) {
+            var random = SeededGenerator(seed: seed)
             let source = Source(30)
             // An answer 500 is tried again for seconds, which is another test's.
             let kinds = Trouble.allCases.filter { $0 != .failing }

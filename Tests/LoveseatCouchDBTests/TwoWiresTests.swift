@@ -9,16 +9,10 @@ import Testing
 
 /// Random histories of databases, some of whose links speak CouchDB's wire and the others Couchbase's: all agree at the end.
 ///
-/// `LOVESEAT_WIRES_SEEDS` is the number of histories, 40 by default; `LOVESEAT_WIRES_FIRST` is the first seed, 1 by default.
+/// `LOVESEAT_WIRES_SEEDS` is the number of histories; `LOVESEAT_WIRES_FIRST` is the first seed.
 struct TwoWiresTests {
-    private static let seeds: Range<UInt64> = {
-        let environment = ProcessInfo.processInfo.environment
-        let first = environment["LOVESEAT_WIRES_FIRST"].flatMap { UInt64($0) } ?? 1
-        let count = environment["LOVESEAT_WIRES_SEEDS"].flatMap { UInt64($0) } ?? 40
-        return first..<first + count
-    }()
-
-    @Test(arguments: seeds) func `peers of both wires have the same winners and leaves at the end`(
+    @Test(arguments: PropertySeeds.of("WIRES", 40))
+    func `peers of both wires have the same winners and leaves at the end`(
         _ seed: UInt64
     ) async throws {
         var history = try await TwoWiresHistory(seed: seed)

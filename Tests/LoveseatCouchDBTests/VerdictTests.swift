@@ -8,16 +8,9 @@ import Testing
 
 /// Verdicts that contradict each other, by resolvers and by people.
 ///
-/// `LOVESEAT_VERDICT_SEEDS` is the number of random histories, 40 by default; `LOVESEAT_VERDICT_FIRST` is the first seed, 1 by default.
+/// `LOVESEAT_VERDICT_SEEDS` is the number of random histories; `LOVESEAT_VERDICT_FIRST` is the first seed.
 struct VerdictTests {
-    private static let seeds: Range<UInt64> = {
-        let environment = ProcessInfo.processInfo.environment
-        let first = environment["LOVESEAT_VERDICT_FIRST"].flatMap { UInt64($0) } ?? 1
-        let count = environment["LOVESEAT_VERDICT_SEEDS"].flatMap { UInt64($0) } ?? 40
-        return first..<first + count
-    }()
-
-    @Test(arguments: seeds)
+    @Test(arguments: PropertySeeds.of("VERDICT", 40))
     func `whatever resolvers and people decide, a document that nobody deleted is there, and all runs end`(
         _ seed: UInt64
     ) async throws {

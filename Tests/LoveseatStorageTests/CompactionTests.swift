@@ -45,7 +45,7 @@ struct CompactionTests {
         return ids
     }
 
-    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    @Test(arguments: PropertySeeds.of("COMPACTION", 4))
     func `beside savers, editors, pullers, uploaders and compactions every stored document has its blobs`(
         _ seed: UInt64
     ) throws {

@@ -37,7 +37,7 @@ struct OtherContentTests {
     ) throws {
         var random = SeededGenerator(seed: 1)
         var contradicted: Set<String> = []
-        for index in 0..<60 {
+        for index in PropertySeeds.of("CONTENT", 60) {
             let id = "d\(index)"
             let (first, second) = (random.pick(Self.bodies), random.pick(Self.bodies))
             let (wasDeleted, isDeleted) = (random.chance(0.2), random.chance(0.2))
