@@ -171,6 +171,7 @@ package struct ReplicationSession {
                     &session.effects
                 )
             case .insert(let index): session.collections[index].pull.timerFired()
+            case .retry(let index): session.collections[index].retry()
             case .stop: session.close(1000, "")
             case .silence: session.checkSilence()
             }
@@ -255,6 +256,7 @@ package struct ReplicationSession {
         event { session in
             let index = notice.collection
             session.collections[index].fetching = []
+            session.collections[index].noteFetched(index, session.tuning, &session.effects)
             for id in notice.documentIDs {
                 session.collections[index].push?.fetched(id, isComplete: isComplete, &session.effects)
             }
@@ -399,6 +401,11 @@ package struct ReplicationSession {
         }
         if phase == .running, let plan, plan.pulls, !plan.isFetch {
             for index in collections.indices where !isBusy(index) { fetchMissed(index) }
+            if plan.isContinuous {
+                for index in collections.indices where collections[index].needsRetry {
+                    collections[index].planRetry(index, after: tuning.retryDelay, &effects)
+                }
+            }
         }
         let busy = collections.indices.contains { isBusy($0) }
         if let plan {

@@ -80,6 +80,10 @@ package struct ReplicationTuning: Hashable, Sendable {
 
     /// How often two sides may talk past each other about a revision before it is left to the next session.
     package var disagreements = 3
+    /// After how long a continuous pull asks again for what the peer could not send, in milliseconds; twice as long each time, up to
+    package var retryDelay = 5_000
+    /// so long.
+    package var maximumRetryDelay = 600_000
     /// Documents fetched by their IDs at once.
     package var documentsFetched = 500
     /// Checkpoints that a peer may save over one connection under IDs of its own.

@@ -111,7 +111,8 @@ extension LoveseatError {
             .invalidQueryParameter:
             64
         case .busy: 75
-        case .ioError, .notWriteable: 74
+        // 10507: the peer's disk is full.
+        case .ioError, .notWriteable, LoveseatError.Code(10_507): 74
         case .httpAuthRequired, .httpForbidden, .httpProxyAuthRequired, .tlsCertExpired, .tlsCertUntrusted,
             .tlsClientCertRequired, .tlsClientCertRejected, .tlsCertUnknownRoot:
             77

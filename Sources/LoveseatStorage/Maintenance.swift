@@ -94,6 +94,12 @@ extension DocumentStore {
             where node.id != record.revision && node.isDamaged {
                 problems.append("the kept body of revision \(node.id) does not match it")
             }
+            for (copy, original) in tree.copies.sorted(by: { $0.key < $1.key }) {
+                guard let copied = tree.node(copy), let node = tree.node(original),
+                    StoreWriteTransaction.differ(copied, node)
+                else { continue }
+                problems.append("revision \(copy), a copy of \(original), has other content")
+            }
             if tree.current?.id != record.revision {
                 problems.append("the row's revision is not the tree's current one")
             }

@@ -26,6 +26,9 @@ actor CouchDBSession: Replication {
         var unsettled: DocumentSet = []
         /// Documents of which a revision is listed that the remote did not have when it was asked for.
         var missing: DocumentSet = []
+        /// The sequences of documents that this session could not push, and that the next one tries again.
+        var heldBack: Set<UInt64> = []
+        let tally = PushTally()
         /// When a continuous pull asks again for what could not be fetched; nil if there is nothing.
         var retryDelay: Duration?
         /// Whether resolvers made changes after the push had ended.

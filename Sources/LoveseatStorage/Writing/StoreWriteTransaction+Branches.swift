@@ -10,15 +10,6 @@ extension StoreWriteTransaction {
         case missing
     }
 
-    /// A peer sends other content for a revision that is here. Neither replaces the other.
-    package struct OtherContent: Error, Hashable, Sendable {
-        package let revision: RevisionID
-
-        package var reason: String {
-            "revision \(revision) is here with other content: one of them is damaged, or was made by a faulty peer; save the document again"
-        }
-    }
-
     /// Keeps at least this many revisions of each line from now on (docs/decisions/0009).
     package func setRevisionLimit(_ limit: Int) throws {
         guard catalog.revisionLimit != limit else { return }
@@ -66,36 +57,16 @@ extension StoreWriteTransaction {
         }
         let record = try record(id, in: collection)
         if record == nil, catalog.remembersPurges { _ = try takePurge(of: id, in: collection) }
-        if let record, record.revision == revision {
-            try Self.check(
-                body,
-                isDeleted,
-                against: record.isDamaged(in: nil) ? nil : record.body,
-                record.isDeleted,
-                of: revision
-            )
-            if history.count == 1 { return false }
+        let arrived = RevisionTree.Node(id: revision, parent: nil, flags: flags.treeFlags, body: body)
+        if let record, record.revision == revision, history.count == 1, !Self.differ(record.node, arrived) {
+            return false
         }
         var tree = try branchTree(of: record)
-        if let record, record.revision != revision, let known = tree.nodes[revision], !known.isDamaged {
-            try Self.check(body, isDeleted, against: known.body, known.isDeleted, of: revision)
-        }
-        guard try tree.insertBranch(history, flags: flags.treeFlags, body: body) else { return false }
+        let isMended = try Self.compare([arrived], with: &tree)
+        let isNews = try tree.insertBranch(history, flags: flags.treeFlags, body: body)
+        guard isNews || isMended else { return false }
         try store(tree, over: record, id: id, in: collection)
         return true
-    }
-
-    /// - Throws: ``OtherContent`` if a revision is here with other content than came. Many peers keep nothing of a deleted one.
-    private static func check(
-        _ body: JSONText,
-        _ isDeleted: Bool,
-        against known: JSONText?,
-        _ isKnownDeleted: Bool,
-        of revision: RevisionID
-    ) throws(OtherContent) {
-        guard isDeleted == isKnownDeleted else { throw OtherContent(revision: revision) }
-        guard let known, !isDeleted, !known.saysTheSame(as: body) else { return }
-        throw OtherContent(revision: revision)
     }
 
     /// Stores an edit of a leaf.
