@@ -203,7 +203,7 @@ extension CouchDBSession {
 
     private func pull(_ changes: [RemoteChange], _ lane: Lane) async throws {
         let wanted = try wanted(of: changes, lane)
-        expect(wanted.count)
+        expect(wanted.count, among: changes.count)
         var singles: [WantedLeaf] = []
         let batches = stride(from: 0, to: wanted.count, by: Self.bulkSize).map {
             Array(wanted[$0..<min($0 + Self.bulkSize, wanted.count)])
