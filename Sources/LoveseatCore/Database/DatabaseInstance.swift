@@ -21,7 +21,7 @@ package final class DatabaseInstance: Sendable {
         expiration = ExpirationTimer(store: store)
     }
 
-    /// Who has a folder open.
+    /// A folder that is open, or about to be, and by whom.
     private struct Folder {
         var number: UInt64 = 0
         var writer: Entry?
