@@ -77,7 +77,7 @@ struct FirstStepsTests {
                 }
                 let process = Process()
                 process.executableURL = URL(filePath: "/bin/sh")
-                process.arguments = ["-c", "cd \"$(mktemp -d \(folder.path)/run-XXXXXX)\"; \(safe)"]
+                process.arguments = ["-c", "cd \"$(mktemp -d \(folder.path)/run-XXXXXX)\"; echo {} > tower.json; \(safe)"]
                 process.currentDirectoryURL = URL(filePath: folder.path)
                 process.environment = ProcessInfo.processInfo.environment.merging([
                     "PATH": "\(folder.path)/bin:/usr/bin:/bin",
