@@ -65,7 +65,8 @@ extension ReplicationSession {
             )
         }
 
-        mutating func add(to progress: inout ReplicationProgress) {
+        mutating func add(to progress: inout ReplicationProgress, pulls: Bool) {
+            if pulls && !pull.isCaughtUp || push?.hasMore == true { progress.isTotalKnown = false }
             progress.add(pull.progress)
             guard let pushed = push?.progress else { return }
             progress.documentsPushed += pushed.documents

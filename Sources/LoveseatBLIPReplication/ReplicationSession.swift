@@ -430,12 +430,17 @@ package struct ReplicationSession {
     /// While busy, small steps are left out.
     private mutating func report(isBusy: Bool) {
         var progress = ReplicationProgress()
-        for index in collections.indices { collections[index].add(to: &progress) }
+        progress.isTotalKnown = phase == .running
+        for index in collections.indices {
+            collections[index].add(to: &progress, pulls: plan?.pulls == true)
+        }
         if !isBusy { progress.completed = progress.total }
         if let (wasBusy, last) = lastReport, wasBusy == isBusy {
             let isSmall =
                 progress.documents &- last.documents < tuning.reportDocuments
                 && progress.completed &- last.completed < tuning.reportBytes
+                && progress.compared &- last.compared < tuning.reportCompared
+                && progress.isTotalKnown == last.isTotalKnown
             guard progress != last, !isBusy || !isSmall else { return }
         }
         lastReport = (isBusy, progress)

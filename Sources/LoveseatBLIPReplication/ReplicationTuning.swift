@@ -73,8 +73,10 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var compressionThreshold = 100
     /// How many documents more, or
     package var reportDocuments: UInt64 = 100
-    /// how many bytes more, are worth a report of progress.
+    /// how many bytes more, or
     package var reportBytes: UInt64 = 256 << 10
+    /// how many compared changes more, are worth a report of progress.
+    package var reportCompared: UInt64 = 10_000
     /// How long a stop waits for the peer to take the last checkpoint, in milliseconds.
     package var stopDelay = 2_000
 

@@ -106,7 +106,6 @@ private struct WebSocketTranscript: Equatable {
 
     init(_ pieces: [ArraySlice<UInt8>], isClient: Bool) {
         var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
-        settings.acceptsText = true
         settings.maximumMessageSize = Self.largestMessage
         let mailbox = Mailbox(limit: .max) {}
         let texts = Mailbox(limit: .max) {}

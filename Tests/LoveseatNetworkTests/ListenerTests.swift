@@ -207,7 +207,7 @@ struct ListenerTests {
         pulling.replicatorType = .pull
         #expect(await sync(pulling).error == nil)
         let collection = try third.defaultCollection()
-        while try collection.document(id: "near") == nil { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually { try collection.document(id: "near") != nil }
         #expect(try near.defaultCollection().document(id: "third") != nil)
         // Closing the database ends all of them.
         try await far.close()

@@ -5,7 +5,7 @@ import Loveseat
 struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Create a database.",
-        discussion: "EXAMPLE: loveseat create trips --collections travel.sights,travel.hotels"
+        discussion: "EXAMPLE\n  loveseat create trips --collections travel.sights,travel.hotels"
     )
 
     @OptionGroup var argument: DatabaseArgument
@@ -13,7 +13,7 @@ struct Create: ParsableCommand {
     var collections = ""
 
     func run() throws {
-        guard !argument.exists || !collections.isEmpty else {
+        guard try !argument.exists || !collections.isEmpty else {
             Output.remark("loveseat: \(argument.database) exists already")
             throw ExitCode(73)
         }
@@ -97,14 +97,20 @@ struct Check: ParsableCommand {
     )
 
     @OptionGroup var argument: DatabaseArgument
+    @Flag(help: "Print one JSON object with the problems.")
+    var json = false
 
     func run() throws {
         let database = try open()
         let problems = try database.problems()
-        for problem in problems { try Output.standard.line(problem) }
+        if json {
+            try Output.standard.line(["problems": .array(problems.map { .string($0) })])
+        } else {
+            for problem in problems { try Output.standard.line(problem) }
+        }
         try database.close()
         guard problems.isEmpty else { throw ExitCode(65) }
-        Output.remark("no problems found")
+        if !json { Output.notice("no problems found") }
     }
 
     /// SQLite checks the words of a full-text index only where it may write.

@@ -14,7 +14,8 @@ struct Serve: AsyncParsableCommand {
 
             SIGINT and SIGTERM close the connections; the exit code is 0. SIGHUP makes it read the file of --access again.
 
-            EXAMPLE: loveseat serve trips --port 55990 --user ana --password-file secret.txt
+            EXAMPLE
+              loveseat serve trips --port 55990 --user ana --password-file secret.txt
             """
     )
 
@@ -60,12 +61,6 @@ struct Serve: AsyncParsableCommand {
         )
     )
     var access: String?
-    @Flag(
-        help:
-            "Do not print a line when a peer connects, is up to date, or disconnects, or when a document of it is refused."
-    )
-    var quiet = false
-
     @Flag(
         help: "Show the database and its peers in a browser on this computer, and print the page's address."
     )
@@ -146,6 +141,7 @@ struct Serve: AsyncParsableCommand {
         let reloading = Task {
             for await _ in hangups { await Self.reload(accessFile, for: listener, couchListener) }
         }
+        let quiet = argument.quieting.quiet
         let lines = quiet ? nil : (listener.peerChanges, listener.failures)
         let printing = Task { if let lines { await PeerLines.print(lines.0, lines.1) } }
         let clients = quiet ? nil : couchListener

@@ -6,6 +6,7 @@ import LoveseatCouchDBReplication
 public import LoveseatIdentity
 public import LoveseatModel
 public import LoveseatNetwork
+import LoveseatReplication
 import LoveseatStorage
 import NIOConcurrencyHelpers
 import NIOCore
@@ -64,12 +65,13 @@ public final class CouchDBListener: Sendable {
     /// The number of open connections.
     public var connectionCount: Int { running.withLockedValue { $0?.connections.count } ?? 0 }
 
-    /// Starts to accept connections. Does nothing if the listener is running.
+    /// Starts to accept connections. Does nothing if the listener is running, or if the task is cancelled while it waits for the end of
+    /// ``stop()``.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work; `crypto` for an identity that cannot be used or
     ///   stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
-        await lifecycle.acquire()
+        guard await lifecycle.acquire() else { throw LoveseatError(network: CancellationError()) }
         defer { lifecycle.release() }
         guard running.withLockedValue({ $0 == nil }) else { return }
         try Self.check(config)
@@ -262,9 +264,12 @@ public final class CouchDBListener: Sendable {
 
     /// Stops accepting connections, ends the replications that clients started, and closes open connections.
     ///
-    /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
-    public func stop() async {
-        await lifecycle.acquire()
+    /// Does nothing if the listener is not running. If the task is cancelled while it waits, the call returns and the listener goes on
+    /// stopping. A task that was cancelled before waits.
+    public func stop() async { await finishing { await self.stopAlone() } }
+
+    private func stopAlone() async {
+        guard await lifecycle.acquire() else { return }
         defer { lifecycle.release() }
         let stopped = running.withLockedValue { running in
             defer { running = nil }
@@ -284,7 +289,7 @@ extension CouchDBListener: PortGuest {
     package var protocols: [String] { ["c"] }
 
     package func open(_ port: SharedPort) async throws -> PipelineInstaller {
-        await lifecycle.acquire()
+        guard await lifecycle.acquire() else { throw CancellationError() }
         defer { lifecycle.release() }
         guard running.withLockedValue({ $0 == nil }) else {
             throw LoveseatError(

@@ -49,7 +49,7 @@ extension CouchDBSession {
             try takeAway(change.documentID, change.revisions.first.flatMap { RevisionID($0) }, lane)
         }
         let wanted = try wanted(of: changes.filter { !$0.isRevoked }, lane)
-        expect(wanted.count)
+        expect(wanted.count, among: changes.count)
         var singles: [WantedLeaf] = []
         let batches = stride(from: 0, to: wanted.count, by: Self.bulkSize).map {
             Array(wanted[$0..<min($0 + Self.bulkSize, wanted.count)])

@@ -160,7 +160,7 @@ extension CouchDBSession {
                 if leaf.text.parts.isEmpty { bulk.append(leaf) } else { singles.append(leaf) }
             }
         }
-        expect(bulk.count + singles.count)
+        expect(bulk.count + singles.count, among: page.documents.count)
         var outcomes: [Outcome] = []
         let batches = DocumentBatches.divide(bulk, count: Self.batchSize, bytes: Self.batchBytes) {
             $0.text.bytes.count

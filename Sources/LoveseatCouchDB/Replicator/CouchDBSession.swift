@@ -210,9 +210,10 @@ actor CouchDBSession: Replication {
         hooks.report(.activity(isBusy: busy > 0 || !plan.isContinuous, progress))
     }
 
-    /// Units of work are found: one for each revision.
-    func expect(_ count: Int) {
-        guard count > 0 else { return }
+    /// Units of work are found among so many changes: one for each revision.
+    func expect(_ count: Int, among changes: Int) {
+        guard changes > 0 else { return }
+        progress.compared += UInt64(changes)
         progress.total += UInt64(count)
         report()
     }

@@ -75,7 +75,11 @@ extension CouchDBServer {
     {
         let address = PeerAddress(channel.remoteAddress).text
         exchange.peer = PeerIdentity(address: address)
-        let isSession = exchange.path.first == "_session"
+        let isSession = exchange.path.first.isExactly("_session")
+        // Whoever asks may know what answers here, as with CouchDB.
+        let isStatus =
+            exchange.path.isEmpty || (exchange.path.count == 1 && exchange.path[0].isExactly("_up"))
+        let isForAll = isSession || (exchange.isRead && isStatus)
         if needsLogin, let cookie = sessionCookie(exchange), !cookie.isEmpty {
             if let (name, age) = try sessions.name(in: cookie, now: Sessions.now) {
                 exchange.peer = PeerIdentity(username: name, certificates: [], address: address)
@@ -100,7 +104,7 @@ extension CouchDBServer {
         let basic = exchange.headers[.authorization].map { $0.lowercased().hasPrefix("basic ") } ?? false
         let hasCredentials =
             exchange.headers[.authorization] != nil && (basic || !(authenticator.isPasswords && isSession))
-        if needsLogin, isSession, !hasCredentials, shown?.outcome.peer == nil { return nil }
+        if needsLogin, isForAll, !hasCredentials, shown?.outcome.peer == nil { return nil }
         do {
             exchange.peer = try await identify(exchange.headers[.authorization], address, shown)
             exchange.login = hasCredentials ? .basic : .none
