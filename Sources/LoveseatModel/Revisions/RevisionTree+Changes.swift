@@ -263,10 +263,13 @@ extension RevisionTree {
     /// Records a revision that a hub announced and that is known here. If our current revision is only what the hub had
     /// before, and the hub's revision is on another line, that one takes over, even if it was closed: a hub
     /// announces it when the winner of several branches was deleted, a tombstone if all of them are.
-    package mutating func follow(_ hub: Remote, to id: RevisionID) {
+    ///
+    /// `mayBeOld`: whether it was announced before the hub accepted our last revision: then a tombstone does not count.
+    package mutating func follow(_ hub: Remote, to id: RevisionID, mayBeOld: Bool = false) {
         let (before, mark) = (current, remotes[hub])
         recordMark(of: hub, at: id)
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id],
+            !node.isDeleted || !mayBeOld,
             original(id) != original(before.id), !isAncestor(before.id, of: id)
         else { return }
         var opened = original(id)
