@@ -44,8 +44,7 @@ struct DatabaseArgument: ParsableArguments {
     /// - Throws: ``LoveseatError`` if this user may not know.
     var exists: Bool {
         get throws {
-            var status = stat()
-            if stat("\(folder)/db.sqlite", &status) == 0 { return true }
+            if access("\(folder)/db.sqlite", F_OK) == 0 { return true }
             try Self.refuse(errno, folder)
             return false
         }

@@ -23,9 +23,9 @@ struct FileSource {
             }
             file = opened
         }
-        var status = stat()
-        let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-        length = isFile ? UInt64(status.st_size) : nil
+        let attributes = path == "-" ? nil : try? FileManager.default.attributesOfItem(atPath: path)
+        let isFile = attributes?[.type] as? FileAttributeType == .typeRegular
+        length = isFile ? attributes?[.size] as? UInt64 : nil
     }
 
     /// Which share has been read, from 0 to 1; nil if that is not known.
