@@ -38,7 +38,8 @@ struct ProgressBar {
         let knowsShare = status.activity == .busy && progress.isTotalKnown && progress.total > 0
         if knowsShare { share = max(share, Double(progress.completed) / Double(progress.total)) }
         let bar = line.isTerminal && knowsShare ? Self.bar(share) : ""
-        line.show(isNews: isNews) { bar + text(status) }
+        let text = bar + text(status)
+        line.show(isNews: isNews) { text }
     }
 
     /// Clears the bar's line.
