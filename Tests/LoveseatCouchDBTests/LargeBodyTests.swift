@@ -13,7 +13,7 @@ struct LargeBodyTests {
     private func bomb(_ size: Int) throws -> [UInt8] {
         let scratch = try Scratch()
         let path = "\(scratch.path)/body"
-        FileManager.default.createFile(
+        _ = FileManager.default.createFile(
             atPath: path,
             contents: Data("{\"docs\":[]}".utf8) + Data(repeating: 32, count: size)
         )

@@ -14,7 +14,7 @@ struct StrangerTests {
         _ client: RawClient,
         _ method: String = "GET",
         _ path: String = "/main",
-        _ headers: [String]
+        headers: [String]
     )
         async throws -> Int
     {
@@ -42,7 +42,7 @@ struct StrangerTests {
             $0.hostNames = ["db.example"]
             $0.origins = ["http://app.example"]
         }
-        #expect(try await status(served.client, headers) == expected)
+        #expect(try await status(served.client, headers: headers) == expected)
         await served.listener.stop()
     }
 
@@ -54,7 +54,7 @@ struct StrangerTests {
             ("POST", "/_session"), ("OPTIONS", "/main"), ("GET", "/"), ("GET", "/_up"),
             ("POST", "/_replicate"),
         ] {
-            #expect(try await status(served.client, method, path, page) == 403, "\(method) \(path)")
+            #expect(try await status(served.client, method, path, headers: page) == 403, "\(method) \(path)")
         }
         #expect(try served.database.defaultCollection().count == 0)
         await served.listener.stop()
@@ -66,11 +66,11 @@ struct StrangerTests {
             $0.authenticator = ListenerPasswordAuthenticator { $0 == "a" && $1 == "a" }
         }
         let basic = "Authorization: Basic YTph"
-        #expect(try await status(served.client, ["Host: anything.example", basic]) == 200)
-        #expect(try await status(served.client, [basic]) == 400)
+        #expect(try await status(served.client, headers: ["Host: anything.example", basic]) == 200)
+        #expect(try await status(served.client, headers: [basic]) == 400)
         await served.listener.stop()
         let open = try await ServedDatabase { $0.networkInterface = nil }
-        #expect(try await status(open.client, ["Host: anything.example"]) == 421)
+        #expect(try await status(open.client, headers: ["Host: anything.example"]) == 421)
         await open.listener.stop()
     }
 
@@ -173,7 +173,7 @@ struct StrangerTests {
             let many = try await served.call(
                 "POST",
                 "/main/_bulk_docs",
-                ["docs": [["_id": "b\(length)", "_attachments": ["note": entry]]]]
+                ["docs": [["_id": .string("b\(length)"), "_attachments": ["note": entry]]]]
             )
             #expect((many.status == 201) == expected)
             if length < 10_000 {

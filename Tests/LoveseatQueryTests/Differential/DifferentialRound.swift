@@ -147,10 +147,10 @@ struct DifferentialRound {
     /// Rows of items, without an array index and with one.
     mutating func unnest() throws {
         // Without AS, the array has the last name of its path: its own.
-        let (alias, source) = generator.pick([
+        let (alias, source) = [
             ("u", "odd.list AS u"), ("u", "list AS u"), ("list", "odd.list AS list"), ("list", "odd.list"),
             ("list", "list"), ("list", "list AS list"),
-        ])
+        ][generator.int(0...5)]
         let item = SpecExpression.property([.key(alias)] + (generator.chance(0.3) ? [.key("a")] : []))
         let name = ["=", "<", ">", "IS", ">="][generator.int(0...4)]
         let condition = SpecExpression.comparison(name, item, .literal(.string("b")), nil)
