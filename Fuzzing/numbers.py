@@ -187,6 +187,10 @@ class Hostile(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_): pass
 
+    def handle(self):
+        try: super().handle()
+        except OSError: pass
+
     def do_GET(self):
         r = Hostile.random; length = int(self.headers.get('Content-Length') or 0); self.rfile.read(length)
         headers, status = {}, 200; path = self.path.split('?')[0]

@@ -62,11 +62,8 @@ package final class BodyWorkers: Sendable {
 
     package init(places: Int) { state = Mutex(State(free: places)) }
 
-    /// Does a part of the work of a request.
-    ///
-    /// - Parameters:
-    ///   - client: The client's address.
-    ///   - done: How many bytes of the request were worked on before.
+    /// Does a part of the work of a request, when it is its turn. `client`: its address. `done`: how many bytes of the request were worked on
+    /// before.
     package func turn<Value>(of client: String, done: Int, _ work: () throws -> Value) async throws -> Value {
         try await withTaskExecutorPreference(threads) {
             let name = ExactText(client)

@@ -74,11 +74,8 @@ extension CouchDBServer {
         return try await use(bytes)
     }
 
-    /// Does work that takes time in proportion to the size of a body: at once if that is small, and else by the workers.
-    ///
-    /// - Parameters:
-    ///   - size: The size in bytes, `.max` if it is not known.
-    ///   - done: How many bytes of the request were worked on before.
+    /// Does work that takes time in proportion to the size of a body: at once if that is small, and else by the workers. `size`: in bytes;
+    /// `.max` if it is not known. `done`: how many bytes of the request were worked on before.
     func work<Value>(
         _ exchange: Exchange,
         size: Int,

@@ -73,13 +73,12 @@ public struct RequestPolicy: Sendable {
         )
     }
 
-    /// Checks a request.
+    /// Checks a request by the values of its headers `Host` and `Origin`.
     ///
-    /// - Parameters:
-    ///   - hosts: The values of its headers `Host`.
-    ///   - origins: The values of its headers `Origin`.
-    ///   - isWebSocket: Whether it asks for a WebSocket. Browsers say of which page each such request is, so that any host name is
-    ///     accepted of a client that names no page.
+    /// `isWebSocket`: whether the request asks for a WebSocket. Browsers say of which page each such request is, so that any host name is
+    /// accepted of a client that names no page.
+    ///
+    /// - Throws: ``Refusal``.
     public func check(hosts values: [String], origins pages: [String], isWebSocket: Bool = false)
         throws(Refusal)
     {

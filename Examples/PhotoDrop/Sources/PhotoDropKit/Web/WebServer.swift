@@ -180,7 +180,8 @@ package final class WebServer: Sendable {
     }
 
     private func reply(to request: Request) async -> WebReply {
-        let hosts = [request.head.authority].compactMap(\.self) + request.headers.filter { $0.name.canonicalName == "host" }.map(\.value)
+        let others = request.headers.filter { $0.name.canonicalName == "host" }.map(\.value)
+        let hosts = [request.head.authority].compactMap(\.self) + others
         do { try policy.check(hosts: hosts, origins: request.headers[values: .origin]) } catch {
             return .text(
                 .init(code: error.status),
