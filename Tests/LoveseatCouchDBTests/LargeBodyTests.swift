@@ -7,6 +7,17 @@ import LoveseatTesting
 import Synchronization
 import Testing
 
+/// A value that tasks share.
+private final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
+
+    func withLock<Result: Sendable>(_ body: @Sendable (inout Value) -> Result) -> Result {
+        value.withLock { body(&$0) }
+    }
+}
+
 /// Bodies that take long to inflate and to parse, beside small ones.
 struct LargeBodyTests {
     /// A document list that becomes `size` bytes, compressed a thousand times.
@@ -32,7 +43,7 @@ struct LargeBodyTests {
         _ = try await served.call("PUT", "/main/d", ["n": 1])
         let (client, body) = (served.client, try bomb(30 << 20))
         let headers = [("Content-Type", "application/json"), ("Content-Encoding", "gzip")]
-        let left = Mutex(10)
+        let left = Shared(10)
         let attackers = (0..<10).map { _ in
             Task {
                 let status = try? await offPool {
@@ -61,7 +72,7 @@ struct LargeBodyTests {
         async throws
     {
         let workers = BodyWorkers(places: 1)
-        let order = Mutex<[String]>([])
+        let order = Shared<[String]>([])
         let (gate, open) = AsyncStream<Void>.makeStream()
         // Holds the only place until all others wait.
         let holder = Task {
