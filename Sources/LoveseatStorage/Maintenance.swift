@@ -57,6 +57,27 @@ extension DocumentStore {
     package func check() throws -> [String] {
         try requireNoTransaction()
         var problems: [String] = []
+        do { try checkRows(&problems) } catch let error as DatabaseError
+            where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
+        {
+            // What SQLite cannot read any further is one more problem.
+            problems.append(LoveseatError(storage: error).message)
+        }
+        // SQLite checks the words of a text index by a statement that only a writer may run.
+        if !options.isReadOnly { problems += try damagedTextIndexes() }
+        for digest in blobs.all() {
+            do throws(LoveseatError) {
+                guard try blobs.hash(digest) != digest else { continue }
+                problems.append("blob \(digest): its content has another digest")
+            } catch {
+                // Another process may have removed it meanwhile.
+                if error.code != .notFound { problems.append("blob \(digest): \(error.message)") }
+            }
+        }
+        return problems
+    }
+
+    private func checkRows(_ problems: inout [String]) throws {
         try read { transaction in
             let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
             problems += findings.filter { $0 != "ok" }.map { "SQLite: \($0)" }
@@ -69,19 +90,10 @@ extension DocumentStore {
                 }
             }
         }
-        // SQLite checks the words of a text index by a statement that only a writer may run.
-        if !options.isReadOnly { problems += try write { try $0.damagedTextIndexes() } }
-        for digest in blobs.all() {
-            do throws(LoveseatError) {
-                guard try blobs.hash(digest) != digest else { continue }
-                problems.append("blob \(digest): its content has another digest")
-            } catch {
-                // Another process may have removed it meanwhile.
-                if error.code != .notFound { problems.append("blob \(digest): \(error.message)") }
-            }
-        }
-        return problems
     }
+
+    /// The full-text indexes whose words are damaged, one sentence each. The store must be writeable.
+    package func damagedTextIndexes() throws -> [String] { try write { try $0.damagedTextIndexes() } }
 
     private static func problems(of record: DocumentRecord, blobs: BlobFiles) -> [String] {
         var problems: [String] = []

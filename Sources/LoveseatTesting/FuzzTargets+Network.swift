@@ -35,6 +35,7 @@ extension FuzzTargets {
 
     private static let listener = ListenerPipeline(
         databaseName: "db",
+        policy: RequestPolicy(hosts: .ownNames([]), isSecure: false),
         authenticator: ConnectionAuthenticator(
             ListenerPasswordAuthenticator { name, password in name == "a" && password == "b" },
             fingerprint: nil

@@ -199,7 +199,7 @@ struct CustomAuthenticatorTests {
             ("/near", "", "401"),
         ] {
             let answer = try await RawClient(port: port)
-                .exchange("GET \(path) HTTP/1.1\r\nHost: x\r\n\(header)\r\n")
+                .exchange("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\(header)\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(path)")
         }
         await listener.stop()

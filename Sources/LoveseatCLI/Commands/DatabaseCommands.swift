@@ -91,8 +91,9 @@ struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Verify everything that is stored.",
         discussion: """
-            Exits with 65 if something is damaged. It can run while another process has the database open, as `serve` does; the words \
-            of full-text indexes are then left out.
+            Exits with 65 if something is damaged. It writes nothing, so that it works on a full disk and on one that cannot be written to. \
+            It can run while another process has the database open, as `serve` does. Only the words of full-text indexes are left out if \
+            the database cannot be opened for writing.
             """
     )
 
@@ -101,34 +102,57 @@ struct Check: ParsableCommand {
     var json = false
 
     func run() throws {
-        let database = try open()
-        let problems = try database.problems()
+        var problems: [String] = []
+        do {
+            let database = try open()
+            problems = try database.problems()
+            let hasWords = try database.hasTextIndexes()
+            try database.close()
+            if hasWords { problems += try damagedWords() }
+        } catch let error as LoveseatError where [.corruptData, .unreadableDatabase].contains(error.code) {
+            problems.append(error.message)
+        }
         if json {
             try Output.standard.line(["problems": .array(problems.map { .string($0) })])
         } else {
             for problem in problems { try Output.standard.line(problem) }
         }
-        try database.close()
         guard problems.isEmpty else { throw ExitCode(65) }
         if !json { Output.notice("no problems found") }
     }
 
-    /// SQLite checks the words of a full-text index only where it may write.
+    /// A database of an older format is brought up to date first.
     private func open() throws -> Database {
-        do { return try argument.open() } catch let error as LoveseatError
-            where [.busy, .notWriteable, .cantOpenFile, .ioError].contains(error.code)
+        do { return try argument.inspect() } catch let error as LoveseatError
+            where error.code.domain == .sqlite
         {
-            let database = try argument.read()
-            let collections = try database.scopes().flatMap { try $0.collections() }
-            let configurations = try collections.flatMap { collection in
-                try collection.indexes().map { try collection.index(withName: $0) }
+            try argument.open().close()
+            return try argument.inspect()
+        }
+    }
+
+    /// SQLite checks the words of a full-text index only where it may write.
+    private func damagedWords() throws -> [String] {
+        do {
+            let database = try argument.open()
+            let problems = try database.damagedTextIndexes()
+            try database.close()
+            return problems
+        } catch let error as LoveseatError where error.code != .corruptData {
+            Output.remark(
+                "the words of full-text indexes are not checked: close the database elsewhere, and make it writable"
+            )
+            return []
+        }
+    }
+}
+
+extension Database {
+    fileprivate func hasTextIndexes() throws -> Bool {
+        try scopes().flatMap { try $0.collections() }.contains { collection in
+            try collection.indexes().contains {
+                try collection.index(withName: $0) is FullTextIndexConfiguration
             }
-            if configurations.contains(where: { $0 is FullTextIndexConfiguration }) {
-                Output.remark(
-                    "the words of full-text indexes are not checked: close the database elsewhere, and make it writable"
-                )
-            }
-            return database
         }
     }
 }

@@ -80,6 +80,14 @@ struct DatabaseArgument: ParsableArguments {
         return try Database(name: parts.name, config: config)
     }
 
+    /// Opens an existing database for reading, without any other file, if no process writes.
+    func inspect() throws -> Database {
+        guard exists else { return try open() }
+        var config = DatabaseConfiguration(directory: parts.directory, readOnly: true)
+        config.excludesWriters = true
+        return try Database(name: parts.name, config: config)
+    }
+
     /// Opens a database, and creates it if it does not exist.
     func create(keepsDeltaBases: Bool = false) throws -> Database {
         if try exists, access("\(folder)/db.sqlite", R_OK) != 0 {

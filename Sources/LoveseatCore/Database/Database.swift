@@ -66,6 +66,7 @@ public final class Database: Sendable {
         var options = DocumentStore.Options()
         options.fullSync = config.fullSync
         options.isReadOnly = config.readOnly
+        options.excludesWriters = config.excludesWriters
         options.busyTimeout = config.busyTimeout
         options.cacheSize = config.cacheSize
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0

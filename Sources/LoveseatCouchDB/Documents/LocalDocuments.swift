@@ -21,7 +21,9 @@ extension CouchDBServer {
         case "GET", "HEAD": return try getLocal(id, entry, exchange)
         case "PUT":
             return try await withBody(exchange) { bytes in
-                let document = try IncomingDocument(try Self.localRevision(in: try Self.parse(bytes)).1)
+                let document = try IncomingDocument(
+                    try Self.localRevision(in: try await self.parsed(bytes, exchange)).1
+                )
                 return try await self.saveLocal(id, document, entry, exchange, bytes: bytes)
             }
         case "DELETE":

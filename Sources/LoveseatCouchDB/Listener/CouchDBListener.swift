@@ -102,12 +102,7 @@ public final class CouchDBListener: Sendable {
                 "clients of CouchDB's wire cannot be paired: use a password or certificates"
             )
         }
-        if let origin = config.origins.first(where: { !CORS.isOrigin($0) }) {
-            throw LoveseatError(
-                .invalidParameter,
-                "\"\(origin)\" is not the origin of a web page: use a scheme, a host and a port, such as https://example.com, or *"
-            )
-        }
+        try RequestPolicy.check(origins: config.origins)
         let offersDigest = (config.authenticator as? ListenerPasswordAuthenticator)?.secret != nil
         guard
             !config.disableTLS || config.allowsBasicWithoutTLS || offersDigest
@@ -133,7 +128,7 @@ public final class CouchDBListener: Sendable {
             patience: 15,
             minimumTLSVersion: config.minimumTLSVersion
         )
-        let server = try await makeServer(config, door, isSecure: identity != nil)
+        let server = try await makeServer(config, door, identity)
         let connections = OpenConnections()
         let channel = try await door.bind(
             interface: config.networkInterface,
@@ -146,15 +141,26 @@ public final class CouchDBListener: Sendable {
         }
     }
 
-    private func makeServer(_ config: CouchDBListenerConfiguration, _ door: Door, isSecure: Bool) async throws
-        -> CouchDBServer
-    {
-        var settings = CouchDBServer.Settings()
+    private func makeServer(
+        _ config: CouchDBListenerConfiguration,
+        _ door: Door,
+        _ identity: TLSIdentity?
+    ) async throws -> CouchDBServer {
+        let isSecure = identity != nil
+        var requests = RequestPolicy(
+            origins: config.origins,
+            hostNames: config.hostNames,
+            networkInterface: config.networkInterface,
+            identity: identity,
+            authenticates: config.authenticator != nil,
+            allowsOwnPages: true
+        )
+        requests.changingNames = { [advertising] in advertising.host.map { [$0] } ?? [] }
+        var settings = CouchDBServer.Settings(requests: requests)
         settings.policy = config.accessPolicy
         settings.incomingFilter = config.incomingFilter
         settings.isReadOnly = config.readOnly
         settings.isWriteOnly = config.writeOnly
-        settings.origins = config.origins
         settings.maximumRequestSize = config.maximumRequestSize
         settings.maximumInlineAttachments = config.maximumInlineAttachments
         settings.maximumDocumentSize = config.maximumDocumentSize
@@ -301,10 +307,11 @@ extension CouchDBListener: PortGuest {
         shared.networkInterface = port.configuration.networkInterface
         shared.disableTLS = port.identity == nil
         shared.authenticator = port.configuration.authenticator
+        shared.hostNames = port.configuration.hostNames
         try Self.check(shared)
         try config.database.adopt(self)
         do {
-            let server = try await makeServer(shared, port.door, isSecure: port.identity != nil)
+            let server = try await makeServer(shared, port.door, port.identity)
             let connections = OpenConnections()
             running.withLockedValue {
                 $0 = Running(

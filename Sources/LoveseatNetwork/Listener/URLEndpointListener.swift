@@ -93,6 +93,7 @@ public final class URLEndpointListener: Sendable {
     private func startAlone() async throws(LoveseatError) {
         guard running.withLockedValue({ $0 == nil }) else { return }
         try ReplicatorConfiguration.checkCompression(config.compressionLevel)
+        try RequestPolicy.check(origins: config.origins)
         guard config.heartbeat > 0, config.heartbeat.isFinite else {
             throw LoveseatError(
                 .invalidParameter,
@@ -274,8 +275,18 @@ public final class URLEndpointListener: Sendable {
     ) async throws -> any Channel {
         let door = try Door(config.authenticator, identity: identity, patience: config.handshakeSeconds)
         let registry = registry
+        var policy = RequestPolicy(
+            origins: config.origins,
+            hostNames: config.hostNames,
+            networkInterface: config.networkInterface,
+            identity: identity,
+            authenticates: config.authenticator != nil,
+            allowsOwnPages: false
+        )
+        policy.changingNames = { [advertising] in advertising.host.map { [$0] } ?? [] }
         let pipeline = ListenerPipeline(
             databaseName: databaseName,
+            policy: policy,
             authenticator: door.authenticator,
             webSocket: WebSocketSettings(isClient: false, heartbeat: config.heartbeat),
             limit: ConnectionLimit(config.maximumConnections)
