@@ -151,7 +151,7 @@ public struct RequestPolicy: Sendable {
             name = name[..<colon]
         }
         if name.last == "." { name = name.dropLast() }
-        return name.isEmpty ? nil : name.lowercased()
+        return name.isEmpty || name.last == "." ? nil : name.lowercased()
     }
 
     private static func isPort(_ text: Substring) -> Bool {
