@@ -144,7 +144,9 @@ public struct RequestPolicy: Sendable {
             guard let end = name.firstIndex(of: "]"), isPort(name[name.index(after: end)...]) else {
                 return nil
             }
-            return String(name[..<end].dropFirst().prefix { $0 != "%" })
+            // Only addresses stand in brackets.
+            let address = name[..<end].dropFirst().prefix { $0 != "%" }
+            return address.contains(":") ? String(address) : nil
         }
         if let colon = name.firstIndex(of: ":") {
             guard isPort(name[colon...]) else { return nil }
