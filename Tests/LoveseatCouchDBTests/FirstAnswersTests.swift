@@ -93,18 +93,15 @@ struct FirstAnswersTests {
         await served.listener.stop()
     }
 
-    @Test func `a database that is made anew begins at 0`() async throws {
+    @Test func `a new database begins at 0`() async throws {
         let served = try await ServedDatabase { $0.allowsDatabaseCreation = true }
-        for _ in 0..<3 {
-            #expect(try await served.call("PUT", "/other").status == 201)
-            #expect(try await served.call("GET", "/other").json["update_seq"] == 0)
-            let changes = try await served.call("GET", "/other/_changes").json
-            #expect(changes["last_seq"] == 0 && changes["pending"] == 0)
-            for number in 1...3 { _ = try await served.call("PUT", "/other/d\(number)", [:]) }
-            #expect(try await served.call("GET", "/other/_changes").json["last_seq"] == 3)
-            #expect(try await served.call("GET", "/other/_changes?since=1").ids.count == 2)
-            #expect(try await served.call("DELETE", "/other").status == 200)
-        }
+        #expect(try await served.call("PUT", "/other").status == 201)
+        #expect(try await served.call("GET", "/other").json["update_seq"] == 0)
+        let changes = try await served.call("GET", "/other/_changes").json
+        #expect(changes["last_seq"] == 0 && changes["pending"] == 0)
+        for number in 1...3 { _ = try await served.call("PUT", "/other/d\(number)", [:]) }
+        #expect(try await served.call("GET", "/other/_changes").json["last_seq"] == 3)
+        #expect(try await served.call("GET", "/other/_changes?since=1").ids.count == 2)
         await served.listener.stop()
     }
 

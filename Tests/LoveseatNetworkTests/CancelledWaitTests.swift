@@ -90,9 +90,11 @@ struct CancelledWaitTests {
     }
 
     /// A replicator that connects for ever.
-    private func stuckReplicator() throws -> Replicator {
+    private func stuckReplicator(_ isConnecting: NIOLockedValueBox<Bool> = .init(false)) throws -> Replicator
+    {
         let gate = gate
         let endpoint = MessageEndpoint(uid: "stuck", protocolType: .messageStream) {
+            isConnecting.withLockedValue { $0 = true }
             await gate.wait()
             throw MessagingError(error: LoveseatError(.timeout, "late"), isRecoverable: false)
         }
@@ -148,8 +150,10 @@ struct CancelledWaitTests {
 
     @Test(arguments: [false, true])
     func `closing ends, and the database is closed later`(_ deletes: Bool) async throws {
-        let replicator = try stuckReplicator()
+        let isConnecting = NIOLockedValueBox(false)
+        let replicator = try stuckReplicator(isConnecting)
         replicator.start()
+        try await eventually { isConnecting.withLockedValue { $0 } }
         let database = database
         try await expectEnd(of: deletes ? "delete" : "close") {
             if deletes { try await database.delete() } else { try await database.close() }

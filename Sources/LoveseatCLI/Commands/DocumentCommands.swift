@@ -62,12 +62,12 @@ struct List: AsyncParsableCommand {
         let source = "`\(collection.scope.name)`.`\(collection.name)`"
         let order = "\(recent ? "meta().sequence" : "meta().id") \(listing.isDescending ? "DESC" : "ASC")"
         let query = try collection.database.createQuery(
-            "SELECT meta().id AS id FROM \(source) WHERE (\(condition)) ORDER BY \(order)"
+            "SELECT meta().id AS `_id` FROM \(source) WHERE (\(condition)) ORDER BY \(order)"
         )
         var left = limit ?? .max
         for try await row in query.rows() {
             guard left > 0 else { return }
-            guard let id = row["id"]?.string, listing.mayContain(id) else { continue }
+            guard let id = row["_id"]?.string, listing.mayContain(id) else { continue }
             guard let document = try collection.document(id: id) else { continue }
             try show(document)
             left -= 1

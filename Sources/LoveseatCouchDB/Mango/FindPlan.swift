@@ -119,25 +119,38 @@ struct CandidateQuery: Sendable {
         var hasLowerBound = false
         for (wanted, value) in comparisons {
             switch (wanted, value) {
-            case ([.same], .string), ([.same], .number): add("=", value)
-            case ([.after], .number), ([.after, .same], .number):
+            case ([.same], .string): add("=", value)
+            case ([.same], .number(let number)):
+                guard let bounds = Self.bounds(of: number) else { break }
+                add(">=", bounds.lower)
+                add("<=", bounds.upper)
+            case ([.after], .number(let number)), ([.after, .same], .number(let number)):
+                guard let bounds = Self.bounds(of: number) else { break }
                 hasLowerBound = true
-                add(">=", value)
+                add(">=", bounds.lower)
             default: break
             }
         }
         // Without a lower bound, null and booleans come before numbers here, and behind them in SQL.
         if hasLowerBound {
-            for case (let wanted, .number(let value)) in comparisons
+            for case (let wanted, .number(let number)) in comparisons
             where wanted.contains(.before) && !wanted.contains(.after) {
-                add("<=", .number(value))
+                if let bounds = Self.bounds(of: number) { add("<=", bounds.upper) }
             }
         }
         guard !conditions.isEmpty else { return nil }
         text =
-            "SELECT meta().id AS id FROM `\(scope)`.`\(collection)` WHERE "
+            "SELECT meta().id AS `_id` FROM `\(scope)`.`\(collection)` WHERE "
             + conditions.joined(separator: " AND ")
         self.parameters = parameters
+    }
+
+    /// The numbers between which SQL sees a number: beyond 53 bits it may be rounded. Nil for one that is beyond a double.
+    private static func bounds(of number: JSONNumber) -> (lower: JSONValue, upper: JSONValue)? {
+        let double = number.double
+        guard double.magnitude < .greatestFiniteMagnitude else { return nil }
+        guard double.magnitude >= 9_007_199_254_740_992 else { return (.number(number), .number(number)) }
+        return (.number(.double(double.nextDown)), .number(.double(double.nextUp)))
     }
 
     /// A path in SQL++; nil for one that may go through an array.

@@ -208,7 +208,7 @@ struct Finding: Sendable {
         var run = try collection.database.createQuery(query.text)
         for (name, value) in query.parameters { run.parameters[name] = value }
         var ids: DocumentSet = []
-        for row in try await run.execute() { if let id = row["id"]?.string { ids.insert(id) } }
+        for row in try await run.execute() { if let id = row["_id"]?.string { ids.insert(id) } }
         var next: UInt64? = 0
         while let after = next {
             let (more, following) = try entry.store.readRows {

@@ -71,14 +71,14 @@ extension DocumentPositions {
     {
         var query = try await Reading.run {
             try collection.database.createQuery(
-                "SELECT meta().id AS id FROM `\(collection.scope.name)`.`\(collection.name)` WHERE (\(condition)) ORDER BY meta().id"
+                "SELECT meta().id AS `_id` FROM `\(collection.scope.name)`.`\(collection.name)` WHERE (\(condition)) ORDER BY meta().id"
             )
         }
         query.deadline = QueryLimits.deadline
         var ids: [String] = []
         for try await row in query.rows() {
             guard ids.count < maximumIDs else { return Self(kind: .ids(ids), count: ids.count, isCut: true) }
-            if let id = row["id"]?.string { ids.append(id) }
+            if let id = row["_id"]?.string { ids.append(id) }
         }
         return Self(kind: .ids(ids), count: ids.count)
     }
