@@ -3,6 +3,7 @@ import LoveseatCore
 import LoveseatModel
 import LoveseatTesting
 import Observation
+import Synchronization
 import Testing
 
 /// Values that are read again after each change.
@@ -38,17 +39,17 @@ struct LiveValuesTests {
 
     @Test @MainActor func `an observable model follows documents`() async throws {
         let model = Model()
-        nonisolated(unsafe) var isSeen = false
+        let isSeen = Mutex(false)
         withObservationTracking {
             _ = model.likes
         } onChange: {
-            isSeen = true
+            isSeen.withLock { $0 = true }
         }
         let following = Task { try await model.follow(sights, until: 2) }
         try sights.save(Sight(id: "a", likes: 1))
         try sights.save(Sight(id: "b", likes: 2))
         try await following.value
-        #expect(isSeen && model.likes == [1, 2])
+        #expect(isSeen.withLock { $0 } && model.likes == [1, 2])
     }
 
     @Test func `the first value comes at once, then one for each change that matters`() async throws {

@@ -202,6 +202,7 @@ struct CompactionTests {
                 }
             }
             let deadline = ContinuousClock.now + .seconds(30)
+            // Nothing announces that a compaction waits, and this thread holds the transaction that it waits for.
             while !store.isCompactionWaiting, ContinuousClock.now < deadline {
                 Thread.sleep(forTimeInterval: 0.001)
             }

@@ -14,8 +14,8 @@ package final class PuppetLine: @unchecked Sendable {
     package var isClosed: Bool { hasEnded || !link.isOpen }
     /// Pulls documents by their IDs, and returns whether the peer was asked for all.
     package var onFetch: (FetchNotice) -> Bool {
-        get { fetches.pull }
-        set { fetches.pull = newValue }
+        get { shared.pull }
+        set { shared.pull = newValue }
     }
     /// Called with everything that the puppet hears.
     package var onEvent: (BLIPConnection.Event) -> Void = { _ in }
@@ -23,25 +23,18 @@ package final class PuppetLine: @unchecked Sendable {
     private let link: SimulatedLink
     private let runtime: ReplicationRuntime
     private let makeDriver: (ReplicationProtocol) -> ReplicationDriver
-    private let changes = Changes()
-    private let heard = Reports()
-    private let fetches = Fetches()
+    private let shared = Shared()
     /// What the driver has reported to the app.
-    package var reports: [ReplicationReport] { heard.all }
+    package var reports: [ReplicationReport] { shared.reports }
     private var hasEnded = false
     private var driver: ReplicationDriver?
     private var puppetFailure: BLIPError?
 
-    private final class Changes: @unchecked Sendable {
+    /// What the driver's hooks and this line share. Both run on one thread, which the compiler cannot see.
+    private final class Shared: @unchecked Sendable {
         var notify: (@Sendable (CollectionName) -> Void)?
-    }
-
-    private final class Fetches: @unchecked Sendable {
         var pull: (FetchNotice) -> Bool = { _ in false }
-    }
-
-    private final class Reports: @unchecked Sendable {
-        var all: [ReplicationReport] = []
+        var reports: [ReplicationReport] = []
     }
 
     /// `resolve`: settles a conflict, and returns why it could not.
@@ -58,10 +51,10 @@ package final class PuppetLine: @unchecked Sendable {
         nonisolated(unsafe) let settle = resolve
         var hooks = ReplicationHooks()
         hooks.resolve = { settle($0) }
-        hooks.fetch = { [fetches] in fetches.pull($0) }
-        hooks.report = { [heard] in heard.all.append($0) }
-        hooks.observe = { [changes] notify in
-            changes.notify = notify
+        hooks.fetch = { [shared] in shared.pull($0) }
+        hooks.report = { [shared] in shared.reports.append($0) }
+        hooks.observe = { [shared] notify in
+            shared.notify = notify
             return {}
         }
         makeDriver = { [link, runtime, hooks] negotiated in
@@ -90,7 +83,7 @@ package final class PuppetLine: @unchecked Sendable {
 
     /// Something was saved in a collection.
     package func localChange(in name: CollectionName = .default) throws {
-        changes.notify?(name)
+        shared.notify?(name)
         try settle()
     }
 
