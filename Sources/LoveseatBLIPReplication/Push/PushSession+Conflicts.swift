@@ -153,17 +153,18 @@ extension PushSession {
         switch hearing {
         case .agrees: agreed(id)
         case .disagrees: countDisagreement(change)
-        case .isBehind:
-            // What the peer has goes on from this revision, so it was there before.
-            return finish(document, synced: parcel.revision, &effects)
+        case .isBehind: return finish(document, synced: parcel.revision, &effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
             disagreements[ExactText(id), default: Disagreement()].isFetchable = true
             return park(document, &effects)
         case nil: return
         }
-        report(change, nil, &effects)
-        finish(document, synced: nil, isDocument: true, &effects)
+        // What goes on from this revision at the peer has it below: it was there before.
+        let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
+        let wasThere = parcel.revision != current && theirs.isAncestor(parcel.revision, of: current)
+        if !wasThere { report(change, nil, &effects) }
+        finish(document, synced: nil, isDocument: !wasThere, &effects)
     }
 
     // MARK: Counting

@@ -41,12 +41,13 @@ struct DatabaseArgument: ParsableArguments {
 
     /// Whether there is a database.
     ///
-    /// - Throws: ``LoveseatError`` if this user may not know.
+    /// - Throws: ``LoveseatError`` if this user may not know, or may not read it.
     var exists: Bool {
         get throws {
-            if access("\(folder)/db.sqlite", F_OK) == 0 { return true }
-            try Self.refuse(errno, folder)
-            return false
+            let file = "\(folder)/db.sqlite"
+            let isThere = access(file, F_OK) == 0
+            if !isThere || access(file, R_OK) != 0 { try Self.refuse(errno, isThere ? file : folder) }
+            return isThere
         }
     }
 
@@ -75,7 +76,6 @@ struct DatabaseArgument: ParsableArguments {
     /// Opens an existing database for reading, which is possible while `serve` or `sync` has it open.
     func read() throws -> Database {
         guard try exists else { return try open() }
-        if access("\(folder)/db.sqlite", R_OK) != 0 { try Self.refuse(errno, "\(folder)/db.sqlite") }
         let config = DatabaseConfiguration(directory: parts.directory, readOnly: true)
         return try Database(name: parts.name, config: config)
     }
@@ -90,9 +90,7 @@ struct DatabaseArgument: ParsableArguments {
 
     /// Opens a database, and creates it if it does not exist.
     func create(keepsDeltaBases: Bool = false) throws -> Database {
-        if try exists, access("\(folder)/db.sqlite", R_OK) != 0 {
-            try Self.refuse(errno, "\(folder)/db.sqlite")
-        }
+        _ = try exists
         var config = DatabaseConfiguration(directory: parts.directory, enableDeltaSync: keepsDeltaBases)
         config.remembersDeltaSync = true
         return try Database(name: parts.name, config: config)

@@ -260,16 +260,13 @@ extension RevisionTree {
     }
 
     /// Records a revision that a hub announced and that is known here. If our current revision is only what the hub had
-    /// before, and the hub's revision is on another line, that one takes over, even if it was closed: a hub
-    /// announces it when the winner of several branches was deleted, a tombstone if all of them are.
-    ///
-    /// `mayBeOld`: whether it was announced before the hub accepted our last revision: then a tombstone does not count.
-    package mutating func follow(_ hub: Remote, to id: RevisionID, mayBeOld: Bool = false) {
+    /// before, and the hub's live revision is on another line, that one takes over, even if it was closed: a hub
+    /// announces it when the winner of several branches was deleted.
+    package mutating func follow(_ hub: Remote, to id: RevisionID) {
         let (before, mark) = (current, remotes[hub])
         recordMark(of: hub, at: id)
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id],
-            !node.isDeleted || !mayBeOld,
-            original(id) != original(before.id), !isAncestor(before.id, of: id)
+            !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
         else { return }
         var opened = original(id)
         if superseded.contains(opened) {
@@ -279,7 +276,7 @@ extension RevisionTree {
                 edit.node.body != nil
             else { return }
             opened = edit.original
-        } else if node.body == nil, !node.isDeleted {
+        } else if node.body == nil {
             return
         }
         closed.insert(original(before.id))

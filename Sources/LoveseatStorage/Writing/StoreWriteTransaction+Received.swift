@@ -204,7 +204,7 @@ extension StoreWriteTransaction {
             return
         case .hub:
             tree = before
-            tree.follow(remote, to: revision, mayBeOld: mayBeOld)
+            tree.follow(remote, to: revision)
         case .loveseat: break
         case .client, nil: tree.recordMark(of: remote, at: revision)
         }
