@@ -25,7 +25,7 @@ def screenshots(folder, _):
          "name": name, "city": "Prague", "likes": likes, "address": {"street": "Karlův most", "lines": [1, 2, 3]}}
         for digest, name, likes in (("b", "Charles Bridge", 12), ("c", "Karlův most", 15))
     ]})
-    folder.run("set", "copy", "own", "n=1")
+    folder.run("set", "copy", "own", "n=1", "--create")
     folder.start("sync", "copy", served.url, "--continuous")
     shots = Path(os.environ.get("INSPECTOR_SHOTS", folder.path / "shots"))
     views = [
