@@ -62,7 +62,7 @@ if [ -x .build/release/loveseat ]; then
     options=()
 else
     options=(--disable-index-store -debug-info-format none)
-    echo "Building Loveseat and PhotoDrop, with the libraries that they use. The first time, this takes about five minutes on two processors." >&2
+    echo "Building Loveseat and PhotoDrop, with the libraries that they use. The first time, this takes about four minutes on two processors." >&2
 fi
 started="$(mktemp)"
 trap 'rm -f "$log" "$started"' EXIT
