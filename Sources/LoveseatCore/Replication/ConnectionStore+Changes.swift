@@ -73,7 +73,7 @@ extension ConnectionStore {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
             guard try mayRead(record, in: collection) else { continue }
-            read.keep(record, of: collection)
+            read.keep(record, of: collection, among: connections)
             found.append(candidate)
         }
         for (change, record) in losses where try !mayRead(record, in: collection) { found.append(change) }
@@ -127,7 +127,11 @@ extension ConnectionStore {
         now: Int64
     ) throws -> LocalChange? {
         if record.isDeleted, record.sequence <= query.tombstonesSkipped { return nil }
-        if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
+        if let ids = query.documentIDs {
+            guard ids.contains(record.id) else { return nil }
+        } else if let ids = rule?.documentIDs, !ids.contains(record.id) {
+            return nil
+        }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
         let knowledge = query.tellsTrees ? record.knowledgeDigest : nil

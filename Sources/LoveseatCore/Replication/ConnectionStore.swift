@@ -61,7 +61,12 @@ package final class ConnectionStore: RevisionStore {
         self.checkpointIDs = checkpointIDs
         self.remote = remote
         self.nowMilliseconds = nowMilliseconds
+        store.noteConnection(isOpen: true)
     }
+
+    deinit { store.noteConnection(isOpen: false) }
+
+    package var connections: Int { max(1, store.connectionCount) }
 
     /// For the passive side, which learns from its peer which collections to serve.
     ///
@@ -80,6 +85,7 @@ package final class ConnectionStore: RevisionStore {
         shared = SharedBlobs(proven, peer: peer.recordName)
         self.nowMilliseconds = nowMilliseconds
         (collections, checkpointIDs, remote, rules, userChanges) = ([], [], nil, [], 0)
+        store.noteConnection(isOpen: true)
     }
 
     /// Says what became of the database in a session's terms.

@@ -9,6 +9,8 @@ extension CouchDBSession {
     private static let pageSize = 500
     /// Revisions that are asked for at once, and how many such requests are under way.
     private static let bulkSize = 100
+    /// Bytes of documents with attachments that wait to be stored together.
+    private static let bulkBytes = 1 << 20
     private static let bulkRequests = 3
     private static let singleRequests = 6
     /// When a continuous pull asks again for what could not be fetched.
@@ -216,16 +218,20 @@ extension CouchDBSession {
             try await save(batch.fetched, lane)
         }
         var doubtful: [(DocumentLeaf, RemoteFailure)] = []
+        var gathered = Gathered()
         try await run(singles, atOnce: Self.singleRequests) {
             try await Self.fetch($0, from: remote, blobs: blobs)
         } _: { single in
             switch single.outcome {
-            case .fetched(let fetched): try await save([fetched], lane)
+            case .fetched(let fetched):
+                let due = gathered.add(fetched)
+                if !due.isEmpty { try await save(due, lane) }
             case .missing: try noteMissing(single.leaf, lane)
             case .failed(let failure): try fail(single.leaf, failure, lane)
             case .doubtful(let failure): doubtful.append((single.leaf, failure))
             }
         }
+        try await save(gathered.take(), lane)
         guard let (leaf, failure) = doubtful.first else { return }
         // One document that the remote refuses or fails at must not keep the others back.
         guard await remote.answers() else { throw failure.failure(of: "the document \"\(leaf.documentID)\"") }
@@ -266,7 +272,7 @@ extension CouchDBSession {
                     }
                     continue
                 }
-                let branches = try DocumentBranches(of: record)
+                let branches = try DocumentBranches(of: view.whole(record, in: lane.handle))
                 let known = branches.leaves.prefix(Self.maximumKnown).map(\.id)
                 for revision in revisions where !branches.contains(revision) {
                     let leaf = DocumentLeaf(documentID: id, revision: revision)
@@ -281,6 +287,27 @@ extension CouchDBSession {
         var fetched: [FetchedRevision] = []
         /// What has to be fetched by itself.
         var singles: [WantedLeaf] = []
+    }
+
+    /// Revisions of one document that are stored together: each would read and write all of them.
+    private struct Gathered {
+        private var fetched: [FetchedRevision] = []
+        private var bytes = 0
+
+        /// Adds a revision; returns those that are to be stored now.
+        mutating func add(_ revision: FetchedRevision) -> [FetchedRevision] {
+            let id = revision.document.id
+            let isOther = fetched.last.map { !$0.document.id.isExactly(id) } ?? false
+            let due = isOther || fetched.count >= bulkSize || bytes >= bulkBytes ? take() : []
+            fetched.append(revision)
+            bytes += revision.document.body.bytes.count
+            return due
+        }
+
+        mutating func take() -> [FetchedRevision] {
+            defer { (fetched, bytes) = ([], 0) }
+            return fetched
+        }
     }
 
     private struct Single: Sendable {
@@ -453,33 +480,42 @@ extension CouchDBSession {
                 false
             )
         }
+        let accepted = zip(fetched, admitted).filter(\.1).map(\.0.document)
         let asksResolver = lane.rules.asksResolver
         return try store.write(call: "replication") { transaction in
-            try zip(fetched, admitted).map { fetched, isAdmitted -> Stored in
-                guard isAdmitted else { return .filtered }
-                do {
-                    _ = try DocumentSaving.save(
-                        fetched.document,
-                        isNewEdit: false,
-                        in: lane.handle,
-                        transaction
-                    )
-                } catch let error as CouchDBError {
-                    if error.status == 412 { return .lacksAttachments }
-                    return .failed(LoveseatError(.remoteError, "it cannot be stored here: \(error.reason)"))
-                } catch let refusal as RevisionTree.InsertRefusal {
-                    return .failed(
-                        LoveseatError(.remoteError, "its history cannot be stored here: \(refusal)")
-                    )
-                } catch let error as LoveseatError where error.code == .corruptRevisionData {
-                    return .failed(error)
-                }
-                guard asksResolver,
-                    let record = try transaction.record(fetched.document.id, in: lane.handle)
-                else { return .stored(hasConflict: false) }
-                return .stored(hasConflict: try !DocumentBranches(of: record).conflicts.isEmpty)
+            var results = try DocumentSaving.saveReplicated(accepted, in: lane.handle, transaction)[...]
+            let inConflict = asksResolver ? try Self.inConflict(accepted, lane, transaction) : []
+            return try zip(fetched, admitted).map { fetched, isAdmitted in
+                guard isAdmitted, let result = results.popFirst() else { return .filtered }
+                return try Self.outcome(result, hasConflict: inConflict.contains(fetched.document.id))
             }
         }
+    }
+
+    /// Those documents that have conflicts now.
+    private static func inConflict(
+        _ documents: [PreparedDocument],
+        _ lane: Lane,
+        _ transaction: StoreWriteTransaction
+    ) throws -> DocumentSet {
+        DocumentSet(
+            try DocumentSet(documents.map(\.id)).sorted.filter { id in
+                guard let record = try transaction.record(id, in: lane.handle) else { return false }
+                return try !DocumentBranches(of: record).conflicts.isEmpty
+            }
+        )
+    }
+
+    private static func outcome(_ result: Result<RevisionID, any Error>, hasConflict: Bool) throws -> Stored {
+        do {
+            _ = try result.get()
+            return .stored(hasConflict: hasConflict)
+        } catch let error as CouchDBError {
+            if error.status == 412 { return .lacksAttachments }
+            return .failed(LoveseatError(.remoteError, "it cannot be stored here: \(error.reason)"))
+        } catch let refusal as RevisionTree.InsertRefusal {
+            return .failed(LoveseatError(.remoteError, "its history cannot be stored here: \(refusal)"))
+        } catch let error as LoveseatError where error.code == .corruptRevisionData { return .failed(error) }
     }
 
     private func resolve(_ id: String, _ pulled: [RevisionID], _ lane: Lane) async {

@@ -107,7 +107,7 @@ extension CouchDBSession {
                 report(record.id, lane, isPush: true, isDeleted: record.isDeleted, error: error)
                 continue
             }
-            let branches = try DocumentBranches(of: record)
+            let branches = try DocumentBranches(of: store.whole(record, in: lane.handle))
             let leaves = branches.leaves.filter { passes($0, of: record.id, lane) }
             if !leaves.isEmpty {
                 page.documents.append(LocalDocument(record: record, branches: branches, leaves: leaves))

@@ -87,7 +87,7 @@ extension StoreWriteTransaction {
                 "revision \(archived.revision) of document \"\(id)\" has other content here"
             )
         }
-        let before = try ArchivedRevisions(record)
+        let before = try ArchivedRevisions(whole(record, in: collection))
         if before.revision == archived.revision, before.encodedTree == archived.encodedTree { return false }
         var incoming = IncomingRecord(
             documentID: id,
