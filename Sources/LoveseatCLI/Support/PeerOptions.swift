@@ -277,7 +277,10 @@ struct PeerOptions: ParsableArguments {
             entry.pushFilter = filter
             entry.pullFilter = filter
             entry.filterVersion = filters.isEmpty ? nil : filters.joined(separator: "\n")
-            entry.remoteDatabase = named.last { $0.collection.fullName == collection.fullName }?.database
+            entry.remoteDatabase =
+                named.last {
+                    $0.collection.fullName.isExactly(collection.fullName)
+                }?.database
             return entry
         }
         let peer = paired ? try pairedPeer(of: database) : nil

@@ -36,6 +36,8 @@ package final class ConnectionStore: RevisionStore {
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
+    /// The collections with conflicts when the connection began, by their numbers; nil before that was asked.
+    var inConflict: Set<Int64>?
     /// The documents that could not be stored when they were pulled, by collection.
     var failures: [Int: DocumentSet] = [:]
     package let nowMilliseconds: () -> Int64
