@@ -238,11 +238,25 @@ struct ChangesFeed: Sendable {
         try await finish(through, to: &writer)
     }
 
+    /// Has the kernel take no more than this for a client that does not read, in bytes. What is on its way does not count, so that a fast
+    /// client is as fast as before.
+    private static let maximumUnsent = 64 << 10
+
+    private static func keepLittleUnsent(by channel: any Channel) {
+        #if os(Linux)
+        // TCP_NOTSENT_LOWAT
+        let option = ChannelOptions.Types.SocketOption(level: .tcp, name: NIOBSDSocket.Option(rawValue: 25))
+        // A kernel without the option takes more.
+        channel.setOption(option, value: maximumUnsent).whenComplete { _ in }
+        #endif
+    }
+
     /// Writes rows until the client goes, the limit is reached, or nothing happens for long.
     func writeContinuous(to writer: inout any ResponseBodyWriter, _ channel: any Channel) async throws {
         let events = FeedEvents(entry, channel)
         defer { events.end() }
         let isEvents = request.feed == .eventsource
+        Self.keepLittleUnsent(by: channel)
         try await writer.write(ByteBuffer())
         var iterator = events.stream.makeAsyncIterator()
         var (position, count) = (start, 0)
