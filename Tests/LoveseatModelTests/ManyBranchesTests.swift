@@ -66,11 +66,16 @@ import Testing
             let branches = Self.branches(&generator, generator.pick([1, 3, 10, 40]))
             let results = atOnce.insertBranches(branches)
             let expected = branches.map { branch -> Result<Bool, RevisionTree.InsertRefusal> in
+                // A tree of which a revision was refused is not stored.
+                let before = single
                 do throws(RevisionTree.InsertRefusal) {
                     return .success(
                         try single.insertBranch(branch.history, flags: branch.flags, body: branch.body)
                     )
-                } catch { return .failure(error) }
+                } catch {
+                    single = before
+                    return .failure(error)
+                }
             }
             #expect(results == expected)
             #expect(State(atOnce) == State(single))

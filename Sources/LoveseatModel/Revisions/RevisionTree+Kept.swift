@@ -39,7 +39,11 @@ extension RevisionTree {
             try addLine(history, origin: nil, flags: node?.flags ?? [], body: node?.body ?? body)
             if node?.body == nil { nodes[id]?.body = nil }
             prune(depth: depth)
-            return !hasSameLines(as: before)
+            guard aside.value != nil else { return !hasSameLines(as: before) }
+            // What was put back for this is put aside again.
+            var known = before
+            known.prune(depth: depth)
+            return !hasSameLines(as: known)
         }
         try addLine(history, origin: nil, flags: flags, body: body)
         if let current = before.current, !isAncestor(current.id, of: id) {
@@ -80,10 +84,15 @@ extension RevisionTree {
         return results
     }
 
+    /// A revision that is refused leaves nothing in the tree, which is stored for the others.
     private mutating func insertOne(_ branch: Branch) -> Result<Bool, InsertRefusal> {
+        let before = self
         do throws(InsertRefusal) {
             return .success(try insertBranch(branch.history, flags: branch.flags, body: branch.body))
-        } catch { return .failure(error) }
+        } catch {
+            self = before
+            return .failure(error)
+        }
     }
 
     /// Adds revisions at once, or halves of them where that cannot be done.
@@ -132,7 +141,11 @@ extension RevisionTree {
             for (index, ancestor) in branch.history.enumerated().dropFirst() {
                 let parent = index + 1 < branch.history.count ? branch.history[index + 1] : nil
                 // Each line says the parents of its revisions; of equal ones one says enough.
-                if let known = parents[ancestor], known == parent { continue }
+                if let known = parents[ancestor] {
+                    guard known == parent else { return nil }
+                    continue
+                }
+                if let known = nodes[ancestor]?.parent, known != parent { return nil }
                 parents[ancestor] = parent
                 lines.nodes.append(Node(id: ancestor, parent: parent, flags: [], body: nil))
             }
