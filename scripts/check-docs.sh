@@ -43,6 +43,7 @@ for file in README.md Sources/Loveseat/Loveseat.docc/*.md $(grep -rl '/// ```swi
         echo "import Loveseat"
         echo "import LoveseatCouchDB"
         echo "import LoveseatDiscovery"
+        echo "import Observation"
         examples "$file"
     } > "$work/Examples.swift"
     grep -q '^#sourceLocation(file' "$work/Examples.swift" || continue

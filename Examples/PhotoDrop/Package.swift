@@ -24,11 +24,13 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CQRCode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
+        // zlib, for the colour profiles of PNG.
+        .systemLibrary(name: "CDeflate", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // Codes, documents, names, image headers: no files, no network, no clock.
         .target(
             name: "PhotoDropCore",
             dependencies: [
-                "CQRCode",
+                "CDeflate", "CQRCode",
                 .product(name: "Loveseat", package: "loveseat"),
             ],
             swiftSettings: strict

@@ -151,10 +151,6 @@ package final class BLIPConnection {
         }
     }
 
-    /// Gives up a begun reply whose body cannot be read any more, by ending it where it stands. The receiver sees
-    /// that the digest does not match.
-    package func cutShort(_ number: UInt64) { supply([], isLast: true, for: number) }
-
     private func enqueue(
         _ message: Message,
         type: MessageType,

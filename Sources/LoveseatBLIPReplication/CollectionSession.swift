@@ -18,6 +18,8 @@ extension ReplicationSession {
         /// Documents that are being fetched by their IDs, and those that were.
         var fetching: DocumentSet = []
         var fetched: DocumentSet = []
+        /// How long it takes until what the peer could not send is asked for again, in milliseconds; nil if there is no such document.
+        private(set) var retryDelay: Int?
 
         /// Goes on as far as it gets without the peer.
         mutating func goOn(isActive: Bool, _ effects: inout SessionEffects) {
@@ -63,6 +65,11 @@ extension ReplicationSession {
             )
         }
 
+        /// Whether what either side has was compared.
+        mutating func isCompared(pulls: Bool) -> Bool {
+            (!pulls || pull.isCaughtUp) && push?.hasMore != true
+        }
+
         mutating func add(to progress: inout ReplicationProgress) {
             progress.add(pull.progress)
             guard let pushed = push?.progress else { return }
@@ -73,6 +80,32 @@ extension ReplicationSession {
         /// The peer took a revision, and so will announce it.
         mutating func pushed(_ message: Int) {
             if let id = push?.inFlight[message]?.id { pull.pushed(id) }
+        }
+
+        /// Has a continuous replication ask again, in a while, for what the peer could not send.
+        mutating func planRetry(_ index: Int, after delay: Int, _ effects: inout SessionEffects) {
+            retryDelay = delay
+            effects.append(.setTimer(.retry(collection: index), milliseconds: delay))
+        }
+
+        var needsRetry: Bool { retryDelay == nil && !pull.unsent.isEmpty }
+
+        /// They count as never fetched.
+        mutating func retry() {
+            failedBefore = pull.unsent.sorted
+            fetched.subtract(pull.unsent)
+        }
+
+        /// Documents were fetched; some of them may have failed again.
+        mutating func noteFetched(_ index: Int, _ tuning: ReplicationTuning, _ effects: inout SessionEffects)
+        {
+            guard let delay = retryDelay, let failed = effects.ask({ try $0.failures(in: index) }) else {
+                return
+            }
+            pull.keepUnsent(of: failed)
+            retryDelay = nil
+            guard needsRetry else { return }
+            planRetry(index, after: min(2 * delay, tuning.maximumRetryDelay), &effects)
         }
 
         /// Documents that the feed of changes has passed: those that keep a push from being taken, and those that could not be

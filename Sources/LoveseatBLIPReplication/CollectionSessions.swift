@@ -19,6 +19,8 @@ extension ReplicationSession {
         struct Counts: Hashable {
             var busy = 0
             var unsaved = 0
+            /// Whether it is not known yet what either side has.
+            var uncompared = 0
             var bufferedBytes = 0
             var expectations = 0
             var progress = ReplicationProgress()
@@ -26,6 +28,7 @@ extension ReplicationSession {
             fileprivate mutating func replace(_ old: Counts, by new: Counts) {
                 busy += new.busy - old.busy
                 unsaved += new.unsaved - old.unsaved
+                uncompared += new.uncompared - old.uncompared
                 bufferedBytes += new.bufferedBytes - old.bufferedBytes
                 expectations += new.expectations - old.expectations
                 progress.replace(old.progress, by: new.progress)
@@ -75,9 +78,10 @@ extension ReplicationSession {
         }
 
         /// Counts a collection anew.
-        mutating func count(_ index: Int, isBusy: Bool) {
+        mutating func count(_ index: Int, isBusy: Bool, pulls: Bool) {
             var counts = Counts()
             counts.busy = isBusy ? 1 : 0
+            counts.uncompared = items[index].isCompared(pulls: pulls) ? 0 : 1
             counts.unsaved = accounts[index].counts.unsaved
             counts.bufferedBytes = items[index].pull.bufferedBytes
             counts.expectations = items[index].pull.expectations.count

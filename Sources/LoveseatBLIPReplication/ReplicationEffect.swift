@@ -44,6 +44,8 @@ package enum ReplyContinuation: Hashable, Sendable {
 package enum ReplicationTimer: Hashable, Sendable {
     case checkpoint(collection: Int)
     case insert(collection: Int)
+    /// To ask again for what the peer could not send.
+    case retry(collection: Int)
     case stop
     /// Whether the peer of a single pass has said anything lately.
     case silence

@@ -72,7 +72,8 @@ extension ReplicationSession {
         guard let bound = effects.ask({ try $0.bind([.default], checkpoints: [""]) }) else { return false }
         guard bound.first?.exists == true else {
             if plan.restrictsAccess {
-                refuse(message, number, ReplyError("HTTP", 403, "you may not have the default collection"))
+                let text = "you may not have the default collection\(others(plan))"
+                refuse(message, number, ReplyError("HTTP", 403, text))
             } else {
                 fail(LoveseatError(.notOpen, "the collection is gone"))
             }
@@ -81,6 +82,14 @@ extension ReplicationSession {
         hasCollections = false
         makeCollections([.default])
         return true
+    }
+
+    /// Names the collections that the peer may have instead of the default one, so that its user need not know them.
+    private mutating func others(_ plan: PassivePlan) -> String {
+        let named = plan.collections.filter { $0 != .default }
+        let bound = effects.ask { try $0.bind(named, checkpoints: named.map { _ in "" }) } ?? []
+        let names = zip(named, bound).filter(\.1.exists).map(\.0.fullName)
+        return names.isEmpty ? "" : "; you may have: \(names.joined(separator: ", "))"
     }
 
     private mutating func getCollections(_ message: Message, number: UInt64) {

@@ -169,6 +169,7 @@ package struct ReplicationSession {
                     &session.effects
                 )
             case .insert(let index): session.collections[index].pull.timerFired()
+            case .retry(let index): session.collections[index].retry()
             case .stop: session.close(1000, "")
             case .silence: session.checkSilence()
             }
@@ -253,6 +254,7 @@ package struct ReplicationSession {
         event { session in
             let index = notice.collection
             session.collections[index].fetching = []
+            session.collections[index].noteFetched(index, session.tuning, &session.effects)
             for id in notice.documentIDs {
                 session.collections[index].push?.fetched(id, isComplete: isComplete, &session.effects)
             }
@@ -407,7 +409,8 @@ package struct ReplicationSession {
     /// Looks at what an event touched, and at the sum of all: whether to save checkpoints, to end, and what to tell the app.
     private mutating func settle() {
         if let failure = effects.failure ?? collectionFailure { fail(failure) }
-        let mayFetch = phase == .running && plan?.pulls == true && plan?.isFetch == false
+        let (pulls, isContinuous) = (plan?.pulls == true, plan?.isContinuous == true)
+        let mayFetch = phase == .running && pulls && plan?.isFetch == false
         let goesOn = phase == .running || phase == .stopping
         forTouched { session, index in
             if goesOn, session.collections[index].mayHaveMoreToPush, !session.isBusy(index) {
@@ -416,7 +419,14 @@ package struct ReplicationSession {
                 session.collections[index].pumpPush(&session.effects)
             }
             if mayFetch, !session.isBusy(index) { session.fetchMissed(index) }
-            session.collections.count(index, isBusy: session.isBusy(index))
+            if mayFetch, isContinuous, session.collections[index].needsRetry {
+                session.collections[index].planRetry(
+                    index,
+                    after: session.tuning.retryDelay,
+                    &session.effects
+                )
+            }
+            session.collections.count(index, isBusy: session.isBusy(index), pulls: pulls)
         }
         guard goesOn else { return }
         let busy = collections.total.busy > 0
@@ -448,11 +458,14 @@ package struct ReplicationSession {
     /// While busy, small steps are left out.
     private mutating func report(isBusy: Bool) {
         var progress = collections.total.progress
+        progress.isTotalKnown = phase == .running && collections.total.uncompared == 0
         if !isBusy { progress.completed = progress.total }
         if let (wasBusy, last) = lastReport, wasBusy == isBusy {
             let isSmall =
                 progress.documents &- last.documents < tuning.reportDocuments
                 && progress.completed &- last.completed < tuning.reportBytes
+                && progress.compared &- last.compared < tuning.reportCompared
+                && progress.isTotalKnown == last.isTotalKnown
             guard progress != last, !isBusy || !isSmall else { return }
         }
         lastReport = (isBusy, progress)

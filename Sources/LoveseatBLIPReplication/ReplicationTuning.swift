@@ -73,13 +73,19 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var compressionThreshold = 100
     /// How many documents more, or
     package var reportDocuments: UInt64 = 100
-    /// how many bytes more, are worth a report of progress.
+    /// how many bytes more, or
     package var reportBytes: UInt64 = 256 << 10
+    /// how many compared changes more, are worth a report of progress.
+    package var reportCompared: UInt64 = 10_000
     /// How long a stop waits for the peer to take the last checkpoint, in milliseconds.
     package var stopDelay = 2_000
 
     /// How often two sides may talk past each other about a revision before it is left to the next session.
     package var disagreements = 3
+    /// After how long a continuous pull asks again for what the peer could not send, in milliseconds; twice as long each time, up to
+    package var retryDelay = 5_000
+    /// so long.
+    package var maximumRetryDelay = 600_000
     /// Documents fetched by their IDs at once.
     package var documentsFetched = 500
     /// Checkpoints that a peer may save over one connection under IDs of its own.

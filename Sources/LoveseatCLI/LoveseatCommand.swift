@@ -15,7 +15,8 @@ struct LoveseatCommand: AsyncParsableCommand {
               loveseat import cities cities.json --id-field code
               loveseat serve cities --port 55990 --user ana --password-file secret.txt
               loveseat create copy
-              loveseat sync copy wss://192.168.1.7:55990/cities --user ana --pin FINGERPRINT --continuous
+              loveseat sync copy wss://192.168.1.7:55990/cities --user ana \\
+                --pin FINGERPRINT --continuous
 
             EXIT CODES
               0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
@@ -65,6 +66,7 @@ enum Main {
     static func main() async {
         // A reader that goes away, as `head` does, ends a write with an error, not the process with a signal.
         signal(SIGPIPE, SIG_IGN)
+        keepExamplesWhole()
         do {
             try refuseDamagedArguments()
             var command = try LoveseatCommand.parseAsRoot()
@@ -75,6 +77,7 @@ enum Main {
             }
             try Output.standard.flush()
         } catch let error as LoveseatError {
+            report(error.message, error.exitCode)
             try? Output.standard.flush()
             Output.remark("loveseat: \(error.message)")
             exit(error.exitCode)
@@ -83,9 +86,30 @@ enum Main {
         } catch let interrupted as Interrupted {
             exit(128 + interrupted.signal)
         } catch {
+            let code = LoveseatCommand.exitCode(for: error)
+            if !(error is ExitCode), code != .success {
+                report(LoveseatCommand.message(for: error), code.rawValue)
+            }
             try? Output.standard.flush()
             LoveseatCommand.exit(withError: error)
         }
+    }
+
+    /// With `--json`, a command that fails before it has printed anything prints why.
+    private static func report(_ message: String, _ code: Int32) {
+        let arguments = CommandLine.arguments.prefix { $0 != "--" }
+        guard arguments.contains("--json"), Output.standard.isUnused else { return }
+        try? Output.standard.line(["error": .string(message), "exitCode": JSONValue(Int(code))])
+    }
+
+    /// Help is wrapped at the width of the terminal. Examples have at most 78 columns, and are wrapped by a narrower terminal itself, so
+    /// that they can be copied.
+    private static func keepExamplesWhole() {
+        var size = winsize()
+        let columns =
+            ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) }
+            ?? (ioctl(1, UInt(TIOCGWINSZ), &size) == 0 ? Int(size.ws_col) : 80)
+        if columns < 80 { setenv("COLUMNS", "80", 1) }
     }
 
     /// Swift repairs arguments that are not UTF-8, so that another text would be saved.
@@ -111,7 +135,8 @@ extension LoveseatError {
             .invalidQueryParameter:
             64
         case .busy: 75
-        case .ioError, .notWriteable: 74
+        // 10507: the peer's disk is full.
+        case .ioError, .notWriteable, LoveseatError.Code(10_507): 74
         case .httpAuthRequired, .httpForbidden, .httpProxyAuthRequired, .tlsCertExpired, .tlsCertUntrusted,
             .tlsClientCertRequired, .tlsClientCertRejected, .tlsCertUnknownRoot:
             77

@@ -7,7 +7,7 @@ public enum CouchDBFuzzTargets {
     /// All targets by the names that `FUZZ` and the folders of `Fuzzing/FailCases` have.
     public static let named: [String: @Sendable ([UInt8]) -> Void] = [
         "couchdb-http": http, "couchdb-body": body, "couchdb-changes": changes, "couchdb-cookie": cookie,
-        "couchdb-digest": digest,
+        "couchdb-digest": digest, "couchdb-numbers": numbers,
     ]
 
     private static let basic = ("Authorization", "Basic YTph")
@@ -16,7 +16,8 @@ public enum CouchDBFuzzTargets {
     public static func http(_ bytes: [UInt8]) {
         guard bytes.contains(where: { $0 != 0x0D && $0 != 0x0A }), let client = server.client else { return }
         // It is not the listener that waits for the rest of a request that is cut.
-        let request = bytes + Array("\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8)
+        let request =
+            bytes + Array("\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
         guard let descriptor = try? client.connect() else { return }
         defer { close(descriptor) }
         _ = request.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -69,6 +70,100 @@ public enum CouchDBFuzzTargets {
     public static func digest(_ bytes: [UInt8]) {
         guard let text = headerText(bytes) else { return }
         check("GET", "/db", [("Authorization", "Digest \(text)")])
+    }
+
+    private static let extremes = [
+        "9223372036854775807", "-9223372036854775808", "18446744073709551615", "9223372036854775808",
+        "18446744073709551616",
+        "65536", "2147483648", "4294967295", "-1", "0", "1", "2", "1e308", "1e18", "9.3e18", "-1e19", "0.5",
+        "00", "",
+        "340282366920938463463374607431768211456",
+    ]
+
+    /// Requests in which `#` stands for a number: the path, a header, and the body.
+    private static let numbered: [(method: String, path: String, header: String, body: String)] = [
+        ("GET", "/db/_all_docs?skip=#&limit=#&startkey=%22e%22", "", ""),
+        ("GET", "/db/_all_docs?startkey=#&endkey=#&descending=true", "", ""),
+        ("GET", "/db/_design_docs?skip=#&limit=#", "", ""), ("GET", "/db/_local_docs?skip=#&limit=#", "", ""),
+        ("GET", "/_all_dbs?skip=#&limit=#", "", ""), ("GET", "/_uuids?count=#", "", ""),
+        ("POST", "/db/_all_docs", "", "{\"keys\":[\"d\",#],\"skip\":#,\"limit\":#}"),
+        ("POST", "/db/_all_docs?skip=#", "", "{\"start_key\":\"e\",\"limit\":#}"),
+        (
+            "POST", "/db/_all_docs/queries", "",
+            "{\"queries\":[{\"skip\":#,\"start_key\":\"e\"},{\"limit\":#,\"skip\":#}]}"
+        ),
+        ("GET", "/db/_changes?since=#&limit=#&timeout=1&heartbeat=false", "", ""),
+        ("GET", "/db/_changes?timeout=1&heartbeat=#&seq_interval=#", "Last-Event-ID: #", ""),
+        ("POST", "/db/_changes?timeout=#&filter=_selector", "", "{\"selector\":{\"n\":{\"$gt\":#}}}"),
+        ("GET", "/db/d?rev=#-a&atts_since=%5B%22#-a%22%5D", "If-None-Match: \"#-a\"", ""),
+        ("GET", "/db/d?open_revs=%5B%22#-a%22,%22#-b%22%5D&revs=true&latest=true", "", ""),
+        ("PUT", "/db/d?rev=#-a", "If-Match: \"#-a\"", "{\"n\":#}"),
+        ("PUT", "/db/d?new_edits=false", "", "{\"_revisions\":{\"start\":#,\"ids\":[\"b\",\"a\"]},\"n\":#}"),
+        ("DELETE", "/db/d?rev=#-a", "", ""), ("COPY", "/db/d", "Destination: f?rev=#-a", ""),
+        (
+            "POST", "/db/_bulk_docs", "",
+            "{\"new_edits\":false,\"docs\":[{\"_id\":\"d\",\"_rev\":\"#-a\",\"n\":#},{\"_id\":\"g\",\"_revisions\":{\"start\":#,\"ids\":[\"a\"]}}]}"
+        ),
+        (
+            "POST", "/db/_bulk_docs", "",
+            "{\"docs\":[{\"_id\":\"h\",\"_attachments\":{\"f\":{\"data\":\"aGk=\",\"length\":#,\"revpos\":#,\"encoded_length\":#}}}]}"
+        ),
+        (
+            "POST", "/db/_bulk_get?revs=true", "",
+            "{\"docs\":[{\"id\":\"d\",\"rev\":\"#-a\",\"atts_since\":[\"#-b\"]}]}"
+        ), ("POST", "/db/_revs_diff", "", "{\"d\":[\"#-a\",\"#-b\"]}"),
+        ("POST", "/db/_purge", "", "{\"d\":[\"#-a\"]}"), ("PUT", "/db/_revs_limit", "", "#"),
+        ("PUT", "/db/_local/l", "", "{\"_rev\":\"0-#\",\"n\":#}"),
+        ("POST", "/db/_find", "", "{\"selector\":{\"n\":{\"$gt\":#}},\"limit\":#,\"skip\":#}"),
+        ("POST", "/db/_find", "", "{\"selector\":{\"n\":{\"$mod\":[#,#]}},\"bookmark\":\"#\"}"),
+        ("POST", "/db/_explain", "", "{\"selector\":{\"n\":{\"$size\":#}},\"limit\":#,\"skip\":#}"),
+        ("GET", "/db/_index?limit=#&skip=#", "", ""),
+        (
+            "POST", "/_replicate", "",
+            "{\"source\":\"http://127.0.0.1:#/x\",\"target\":\"db\",\"since_seq\":#}"
+        ),
+        ("GET", "/db/h/f", "Range: bytes=#-#", ""), ("GET", "/db/h/f", "Range: bytes=-#", ""),
+        ("GET", "/db/h/f", "Range: bytes=#-", ""),
+        (
+            "PUT", "/db/m?new_edits=false", "Content-Type: multipart/related; boundary=b",
+            "--b\r\nContent-Type: application/json\r\n\r\n{\"_rev\":\"#-a\",\"_attachments\":{\"f\":{\"follows\":true,\"length\":#,\"encoded_length\":#,\"revpos\":#,\"encoding\":\"gzip\"}}}\r\n--b\r\nContent-Length: #\r\n\r\nhello\r\n--b--"
+        ),
+    ]
+
+    /// Extreme numbers wherever a request names one. The first byte chooses the request, and each further one a number.
+    public static func numbers(_ bytes: [UInt8]) {
+        guard let first = bytes.first else { return }
+        let request = numbered[Int(first) % numbered.count]
+        var next = 1
+        func filled(_ text: String, inBody: Bool) -> String {
+            var parts = text.split(separator: "#", omittingEmptySubsequences: false).map(String.init)
+            for place in parts.indices.dropLast() {
+                var number = extremes[Int(next < bytes.count ? bytes[next] : 0) % extremes.count]
+                // Within a string anything goes.
+                let isString =
+                    parts[place].hasSuffix("\"")
+                    || parts[place + 1].first.map { "-\"/".contains($0) } ?? false
+                if inBody, !isString, number.isEmpty || number == "00" { number = "null" }
+                next += 1
+                parts[place] += number
+            }
+            return parts.joined()
+        }
+        var headers = [basic]
+        if let colon = request.header.firstRange(of: ": ") {
+            headers.append(
+                (
+                    String(request.header[..<colon.lowerBound]),
+                    filled(String(request.header[colon.upperBound...]), inBody: false)
+                )
+            )
+        }
+        if !request.body.isEmpty, !request.header.hasPrefix("Content-Type") {
+            headers.append(("Content-Type", "application/json"))
+        }
+        let path = filled(request.path, inBody: false)
+        let body = request.body.isEmpty ? nil : Array(filled(request.body, inBody: true).utf8)
+        check(request.method, path, headers, body)
     }
 
     private static func headerText(_ bytes: [UInt8]) -> String? {

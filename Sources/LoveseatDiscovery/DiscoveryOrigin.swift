@@ -4,6 +4,7 @@ import LoveseatCore
 import LoveseatDiscoveryCore
 import LoveseatModel
 import LoveseatNetwork
+import LoveseatReplication
 private import Synchronization
 
 /// With what, and on which interfaces, something is searched or published.
@@ -20,11 +21,16 @@ struct DiscoveryOrigin: Hashable, Sendable {
         Self.queue.async { body(makeProvider()) }
     }
 
+    /// The same for tasks.
+    ///
+    /// - Throws: `CancellationError`.
     var provider: any DiscoveryProvider {
-        get async {
-            await withCheckedContinuation { continuation in
-                withProvider { continuation.resume(returning: $0) }
+        get async throws(CancellationError) {
+            let provider: (any DiscoveryProvider)? = await unlessCancelled { finish in
+                withProvider { _ = finish($0) }
             }
+            guard let provider else { throw CancellationError() }
+            return provider
         }
     }
 
@@ -54,9 +60,9 @@ struct DiscoveryOrigin: Hashable, Sendable {
         MulticastProvider.shared(interfaces: interfaces) { NetworkMonitor.shared.changes() }
     }
 
-    /// Why nothing can be found or published at the moment; nil if something can.
+    /// Why nothing can be found or published at the moment; nil if something can, or if the task is cancelled.
     func problem() async -> LoveseatError? {
-        let provider = await provider
+        guard let provider = try? await provider else { return nil }
         #if os(Linux)
         if let avahi = provider as? AvahiProvider {
             guard !avahi.isConnected else { return nil }

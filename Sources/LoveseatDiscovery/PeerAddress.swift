@@ -66,7 +66,7 @@ struct Resolver {
     /// Resolves all services of a peer. Who pretends to be the peer is among them, and does not replace it.
     func addresses(of services: [ServiceName], timeout: Duration, name: String) async throws -> [PeerAddress]
     {
-        let provider = await origin.provider
+        let provider = try await origin.provider
         var ranked: [(rank: Int, address: PeerAddress)] = []
         try await withThrowingTaskGroup(of: [MulticastNode.Location].self) { group in
             for service in services {

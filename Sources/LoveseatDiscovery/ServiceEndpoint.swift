@@ -178,8 +178,9 @@ public struct ServiceEndpoint: BLIPEndpoint {
             }
         } catch {
             // It may be gone without a goodbye.
-            let provider = await origin.provider
-            for service in services { provider.reconfirm(service) }
+            if let provider = try? await origin.provider {
+                for service in services { provider.reconfirm(service) }
+            }
             throw error
         }
     }

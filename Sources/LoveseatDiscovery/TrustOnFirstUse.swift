@@ -45,9 +45,8 @@ public final class TrustOnFirstUse: Sendable {
     ) async throws -> String {
         let title = "\(service.instance).\(service.type.description.lowercased())"
         let name = DiscoveredPeer.printable(service.instance)
-        await lock.acquire()
+        guard await lock.acquire() else { throw CancellationError() }
         defer { lock.release() }
-        try Task.checkCancellation()
         let known = try database.knownPeers()
         let byName = known.first { $0.service.isExactly(title) }
         let byID = known.first { peerID != nil && $0.peerID.isExactly(peerID) }

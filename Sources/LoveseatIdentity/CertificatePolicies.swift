@@ -33,7 +33,7 @@ struct PinnedRootPolicy: VerifierPolicy {
 }
 
 /// Refuses wildcards other than the whole first label of a name below a domain: `*` alone, `*.org`, and `a*.example.org`.
-/// Complements X509's own check of names, which accepts them.
+/// Complements X509's own check of names, which accepts them, and takes the common name of a certificate without alternative names.
 struct WildcardPolicy: VerifierPolicy {
     /// Nil for an address, which no name matches.
     let host: String?
@@ -41,22 +41,25 @@ struct WildcardPolicy: VerifierPolicy {
 
     func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) async -> PolicyEvaluationResult {
         guard let host else { return .meetsPolicy }
-        let alternatives = try? chain.leaf.extensions.subjectAlternativeNames
-        let names: [String] =
-            alternatives.map { alternatives in
-                alternatives.compactMap { name in
-                    guard case .dnsName(let name) = name else { return nil }
-                    return name
-                }
-            }
-            ?? chain.leaf.subject.lazy.flatMap { $0 }
-            .filter { $0.type == .RDNAttributeType.commonName }
-            .map { String(describing: $0.value) }
-        return names.contains { Self.matches($0, host) }
+        return chain.leaf.serverNames.contains { ServerName.matches($0, host) }
             ? .meetsPolicy : .failsToMeetPolicy(reason: "it is not for \(host)")
     }
+}
 
-    static func matches(_ pattern: String, _ host: String) -> Bool {
+extension Certificate {
+    /// The DNS names that the certificate is for. The common name is not one: authorities do not verify that it is a host.
+    var serverNames: [String] {
+        ((try? extensions.subjectAlternativeNames)?.map { Array($0) } ?? []).compactMap { name in
+            guard case .dnsName(let name) = name else { return nil }
+            return name
+        }
+    }
+}
+
+/// Names of hosts, as certificates have them.
+package enum ServerName {
+    /// Whether a name, or a pattern whose first label is a wildcard, is that of a host.
+    package static func matches(_ pattern: String, _ host: String) -> Bool {
         if normalized(pattern) == normalized(host) { return true }
         let pattern = normalized(pattern).split(separator: ".", omittingEmptySubsequences: false)
         let host = normalized(host).split(separator: ".", omittingEmptySubsequences: false)

@@ -56,6 +56,9 @@ extension TLSCertificate {
             .map { String(describing: $0.value) }
     }
 
+    /// The DNS names that the certificate is for.
+    package var serverNames: [String] { parsed?.serverNames ?? [] }
+
     /// The subject, as in `CN=Ana,O=Sofa`.
     public var subject: String { parsed.map { String(describing: $0.subject) } ?? "" }
 

@@ -4,6 +4,10 @@ package struct ReplicationProgress: Hashable, Sendable {
     package var completed: UInt64 = 0
     /// Units of work known.
     package var total: UInt64 = 0
+    /// Whether the total is no longer expected to grow: what either side has was compared.
+    package var isTotalKnown = false
+    /// Changes of either side of which it was found out whether the other one has them.
+    package var compared: UInt64 = 0
     /// Documents pushed and pulled.
     package var documents: UInt64 = 0
     /// Those of them that were pushed.
@@ -16,14 +20,16 @@ package struct ReplicationProgress: Hashable, Sendable {
     package mutating func add(_ part: DirectionProgress) {
         completed += min(part.completed, part.total)
         total += part.total
+        compared += part.compared
         documents += part.documents
         deltas = deltas + part.deltas
     }
 
-    /// Replaces the part of a collection in a sum.
+    /// Replaces the part of a collection in a sum. Whether the total is known is no sum.
     package mutating func replace(_ old: Self, by new: Self) {
         completed = completed &- old.completed &+ new.completed
         total = total &- old.total &+ new.total
+        compared = compared &- old.compared &+ new.compared
         documents = documents &- old.documents &+ new.documents
         documentsPushed = documentsPushed &- old.documentsPushed &+ new.documentsPushed
         deltas.sent = deltas.sent &- old.deltas.sent &+ new.deltas.sent
@@ -54,6 +60,7 @@ package struct DeltaStatistics: Hashable, Sendable {
 package struct DirectionProgress: Hashable, Sendable {
     package var completed: UInt64 = 0
     package var total: UInt64 = 0
+    package var compared: UInt64 = 0
     package var documents: UInt64 = 0
     package var deltas = DeltaStatistics()
 

@@ -53,6 +53,15 @@ extension RevisionTree.Node {
     }
 }
 
+extension RevisionTree {
+    /// All knowledge, for another database, without content that is damaged here.
+    package var intactKnowledge: TreeKnowledge {
+        var knowledge = knowledge
+        knowledge.leaveOutBodies(where: \.isDamaged)
+        return knowledge
+    }
+}
+
 extension DocumentRecord {
     /// Whether the stored body differs from the one of which the revision was made.
     ///

@@ -82,13 +82,20 @@ extension DocumentStore {
     private static func openForReading(folder: String, options: Options) throws(LoveseatError)
         -> DocumentStore
     {
-        try wrapping {
+        let readLock = options.excludesWriters ? FolderLock(excludingWritersOf: folder) : nil
+        return try wrapping {
             let changes = ChangeHub()
             var readOnly = configuration(options, cacheSize: options.cacheSize)
             readOnly.readonly = true
-            let rows = try DatabaseQueue(path: "\(folder)/db.sqlite", configuration: readOnly)
+            var path = "\(folder)/db.sqlite"
+            if readLock != nil, !hasLog(path),
+                (try? DatabaseQueue(path: unchangingPath(path), configuration: readOnly)) != nil
+            {
+                path = unchangingPath(path)
+            }
+            let rows = try DatabaseQueue(path: path, configuration: readOnly)
             readOnly.targetQueue = markedQueue(changes)
-            let snapshots = try DatabaseQueue(path: "\(folder)/db.sqlite", configuration: readOnly)
+            let snapshots = try DatabaseQueue(path: path, configuration: readOnly)
             _ = try rows.read { try checkFormat($0) }
             let name = name(ofFolder: folder)
             let blobs = BlobFiles(readingFrom: "\(folder)/blobs", refusal: isReadOnly(name))
@@ -98,11 +105,24 @@ extension DocumentStore {
                 snapshots: snapshots,
                 rows: rows,
                 lock: nil,
+                readLock: readLock,
                 blobs: blobs,
                 changes: changes,
                 options: options
             )
         }
+    }
+
+    /// Whether commits are in a file beside the database, which another process left there.
+    private static func hasLog(_ path: String) -> Bool {
+        var status = stat()
+        return stat("\(path)-wal", &status) == 0 && status.st_size > 0
+    }
+
+    /// The URI of a file that nobody changes. SQLite that takes no URIs finds no such file.
+    private static func unchangingPath(_ path: String) -> String {
+        let escaped = path.replacing("%", with: "%25").replacing("?", with: "%3F").replacing("#", with: "%23")
+        return "file:\(escaped)?immutable=1"
     }
 
     /// Creates a store in memory, for simulations; its blobs are files in the caller's folder.

@@ -14,6 +14,9 @@ package final class DocumentStore: Sendable {
         package var fullSync = false
         /// Whether the store only reads, which is possible while another process writes.
         package var isReadOnly = false
+        /// Whether a store that only reads keeps processes that write out, if there is none. Then it needs no file beside that of the
+        /// database, so that it works on a full disk and on one that cannot be written to.
+        package var excludesWriters = false
         /// How many ancestors of each document's current revision keep their bodies, for deltas.
         package var ancestorBodiesKept = 0
         /// How long to wait for another process that has the file locked.
@@ -44,6 +47,8 @@ package final class DocumentStore: Sendable {
     let rows: DatabaseQueue
     let keptRead: KeptRead
     let lock: FolderLock?
+    /// Keeps writers out while this store reads.
+    private let readLock: FolderLock?
     let options: Options
     let ancestorBodiesKept: Atomic<Int>
     let keepsDeletedBodies: Atomic<Bool>
@@ -98,6 +103,7 @@ package final class DocumentStore: Sendable {
         snapshots: any DatabaseReader,
         rows: DatabaseQueue,
         lock: FolderLock?,
+        readLock: FolderLock? = nil,
         blobs: BlobFiles,
         changes: ChangeHub,
         options: Options
@@ -114,6 +120,7 @@ package final class DocumentStore: Sendable {
         self.rows = rows
         keptRead = KeptRead(rows, isOnlyWriter: lock != nil)
         self.lock = lock
+        self.readLock = readLock
         self.blobs = blobs
         let loaded = try writer.unsafeRead { db in
             var loaded = try CollectionTable.load(db)
@@ -180,6 +187,7 @@ package final class DocumentStore: Sendable {
             try writer.close()
         }
         lock?.release()
+        readLock?.release()
         changes.close()
     }
 

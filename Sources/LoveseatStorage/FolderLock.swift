@@ -17,15 +17,28 @@ package final class FolderLock: Sendable {
             var text = [UInt8](repeating: 0, count: 20)
             let count = pread(descriptor, &text, text.count, 0)
             close(descriptor)
-            let owner = String(decoding: text.prefix(max(0, count)), as: UTF8.self)
+            // A process that only reads leaves the number of the one before.
+            let number = Int32(String(decoding: text.prefix(max(0, count)), as: UTF8.self)) ?? 0
+            let isAlive = number > 0 && (kill(number, 0) == 0 || errno == EPERM)
             throw LoveseatError(
                 .busy,
-                "\(folder) is open in process \(owner.isEmpty ? "?" : owner): stop that process, or sync with it"
+                "\(folder) is open in \(isAlive ? "process \(number)" : "another process"): stop that process, or sync with it"
             )
         }
         let text = Array("\(getpid())".utf8)
         ftruncate(descriptor, 0)
         _ = pwrite(descriptor, text, text.count, 0)
+        self.descriptor = Mutex(descriptor)
+    }
+
+    /// Keeps processes that write out of a folder without writing anything; nil if there is one, or if that is not possible.
+    init?(excludingWritersOf folder: String) {
+        let descriptor = open("\(folder)/lock", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else {
+            close(descriptor)
+            return nil
+        }
         self.descriptor = Mutex(descriptor)
     }
 

@@ -60,20 +60,14 @@ extension DocumentStore {
     package func check() throws -> [String] {
         try requireNoTransaction()
         var problems: [String] = []
-        try read { transaction in
-            let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
-            problems += findings.filter { $0 != "ok" }.map { "SQLite: \($0)" }
-            for collection in transaction.collections.sorted(by: { $0.number < $1.number }) {
-                try transaction.changes(in: collection, since: 0) { record in
-                    problems += Self.problems(of: record, blobs: self.blobs).map {
-                        "\(collection.name)/\(record.id): \($0)"
-                    }
-                    return true
-                }
-            }
+        do { try checkRows(&problems) } catch let error as DatabaseError
+            where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
+        {
+            // What SQLite cannot read any further is one more problem.
+            problems.append(LoveseatError(storage: error).message)
         }
         // SQLite checks the words of a text index by a statement that only a writer may run.
-        if !options.isReadOnly { problems += try write { try $0.damagedTextIndexes() } }
+        if !options.isReadOnly { problems += try damagedTextIndexes() }
         for digest in blobs.all() {
             do throws(LoveseatError) {
                 guard try blobs.hash(digest) != digest else { continue }
@@ -86,6 +80,24 @@ extension DocumentStore {
         return problems
     }
 
+    private func checkRows(_ problems: inout [String]) throws {
+        try read { transaction in
+            let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
+            problems += findings.filter { $0 != "ok" }.map { "SQLite: \($0)" }
+            for collection in transaction.collections.sorted(by: { $0.number < $1.number }) {
+                try transaction.changes(in: collection, since: 0) { record in
+                    problems += Self.problems(of: record, blobs: self.blobs).map {
+                        "\(collection.name)/\(record.id): \($0)"
+                    }
+                    return true
+                }
+            }
+        }
+    }
+
+    /// The full-text indexes whose words are damaged, one sentence each. The store must be writeable.
+    package func damagedTextIndexes() throws -> [String] { try write { try $0.damagedTextIndexes() } }
+
     private static func problems(of record: DocumentRecord, blobs: BlobFiles) -> [String] {
         var problems: [String] = []
         do throws(LoveseatError) {
@@ -96,6 +108,12 @@ extension DocumentStore {
             for node in tree.nodes.values.sorted(by: { $0.id > $1.id })
             where node.id != record.revision && node.isDamaged {
                 problems.append("the kept body of revision \(node.id) does not match it")
+            }
+            for (copy, original) in tree.copies.sorted(by: { $0.key < $1.key }) {
+                guard let copied = tree.node(copy), let node = tree.node(original),
+                    StoreWriteTransaction.differ(copied, node)
+                else { continue }
+                problems.append("revision \(copy), a copy of \(original), has other content")
             }
             if tree.current?.id != record.revision {
                 problems.append("the row's revision is not the tree's current one")

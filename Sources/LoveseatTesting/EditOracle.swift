@@ -82,6 +82,19 @@ final class EditOracle {
     }
 
     private var histories: [String: History] = [:]
+    /// Documents that a resolver deleted, whose edits may all be alive.
+    private var resolvedAway: Set<String> = []
+
+    /// A resolver is about to delete a document.
+    func mayDelete(_ key: String) { resolvedAway.insert(key) }
+
+    /// The documents that somebody made and nobody deleted, purged, or lost: somebody must have a version of each.
+    var undeleted: [String] {
+        histories.filter { key, history in
+            !resolvedAway.contains(key) && history.edits.contains { !$0.isGone }
+                && history.edits.allSatisfy { !$0.isDeleted && !$0.isPurged }
+        }.keys.sorted()
+    }
 
     /// A peer has stored something of a document.
     func note(_ peer: Int, _ key: String, _ tree: RevisionTree) {

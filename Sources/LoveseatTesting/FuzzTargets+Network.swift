@@ -35,6 +35,7 @@ extension FuzzTargets {
 
     private static let listener = ListenerPipeline(
         databaseName: "db",
+        policy: RequestPolicy(hosts: .ownNames([]), isSecure: false),
         authenticator: ConnectionAuthenticator(
             ListenerPasswordAuthenticator { name, password in name == "a" && password == "b" },
             fingerprint: nil
@@ -106,7 +107,6 @@ private struct WebSocketTranscript: Equatable {
 
     init(_ pieces: [ArraySlice<UInt8>], isClient: Bool) {
         var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
-        settings.acceptsText = true
         settings.maximumMessageSize = Self.largestMessage
         let mailbox = Mailbox(limit: .max) {}
         let texts = Mailbox(limit: .max) {}

@@ -36,9 +36,16 @@ extension SimulatedConnection {
         guard !end.isDead, !Task.isCancelled else {
             return LoveseatError(.conflict, "the conflict waits for the next replication")
         }
-        let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
         surroundings.trace("\(end.owner.index) resolves \(notice.documentID)")
-        return end.owner.settle(notice, fails: fails, by: resolver)
+        guard end === active, let verdict = plan.verdict else {
+            let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
+            return end.owner.settle(notice, fails: fails, by: resolver)
+        }
+        return end.owner.settle(notice, fails: fails) { conflict in
+            guard !conflict.isGivenUp else { throw LoveseatError(.conflict, "the conflict came back") }
+            if verdict == .nothing { surroundings.onDeletion("\(notice.collection)/\(notice.documentID)") }
+            return verdict.resolve(conflict) { dice.chance(0.5) }
+        }
     }
 
     private func makeDriver(

@@ -21,6 +21,8 @@ extension SimulatedConnection {
         var resolverFailures = 0.0
         /// Conflicts are merged rather than decided.
         var merges = false
+        /// What the resolver of the active side says; nil for the rule that all share.
+        var verdict: SimulatedVerdict?
         var activeDeltas = false
         var passiveDeltas = false
         /// What is left of a document's number decides whether it is pushed or pulled; nil for all.
@@ -53,7 +55,7 @@ extension SimulatedConnection.Plan {
         rules.pushFilter = pushFilter.map(filter)
         rules.pullFilter = pullFilter.map(filter)
         if let whole = self.filter { (rules.pushFilter, rules.pullFilter) = (whole, whole) }
-        rules.asksResolver = merges
+        rules.asksResolver = merges || verdict != nil
         return rules
     }
 

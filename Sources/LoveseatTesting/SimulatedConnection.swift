@@ -18,6 +18,8 @@ final class SimulatedConnection: @unchecked Sendable {
         let fetch: (FetchNotice) async -> Bool
         /// Called when the passive side has acknowledged a document.
         let onPush: (SimulatedConnection) -> Void
+        /// Called before a resolver deletes a document of which nobody else may have deleted a version.
+        let onDeletion: (String) -> Void
         let trace: (String) -> Void
         /// Says what every database is asked and answers, for people; not a part of the trace.
         let detail: ((String) -> Void)?

@@ -111,7 +111,7 @@ final class SimulatedPeer: @unchecked Sendable {
     func settle(
         _ notice: ConflictNotice,
         fails: Bool,
-        by resolver: (ConflictCase) -> Resolution = DefaultConflictResolver.resolve
+        by resolver: (ConflictCase) throws -> Resolution = DefaultConflictResolver.resolve
     ) -> LoveseatError? {
         guard !fails else { return LoveseatError(.conflict, "the resolver threw") }
         let resolution = ConflictResolution(
@@ -145,6 +145,26 @@ final class SimulatedPeer: @unchecked Sendable {
         var description: String {
             "\(revision)\(isDeleted ? " deleted" : "")\(hasConflict ? " CONFLICT" : "") \(knowledge) \(body.description.prefix(80))"
         }
+    }
+
+    /// The leaves that peers of CouchDB's wire would be told of, and could not be given.
+    func unserved() throws -> [String] {
+        var unserved: [String] = []
+        try store.read { transaction in
+            for collection in collections {
+                try transaction.changes(in: collection, since: 0) { record in
+                    let branches = try DocumentBranches(of: record)
+                    for leaf in branches.leaves
+                    where leaf.body == nil || branches.revision(leaf.id)?.body == nil
+                        || leaf.history.first != leaf.id
+                    {
+                        unserved.append("peer \(index) lists \(record.id) \(leaf.id), and cannot serve it")
+                    }
+                    return true
+                }
+            }
+        }
+        return unserved
     }
 
     func state(of collection: Int) throws -> [String: DocumentState] {

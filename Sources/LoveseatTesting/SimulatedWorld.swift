@@ -18,13 +18,15 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
     /// Peers lose power just after they acknowledged something, and replications connect again by themselves. Nobody purges: what
     /// marks leave out by mistake is then missing in the end.
     case power
+    /// Every peer has a resolver of its own, and people decide too: nobody sees to it that they agree.
+    case verdicts
 
     /// In how many of a thousand histories it takes part.
     private var share: Int {
         switch self {
         case .thousands, .bodies: 8
         case .power: 40
-        case .addresses, .collections, .filters, .access: 80
+        case .addresses, .collections, .filters, .access, .verdicts: 80
         case .network: 200
         }
     }

@@ -80,7 +80,8 @@ extension SimulationRun {
     func open(_ edge: Edge, _ plan: SimulatedConnection.Plan) -> SimulatedConnection? {
         trace("connect \(edge.source)>\(edge.target)")
         var plan = plan
-        plan.merges = merges
+        plan.verdict = verdicts[edge.source]
+        plan.merges = merges && plan.verdict == nil
         plan.remoteName = plan.remoteName ?? addresses[edge]
         plan.omissions = simulation.fault?.driverOmissions ?? []
         plan.trustsOwnCheckpoint = simulation.fault == .trustOwnCheckpoint
@@ -121,6 +122,7 @@ extension SimulationRun {
             },
             fetch: { [unowned self] in await fetch($0, edge, remoteName) },
             onPush: { [unowned self] in pushed(over: $0) },
+            onDeletion: { [unowned self] in oracle.mayDelete($0) },
             trace: { [unowned self] in trace($0) },
             detail: simulation.isVerbose
                 ? { [clock] text in print(clock.now, text.replacing("LoveseatReplication.", with: "")) }
@@ -138,6 +140,9 @@ extension SimulationRun {
         if let failure = connection.failure, !isDisturbed, simulation.fault == nil {
             report.problems.append("a session failed: \(failure)")
         }
+        guard worlds.contains(.verdicts) else { return }
+        judgeVersions()
+        judgeLists([connection.source, connection.target])
     }
 
     func crash() {

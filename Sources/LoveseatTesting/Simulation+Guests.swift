@@ -81,7 +81,9 @@ extension SimulationRun {
         let untaken = guest.peer.tree(id, in: collection).map {
             $0.nodes.values.filter { !taken.contains($0.id) }
         }
-        let knowsMore = merges || purgedKeys.contains("\(collection)/\(id)") || untaken?.isEmpty == false
+        let knowsMore =
+            merges || !verdicts.isEmpty || purgedKeys.contains("\(collection)/\(id)")
+            || untaken?.isEmpty == false
         // It is told to the host beside the current version, so that goes there no more either.
         let bodies = [mine?.body, theirs?.body].compactMap { $0 } + (untaken ?? []).compactMap(\.body)
         let mayWrite = bodies.allSatisfy { rights.isIn(rights.write, id, $0) }

@@ -12,6 +12,7 @@ extension SimulationRun {
         for guest in guests { schedule(guest) }
         if worlds.contains(.network) { scheduleNetwork() }
         if worlds.contains(.bodies) { scheduleBodies() }
+        if worlds.contains(.verdicts) { scheduleVerdicts() }
     }
 
     func at(_ times: ClosedRange<Int>, _ event: @escaping () throws -> Void) {

@@ -109,6 +109,9 @@ final class SimulationRun: @unchecked Sendable {
 
     var hubs: Int { max(simulation.hubs, crowdHasHub ? 1 : 0) }
 
+    /// What the resolver of each peer says, by the peers' numbers; nobody has one of its own otherwise.
+    var verdicts: [Int: SimulatedVerdict] = [:]
+
     /// What is special in this history.
     let worlds: Set<SimulatedWorld>
     /// For the worlds, so that histories without them stay the same.
@@ -194,6 +197,7 @@ final class SimulationRun: @unchecked Sendable {
             if source != target, !edges.contains(Edge(source, target)) { edges.append(Edge(source, target)) }
         }
         try makeGuests(names)
+        drawVerdicts()
     }
 
     private func makeHubs(_ names: [CollectionName]) throws {

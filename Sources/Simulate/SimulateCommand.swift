@@ -28,7 +28,7 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(
         help:
-            "What happens beside edits and crashes: thousands, addresses, collections, filters, access, network, bodies, power, with commas; none; by default the seed decides."
+            "What happens beside edits and crashes: thousands, addresses, collections, filters, access, network, bodies, power, verdicts, with commas; none; by default the seed decides."
     )
     var worlds: String?
 

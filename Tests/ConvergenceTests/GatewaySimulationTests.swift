@@ -38,7 +38,8 @@ import Testing
 
     /// 403, 1018: what was made again on top of a deletion was deleted by it where only a copy of it was known. 678: a live document gave way to a
     /// deletion of another one. 735, 1750: the gateway had the same content under another revision, and was not offered ours when that went.
-    @Test(arguments: [403, 678, 735, 1_018, 1_750] as [UInt64])
+    /// 3237, 6887, 7504, 7815: two clients that knew two deletions overruled each other without end.
+    @Test(arguments: [403, 678, 735, 1_018, 1_750, 3_237, 6_887, 7_504, 7_815] as [UInt64])
     func `histories with copies that once ended badly end well`(_ seed: UInt64) throws {
         #expect(try GatewaySimulation(seed: seed).run().problems == [])
     }
@@ -47,6 +48,7 @@ import Testing
     /// gateway has.
     @Test(arguments: [
         (7_005_006, 150, true), (7_004_266, 150, false), (7_100_796, 150, false), (2_495, 60, true),
+        (2_312, 60, true), (3_003, 60, true),
     ])
     func `long histories of a gateway that once failed end well`(_ seed: Int, _ edits: Int, _ backups: Bool)
         throws

@@ -7,8 +7,8 @@ import Testing
     enum Author: CaseIterable { case client, rest }
 
     /// c writes 1, 2, 3 beside d's 9, and its content is put on top of the gateway's line. Then somebody writes what c had written before.
-    private func begin(deletes: Bool) throws -> GatewayStory {
-        let story = try GatewayStory(clients: 2)
+    private func begin(deletes: Bool, allowsConflicts: Bool) throws -> GatewayStory {
+        let story = try GatewayStory(clients: 2, allowsConflicts: allowsConflicts)
         try story.save(0, 0)
         try story.sync(0)
         try story.sync(1)
@@ -21,14 +21,20 @@ import Testing
         return story
     }
 
-    @Test(arguments: Author.allCases, [0, 1, 2, 3])
+    @Test(arguments: Author.allCases, [false, true])
     func `an edit that repeats an older content is not overwritten by a client that edited nothing`(
         _ author: Author,
-        _ content: Int
+        _ allowsConflicts: Bool
     ) throws {
+        for content in 0...3 {
+            try check(author, content, allowsConflicts)
+        }
+    }
+
+    private func check(_ author: Author, _ content: Int, _ allowsConflicts: Bool) throws {
         for deletes in [false, true] {
             for furtherEdits in [0, 5] {
-                let story = try begin(deletes: deletes)
+                let story = try begin(deletes: deletes, allowsConflicts: allowsConflicts)
                 for number in 0..<furtherEdits { try story.write(100 + number) }
                 if author == .client {
                     try story.sync(1)
@@ -104,6 +110,49 @@ import Testing
                     states.count == 1 && states.isSubset(of: written),
                     "seed \(seed): \(states) of \(written)"
                 )
+            }
+            #expect(story.failures == [])
+        }
+    }
+
+    /// Branches beside the current one, deletions that make the other one current again (gateway.md 56), and edits on top of either, each
+    /// seen by everybody before the next.
+    @Test func `clients follow a gateway from branch to branch`() throws {
+        for seed in UInt64(1)...60 {
+            var generator = SeededGenerator(seed: seed)
+            let story = try GatewayStory(clients: 3, allowsConflicts: true)
+            try story.save(0, 0)
+            var steps: [String] = []
+            for _ in 0..<25 {
+                for _ in 0..<2 { for client in 0..<3 { try story.sync(client) } }
+                let last = story.gateway
+                let shown = (0..<3).map(story.shown)
+                guard shown == [last, last, last] else {
+                    Issue.record(
+                        "seed \(seed): \(steps) leave \(shown), and \(String(describing: last)) at the gateway"
+                    )
+                    for client in 0..<3 { print(seed, client, story.knowledge(of: client)) }
+                    break
+                }
+                let content = Int.random(in: 0...2, using: &generator)
+                let client = Int.random(in: 0..<3, using: &generator)
+                switch Int.random(in: 0...5, using: &generator) {
+                case 0, 1:
+                    steps.append("branch \(content)")
+                    try story.branch(content)
+                case 2 where last != nil:
+                    steps.append("REST deletes")
+                    try story.write(nil)
+                case 3 where last != nil:
+                    steps.append("\(client) deletes")
+                    try story.save(client, nil)
+                case 4:
+                    steps.append("REST \(content)")
+                    try story.write(content)
+                default:
+                    steps.append("\(client) saves \(content)")
+                    try story.save(client, content)
+                }
             }
             #expect(story.failures == [])
         }

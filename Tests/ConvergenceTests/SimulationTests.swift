@@ -117,6 +117,24 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
+    /// `LOVESEAT_SIMULATED_VERDICT_SEEDS` is the number of histories with each number of hubs.
+    @Test(arguments: 0...2)
+    func `whatever resolvers and people decide, somebody has a version of each document that nobody deleted`(
+        _ hubs: Int
+    ) throws {
+        for seed in PropertySeeds.of("SIMULATED_VERDICT", 60) {
+            var simulation = Simulation(seed: seed)
+            simulation.edits = 60
+            simulation.hubs = hubs
+            simulation.worlds = [.verdicts]
+            let problems = try simulation.run().problems
+            #expect(
+                problems == [],
+                "replay: simulate --hubs \(hubs) --worlds verdicts --seeds \(seed) --edits 60"
+            )
+        }
+    }
+
     @Test func `each world takes part in some of the five hundred histories`() {
         for world in SimulatedWorld.allCases {
             #expect((UInt64(1)...500).contains { Simulation(seed: $0).worlds.contains(world) }, "\(world)")

@@ -11,7 +11,9 @@ struct ServeOptionsTests {
     }
 
     /// Starts `serve`, waits for its URLs, ends it, and returns what it said on standard error.
-    private func remarks(_ arguments: String...) throws -> String {
+    private func remarks(_ arguments: String...) throws -> String { try remarks(arguments) }
+
+    private func remarks(_ arguments: [String]) throws -> String {
         let (process, output, errors) = try folder.start(
             ["serve"] + arguments,
             environment: ["LOVESEAT_PASSWORD": "s3cret", "LOVESEAT_IDENTITIES": folder.path + "/identities"]
@@ -27,6 +29,18 @@ struct ServeOptionsTests {
         #expect(try !remarks("db", "--open").contains("WARNING"))
         #expect(try !remarks("db", "--interface", "127.0.0.1").contains("WARNING"))
         #expect(try !remarks("db", "--user", "ana").contains("WARNING"))
+        for wire in [[], ["--couchdb"]] {
+            #expect(
+                try remarks(["db", "--user", "ana", "--origin", "*"] + wire).contains(
+                    "WARNING: every web page"
+                )
+            )
+            #expect(
+                try !remarks(["db", "--user", "ana", "--origin", "https://app.example"] + wire).contains(
+                    "WARNING"
+                )
+            )
+        }
         let clear = try remarks("db", "--user", "ana", "--no-tls", "--interface", "127.0.0.1")
         #expect(clear.contains("are sent without encryption"))
     }
@@ -36,7 +50,8 @@ struct ServeOptionsTests {
         ["--couchdb-min-tls", "1.0"], ["--couchdb", "--couchdb-min-tls", "1.0"], ["--couchdb-port", "0"],
         ["--replicate-with", "a"], ["--couchdb", "--replicate-with", "a/b"],
         ["--password-file", "secret"], ["--couchdb", "--couchdb-create", "--name", "a"],
-        ["--couchdb", "--couchdb-digest"], ["--couchdb", "--origin", "nonsense"],
+        ["--couchdb", "--couchdb-digest"], ["--couchdb", "--origin", "nonsense"], ["--origin", "nonsense"],
+        ["--couchdb", "--replicate-with", "a:65536"],
         ["--couchdb", "--replicate-with", "a", "--replicate-pin", "00ff"],
     ]) func `options that contradict each other are refused`(_ options: [String]) throws {
         #expect(try folder.run(["serve", "db", "--interface", "127.0.0.1"] + options).status == 64)

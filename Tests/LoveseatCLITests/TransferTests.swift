@@ -29,7 +29,7 @@ struct TransferTests {
         #expect(try folder.run(["export", copy] + options).output == first.output)
     }
 
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: PropertySeeds.of("TRANSFER", 12))
     func `a random database is exported, imported and exported to the same bytes, with and without revisions`(
         _ seed: UInt64
     ) throws {
@@ -72,6 +72,55 @@ struct TransferTests {
             #expect(try folder.run("get", name, "gone").status == 66)
         }
         #expect(try folder.run("export", "copy").output == folder.run("export", "peer").output)
+    }
+
+    @Test func `names that look alike stay two in exports and imports`() throws {
+        let spellings = [
+            "caf\u{E9}", "cafe\u{301}", "\u{4B}", "\u{212A}", "\u{1E9B}\u{323}", "\u{1E9B}\u{323}\u{323}",
+        ]
+        let database = try Database(name: "db", config: DatabaseConfiguration(directory: folder.path))
+        let collection = try database.defaultCollection()
+        let revision = try #require(RevisionID("1-aa"))
+        var (body, table): (JSONObject, JSONObject) = ([:], [:])
+        for (number, name) in spellings.enumerated() {
+            body[name] = JSONValue(number)
+            let blob = try database.saveBlob(Array("content \(number)".utf8), contentType: "text/plain")
+            table[name] = [
+                "content_type": "text/plain", "digest": .string(blob.digest.text),
+                "length": JSONValue(Int(blob.length ?? 0)), "revpos": 1, "stub": true,
+            ]
+        }
+        body["_attachments"] = .object(table)
+        let text = JSONText(canonical: .object(body))
+        for (number, id) in spellings.enumerated() {
+            try collection.save(Document(id: "app " + id, ["n": JSONValue(number)]))
+            _ = try collection.openStore().write {
+                try $0.insertBranch([revision], of: id, in: collection.handle, body: text, isDeleted: false)
+            }
+        }
+        try database.close()
+        try roundTrip("db", "plain", [])
+        try roundTrip("db", "whole", ["--revisions"])
+        // Lines that somebody else wrote.
+        let lines = spellings.enumerated().map { #"{"_id":"\#($1)","\#($1)":\#($0),"\#(spellings[0])x":1}"# }
+        try folder.write(lines.joined(separator: "\n"), to: "lines.jsonl")
+        #expect(try folder.run("import", "lines", "lines.jsonl").status == 0)
+        for name in ["plain", "whole", "lines"] {
+            for (number, id) in spellings.enumerated() {
+                let json = try JSONValue(parsing: folder.run("get", name, id, "--raw").output)
+                #expect(json.object?[id]?.int == number, "\(name): \(number)")
+            }
+        }
+        for name in ["plain", "whole"] {
+            let copy = try Database(name: name, config: DatabaseConfiguration(directory: folder.path))
+            let copied = try copy.defaultCollection()
+            #expect(copied.count == UInt64(2 * spellings.count))
+            for id in spellings {
+                let found = try copied.openStore().readRows { try $0.record(id, in: copied.handle) }
+                #expect(found?.body.saysTheSame(as: text) == true, "\(name)")
+            }
+            try copy.close()
+        }
     }
 
     @Test func `what a plain export leaves out is said, and damaged revisions are refused`() throws {

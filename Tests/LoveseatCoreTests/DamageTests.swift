@@ -191,6 +191,76 @@ struct DamageTests {
         expectError(.corruptData) { try damaged.performMaintenance(type: .integrityCheck) }
     }
 
+    /// Ways in which a revision comes that is here already.
+    enum Way: CaseIterable { case couchDB, loveseat, tree, archive }
+
+    @Test(arguments: Way.allCases)
+    func `damaged content is replaced by what the revision was made of, and by nothing else`(_ way: Way)
+        throws
+    {
+        let near = try scratch.database("near")
+        var document = Document(id: "d", ["city": "Paris"])
+        try near.defaultCollection().save(&document)
+        document["city"] = "Geneva"
+        try near.defaultCollection().save(&document)
+        let record = { (database: Database) throws -> DocumentRecord in
+            let collection = try database.defaultCollection()
+            return try #require(
+                try database.store.readRows { try $0.record("d", in: collection.handle) }
+            )
+        }
+        let intact = try record(near)
+        let line = try intact.tree().line(intact.revision)
+        let archived = try ArchivedRevisions(intact)
+        try near.close()
+        try change("Geneva", to: "Genova", in: "near")
+        let damaged = try scratch.database("near")
+        let handle = try damaged.defaultCollection().handle
+        func bring(_ body: JSONText) throws {
+            try damaged.store.write { transaction in
+                switch way {
+                case .couchDB:
+                    try transaction.insertBranch(line, of: "d", in: handle, body: body, isDeleted: false)
+                case .archive: _ = try transaction.restore(archived, of: "d", body: body, in: handle)
+                case .loveseat, .tree:
+                    let id = try #require(RevisionID("2-aa"))
+                    var incoming = IncomingRecord(
+                        documentID: "d",
+                        history: way == .tree ? [id, line[1]] : line,
+                        isDeleted: false,
+                        body: way == .tree ? .emptyObject : body,
+                        sender: .loveseat
+                    )
+                    if way == .tree {
+                        var knowledge = try intact.tree().knowledge
+                        knowledge.nodes = knowledge.nodes.map {
+                            RevisionTree.Node(
+                                id: $0.id,
+                                parent: $0.parent,
+                                flags: $0.flags,
+                                body: $0.id == line[0] ? body : nil
+                            )
+                        }
+                        knowledge.nodes.append(
+                            RevisionTree.Node(id: id, parent: line[1], flags: [], body: .emptyObject)
+                        )
+                        incoming.knowledge = knowledge
+                    }
+                    _ = try transaction.insert(incoming, in: handle)
+                }
+            }
+        }
+        #expect(throws: (any Error).self) { try bring(JSONText(canonical: ["city": "Oslo"])) }
+        #expect(try record(damaged).body.description.contains("Genova"))
+        try bring(intact.body)
+        #expect(try record(damaged).tree().node(line[0])?.body == intact.body)
+        #expect(try record(damaged).sequence > intact.sequence)
+        try damaged.performMaintenance(type: .integrityCheck)
+        // And what is intact is not replaced.
+        #expect(throws: (any Error).self) { try bring(JSONText(canonical: ["city": "Oslo"])) }
+        try damaged.performMaintenance(type: .integrityCheck)
+    }
+
     @Test func `a database that is closed is in one file, also while another reads it`() throws {
         let database = try scratch.database("db")
         var config = scratch.config

@@ -7,8 +7,7 @@ func expectError(
     at location: SourceLocation = #_sourceLocation,
     _ body: () throws -> some Any
 ) {
-    let error = #expect(throws: LoveseatError.self, sourceLocation: location) { _ = try body() }
-    #expect(error?.code == code, sourceLocation: location)
+    _ = error(code, at: location, body)
 }
 
 /// Requires the error for text that is not JSON, with a reason and a place.
@@ -17,7 +16,15 @@ func expectJSONError(
     at location: SourceLocation = #_sourceLocation,
     _ body: () throws -> some Any
 ) {
+    #expect(error(.invalidJSON, at: location, body)?.jsonError == problem, sourceLocation: location)
+}
+
+private func error(
+    _ code: LoveseatError.Code,
+    at location: SourceLocation,
+    _ body: () throws -> some Any
+) -> LoveseatError? {
     let error = #expect(throws: LoveseatError.self, sourceLocation: location) { _ = try body() }
-    #expect(error?.code == .invalidJSON, sourceLocation: location)
-    #expect(error?.jsonError == problem, sourceLocation: location)
+    #expect(error?.code == code, sourceLocation: location)
+    return error
 }

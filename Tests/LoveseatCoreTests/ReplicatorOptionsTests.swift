@@ -372,8 +372,8 @@ import Testing
         try there.save(Document(id: "there"))
         #expect(replicator.status.activity == .offline)
         replicator.resume()
-        while try here.document(id: "there") == nil || there.document(id: "here") == nil {
-            await wait(for: .idle)
+        try await eventually {
+            try here.document(id: "there") != nil && there.document(id: "here") != nil
         }
         replicator.suspend()
         replicator.stop()

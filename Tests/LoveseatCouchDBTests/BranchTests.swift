@@ -49,6 +49,16 @@ struct BranchTests {
         #expect(await replicator.waitUntilStopped().error == nil)
     }
 
+    @Test func `a deletion whose ID is known only as an ancestor is taken, and changes nothing`() throws {
+        try insert(0, ["3-c", "2-b", "1-a"])
+        try insert(0, ["2-b", "1-a"], deleted: true)
+        #expect(try leaves(0) == ["3-c"])
+        #expect(throws: StoreWriteTransaction.OtherContent.self) {
+            try insert(0, ["3-c", "2-b", "1-a"], deleted: true)
+        }
+        #expect(try leaves(0) == ["3-c"])
+    }
+
     @Test func `all leaves are kept, and the live one with the highest revision wins`() throws {
         try insert(0, ["2-b", "1-a"])
         try insert(0, ["3-d", "2-c", "1-a"], deleted: true)

@@ -89,7 +89,7 @@ struct CouchDBAccessTests {
         ]
         for (path, type, body) in requests {
             let request = """
-                PUT \(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Basic Ym9iOmJvYg==\r\n\
+                PUT \(path) HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic Ym9iOmJvYg==\r\n\
                 Content-Type: \(type)\r\nContent-Length: 1000500\r\n\r\n\(body)
                 """
             let client = served.client

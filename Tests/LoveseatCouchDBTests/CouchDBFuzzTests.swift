@@ -44,7 +44,8 @@ struct CouchDBFuzzTests {
             21,
             300,
             [
-                "GET /db/_changes HTTP/1.1\r\n", "POST /db/_bulk_docs HTTP/1.1\r\n", "Host: x\r\n", "\r\n",
+                "GET /db/_changes HTTP/1.1\r\n", "POST /db/_bulk_docs HTTP/1.1\r\n", "Host: localhost\r\n",
+                "\r\n",
                 "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n", "0\r\n\r\n",
                 "Authorization: Basic YTph\r\n", "Expect: 100-continue\r\n", "Content-Length: -1\r\n",
                 "GET http://x/db HTTP/1.0\r\n", "{}", "\u{0}", "X-HTTP-Method-Override: PURGE\r\n",
@@ -88,6 +89,15 @@ struct CouchDBFuzzTests {
                 "doc_ids=",
                 "%5B%22a%22%5D", "%", "%ff", "heartbeat=", "9223372036854775807", "attachments=true", "=",
             ]
+        )
+    }
+
+    @Test func `any number in any parameter, header or body is answered`() async throws {
+        try await run(
+            "couchdb-numbers",
+            26,
+            2_000,
+            ["\u{0}", "\u{1}", "\u{2}", "\u{7}", " ", "+", "0", "5", "@", "K", "a", "k", "z", "~"]
         )
     }
 

@@ -115,9 +115,7 @@ struct HostileRemoteTests {
         }
         let replicator = Replicator(try active.configuration(CouchDBEndpoint(url: url(server)), .pull))
         replicator.start()
-        while !server.requests.contains(where: { $0.target.hasPrefix("/db/_changes") }) {
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await eventually { server.requests.contains { $0.target.hasPrefix("/db/_changes") } }
         replicator.stop()
         #expect(await replicator.waitUntilStopped().error == nil)
     }

@@ -18,7 +18,7 @@ import Testing
                 let since = number % 2 == 0 ? "now" : "0"
                 let text =
                     "GET /main/_changes?feed=longpoll&style=all_docs&since=\(since)&heartbeat=30000 HTTP/1.1\r\n"
-                    + "Host: x\r\nConnection: close\r\n\r\n"
+                    + "Host: localhost\r\nConnection: close\r\n\r\n"
                 _ = Array(text.utf8).withUnsafeBytes {
                     send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
                 }

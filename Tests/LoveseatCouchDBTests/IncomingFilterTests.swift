@@ -86,7 +86,7 @@ struct IncomingFilterTests {
             ("/main/a/x?rev=\(revision)", "text/plain", "the first bytes"),
         ] {
             let request = """
-                PUT \(path) HTTP/1.1\r\nHost: x\r\nContent-Type: \(type)\r\nContent-Length: 1000500\r\n\r\n\(body)
+                PUT \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: \(type)\r\nContent-Length: 1000500\r\n\r\n\(body)
                 """
             let client = served.client
             let answer = try await offPool { try client.beginning(of: request) }
@@ -94,7 +94,7 @@ struct IncomingFilterTests {
         }
         // Chunks have no length.
         let chunked = """
-            PUT /main/a/x?rev=\(revision) HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n\
+            PUT /main/a/x?rev=\(revision) HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n\
             Transfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n
             """
         let client = served.client

@@ -120,8 +120,8 @@ struct IncompletePullTests {
     )
         async throws
     {
-        for seed in 0..<4 {
-            var random = SeededGenerator(seed: UInt64(seed))
+        for seed in PropertySeeds.of("PULL", 4) {
+            var random = SeededGenerator(seed: seed)
             let source = Source(30)
             // An answer 500 is tried again for seconds, which is another test's.
             let kinds = Trouble.allCases.filter { $0 != .failing }
@@ -256,6 +256,55 @@ struct IncompletePullTests {
             let kept = try active.collection.document(id: "x")?.properties
             #expect(kept == (purges ? nil : ["n": 1]))
         }
+    }
+
+    @Test
+    func `a gateway is asked for what is revoked, which is taken away, and for IDs with a percent sign`()
+        async throws
+    {
+        let ids = ["50%", "a%2Fb", "gone", "kept"]
+        let isRevoked = Mutex(false)
+        let server = try RawServer { request in
+            let path = String(request.target.prefix { $0 != "?" })
+            func json(_ text: String) -> RawServer.Reply {
+                RawServer.json(200, text, ["Server: Couchbase Sync Gateway/3.3 CE"])
+            }
+            switch path {
+            case "/", "/db/": return json(#"{"db_name":"db"}"#)
+            case "/db/_changes":
+                if request.target.contains("since=4"), isRevoked.withLock({ $0 }) {
+                    guard request.target.contains("revocations=true") else { return nil }
+                    let rows = ["gone", "never"].map {
+                        #"{"seq":"4:5","id":"\#($0)","changes":[{"rev":"1-aa"}],"revoked":true}"#
+                    }
+                    return json(#"{"results":[\#(rows.joined(separator: ","))],"last_seq":"5"}"#)
+                }
+                guard !request.target.contains("since") else {
+                    return json(#"{"results":[],"last_seq":"\#(isRevoked.withLock { $0 } ? 5 : 4)"}"#)
+                }
+                let rows = ids.map { #"{"seq":4,"id":"\#($0)","changes":[{"rev":"1-aa"}]}"# }
+                return json(#"{"results":[\#(rows.joined(separator: ","))],"last_seq":"4"}"#)
+            case _ where path.hasPrefix("/db/_local/") && request.method == "PUT":
+                return RawServer.json(201, #"{"ok":true,"rev":"0-1"}"#)
+            case _ where path.hasPrefix("/db/") && !path.contains("_"):
+                let name = path.dropFirst(4).removingPercentEncoding?.removingPercentEncoding
+                guard let name, ids.contains(name) else { return json(#"{"_id":"other"}"#) }
+                return json(
+                    #"{"_id":"\#(name)","_rev":"1-aa","_revisions":{"start":1,"ids":["aa"]},"n":1}"#
+                )
+            default: return RawServer.json(404, #"{"error":"not_found","reason":"missing"}"#)
+            }
+        }
+        let active = try ActiveSide()
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/db"))
+        #expect(try await active.replicate(url, .pull).pulled == ids.sorted())
+        isRevoked.withLock { $0 = true }
+        let pass = try await active.replicate(url, .pull)
+        #expect(pass.status.error == nil && pass.failed.isEmpty)
+        #expect(pass.documents.map(\.document.id) == ["gone"])
+        #expect(pass.documents.allSatisfy { $0.document.flags.contains(.accessRemoved) })
+        #expect(try active.collection.document(id: "gone") == nil)
+        #expect(try active.collection.count == 3)
     }
 
     @Test func `a client that sends what a gateway took away is refused`() async throws {

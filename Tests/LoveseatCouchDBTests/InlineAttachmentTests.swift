@@ -131,7 +131,7 @@ struct InlineAttachmentTests {
         let served = try await ServedDatabase { $0.maximumInlineAttachments = 1_000_000 }
         let begun = #"{"_attachments":{"x":{"data":"\#(Self.digits.prefix(1_200_000))"#
         let request =
-            "PUT /main/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000000\r\n\r\n\(begun)"
+            "PUT /main/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9000000\r\n\r\n\(begun)"
         let client = served.client
         let open = try await offPool {
             try (0..<2).map { _ in

@@ -50,7 +50,7 @@ struct ListenerTLSTests {
             host: "127.0.0.1",
             port: Int(try #require(listener.port))
         ).get()
-        let text = "GET /main/_changes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        let text = "GET /main/_changes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
         let found = try await answer.futureResult.get()
         try? await channel.close().get()

@@ -50,8 +50,8 @@ struct LookalikeNamesTests {
         let port = try #require(served.listener.port)
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/main"))
         var pairs: [(id: String, names: [String])] = []
-        for seed in 0..<40 {
-            var random = SeededGenerator(seed: UInt64(seed))
+        for seed in PropertySeeds.of("LOOKALIKE", 40) {
+            var random = SeededGenerator(seed: seed)
             let (one, other) = Self.pair(&random)
             let id = "d\(seed)"
             pairs.append((id, [one, other]))
@@ -126,8 +126,8 @@ struct LookalikeNamesTests {
     @Test func `documents stay two over both wires, and in what is pending`() async throws {
         let here = try ActiveSide()
         var ids: [String] = []
-        for seed in 0..<40 {
-            var random = SeededGenerator(seed: UInt64(seed))
+        for seed in PropertySeeds.of("LOOKALIKE", 40) {
+            var random = SeededGenerator(seed: seed)
             let (one, other) = Self.pair(&random)
             for id in [one, other] {
                 ids.append("\(seed)\(id)")
@@ -156,8 +156,8 @@ struct LookalikeNamesTests {
     }
 
     @Test func `properties stay two in queries, indexes, selectors and their order`() async throws {
-        for seed in 0..<30 {
-            var random = SeededGenerator(seed: UInt64(seed))
+        for seed in PropertySeeds.of("LOOKALIKE", 30) {
+            var random = SeededGenerator(seed: seed)
             let (first, second) = Self.pair(&random)
             // A dot divides names in selectors.
             let one = first.replacing(".", with: ""), other = second.replacing(".", with: "")

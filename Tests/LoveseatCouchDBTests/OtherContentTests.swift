@@ -18,8 +18,8 @@ struct OtherContentTests {
 
     @Test func `other content for a revision that is here is reported, and replaces nothing`() async throws {
         let served = try await ServedDatabase()
-        for seed in 0..<60 {
-            var random = SeededGenerator(seed: UInt64(seed))
+        for seed in PropertySeeds.of("CONTENT", 60) {
+            var random = SeededGenerator(seed: seed)
             let isLine = Bool.random(using: &random)
             let revisions: JSONValue = ["start": isLine ? 2 : 1, "ids": isLine ? ["bb", "aa"] : ["aa"]]
             var first: JSONValue = ["_id": .string("d\(seed)"), "_rev": isLine ? "2-bb" : "1-aa"]

@@ -172,11 +172,14 @@ struct SharedPortTests {
         let long = String(repeating: "x", count: 10_000)
         let upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
         let requests = [
-            ("GET /far HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 "),
-            ("GET /far/_blipsync?a=b HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 426 "),
-            ("GET /other/_blipsync HTTP/1.1\r\nHost: x\r\n\(upgrade)\r\n", "HTTP/1.1 404 "),
-            ("GET /far/_blipsync/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 "),
-            ("GET /far/\(long) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 "),
+            ("GET /far HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 "),
+            ("GET /far/_blipsync?a=b HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 426 "),
+            ("GET /other/_blipsync HTTP/1.1\r\nHost: localhost\r\n\(upgrade)\r\n", "HTTP/1.1 404 "),
+            (
+                "GET /far/_blipsync/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+                "HTTP/1.1 404 "
+            ),
+            ("GET /far/\(long) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 "),
             ("_blipsync\r\n\r\n", "HTTP/1.1 400 "),
         ]
         for (request, expected) in requests {

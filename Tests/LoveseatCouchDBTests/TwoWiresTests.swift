@@ -9,16 +9,10 @@ import Testing
 
 /// Random histories of databases, some of whose links speak CouchDB's wire and the others Couchbase's: all agree at the end.
 ///
-/// `LOVESEAT_WIRES_SEEDS` is the number of histories, 40 by default; `LOVESEAT_WIRES_FIRST` is the first seed, 1 by default.
+/// `LOVESEAT_WIRES_SEEDS` is the number of histories; `LOVESEAT_WIRES_FIRST` is the first seed.
 struct TwoWiresTests {
-    private static let seeds: Range<UInt64> = {
-        let environment = ProcessInfo.processInfo.environment
-        let first = environment["LOVESEAT_WIRES_FIRST"].flatMap { UInt64($0) } ?? 1
-        let count = environment["LOVESEAT_WIRES_SEEDS"].flatMap { UInt64($0) } ?? 40
-        return first..<first + count
-    }()
-
-    @Test(arguments: seeds) func `peers of both wires have the same winners and leaves at the end`(
+    @Test(arguments: PropertySeeds.of("WIRES", 40))
+    func `peers of both wires have the same winners and leaves at the end`(
         _ seed: UInt64
     ) async throws {
         var history = try await TwoWiresHistory(seed: seed)
@@ -39,7 +33,7 @@ struct TwoWiresTests {
             }
             #expect(Set(state.keys) == Set(states[0].keys), "seed \(seed)")
         }
-        await history.end()
+        await history.mesh.end()
     }
 }
 
@@ -48,45 +42,26 @@ private struct TwoWiresHistory {
     static let maximumRounds = 12
     private static let documents = (0..<6).map { "d\($0)" }
 
-    private struct Link {
-        let active: Int
-        let passive: Int
-        let isCouch: Bool
-    }
-
     private var generator: SeededGenerator
-    private var peers: [ActiveSide] = []
-    private var listeners: [CouchDBListener] = []
-    private var links: [Link] = []
+    let mesh: PeerMesh
+    private var links: [PeerMesh.Link] = []
     private(set) var log: [String] = []
+
+    private var peers: [ActiveSide] { mesh.peers }
 
     init(seed: UInt64) async throws {
         generator = SeededGenerator(seed: seed)
         let count = generator.int(3...4)
-        for index in 0..<count {
-            let peer = try ActiveSide("peer\(index)")
-            var configuration = CouchDBListenerConfiguration(database: peer.database)
-            configuration.disableTLS = true
-            configuration.networkInterface = "127.0.0.1"
-            let listener = CouchDBListener(configuration)
-            try await listener.start()
-            peers.append(peer)
-            listeners.append(listener)
-        }
+        mesh = try await PeerMesh(count)
         // A chain that reaches everybody, with both wires in it, and one link more.
         for index in 1..<count {
             let other = generator.int(0...index - 1)
             let isCouch = index == 1 || (index > 2 && generator.chance(0.5))
-            links.append(
-                generator.chance(0.5)
-                    ? Link(active: index, passive: other, isCouch: isCouch)
-                    : Link(active: other, passive: index, isCouch: isCouch)
-            )
+            let isForward = generator.chance(0.5)
+            links.append(PeerMesh.link(index, other, isCouch: isCouch, isForward: isForward))
         }
-        links.append(Link(active: 0, passive: count - 1, isCouch: generator.chance(0.5)))
-        for link in links {
-            log.append("link \(link.active) > \(link.passive) \(link.isCouch ? "CouchDB" : "BLIP")")
-        }
+        links.append(PeerMesh.Link(active: 0, passive: count - 1, isCouch: generator.chance(0.5)))
+        log += links.map(\.description)
     }
 
     /// One edit, conflict or replication.
@@ -101,7 +76,8 @@ private struct TwoWiresHistory {
             let link = generator.pick(links)
             try await replicate(link)
             for peer in [link.active, link.passive] {
-                let unserved = try await ListedRevisions(of: "peer\(peer)", at: listeners[peer]).unserved()
+                let unserved = try await ListedRevisions(of: "peer\(peer)", at: mesh.listeners[peer])
+                    .unserved()
                 #expect(unserved.isEmpty, "\(log.joined(separator: "\n"))")
             }
         }
@@ -137,7 +113,7 @@ private struct TwoWiresHistory {
             "_revisions": ["start": JSONValue(generation), "ids": .array(ids.map { .string($0) })],
             "_deleted": .bool(isDeleted), "branch": JSONValue(generation),
         ]
-        let client = RawClient(port: try #require(listeners[index].port))
+        let client = RawClient(port: try #require(mesh.listeners[index].port))
         let answer = try await offPool {
             try client.send(
                 "PUT",
@@ -152,21 +128,8 @@ private struct TwoWiresHistory {
         )
     }
 
-    private mutating func replicate(_ link: Link) async throws {
-        let active = peers[link.active]
-        var configuration: ReplicatorConfiguration
-        if link.isCouch {
-            let port = try #require(listeners[link.passive].port)
-            let url = try #require(URL(string: "http://127.0.0.1:\(port)/peer\(link.passive)"))
-            configuration = try active.configuration(CouchDBEndpoint(url: url), .pushAndPull)
-        } else {
-            configuration = ReplicatorConfiguration(
-                collections: [try active.collection],
-                target: DatabaseEndpoint(database: peers[link.passive].database)
-            )
-            configuration.replicatorType = .pushAndPull
-        }
-        let pass = try await active.replicate(configuration)
+    private mutating func replicate(_ link: PeerMesh.Link) async throws {
+        let pass = try await peers[link.active].replicate(try mesh.configuration(link, .pushAndPull))
         #expect(pass.status.error == nil, "\(log.last ?? "")")
         #expect(pass.failed.isEmpty)
         log.append("\(link.active) > \(link.passive)")
@@ -184,22 +147,12 @@ private struct TwoWiresHistory {
         return Self.maximumRounds
     }
 
-    /// Every document's leaves, the winner first, by peer.
-    func states() throws -> [[String: [String]]] {
-        try peers.map { peer in
-            var state: [String: [String]] = [:]
-            for id in Self.documents {
-                let leaves = try peer.leaves(id)
-                if !leaves.isEmpty { state[id] = leaves }
-            }
-            return state
-        }
-    }
+    func states() throws -> [[String: [String]]] { try mesh.states(of: Self.documents) }
 
     /// What a peer lists and does not serve, over either wire.
     func unserved() async throws -> [String] {
         var found: [String] = []
-        for (index, listener) in listeners.enumerated() {
+        for (index, listener) in mesh.listeners.enumerated() {
             found += try await ListedRevisions(of: "peer\(index)", at: listener).unserved()
             let newcomer = try ActiveSide("newcomer")
             var configuration = ReplicatorConfiguration(
@@ -218,6 +171,4 @@ private struct TwoWiresHistory {
         }
         return found
     }
-
-    func end() async { for listener in listeners { await listener.stop() } }
 }

@@ -8,16 +8,9 @@ import Testing
 
 /// Verdicts that contradict each other, by resolvers and by people.
 ///
-/// `LOVESEAT_VERDICT_SEEDS` is the number of random histories, 40 by default; `LOVESEAT_VERDICT_FIRST` is the first seed, 1 by default.
+/// `LOVESEAT_VERDICT_SEEDS` is the number of random histories; `LOVESEAT_VERDICT_FIRST` is the first seed.
 struct VerdictTests {
-    private static let seeds: Range<UInt64> = {
-        let environment = ProcessInfo.processInfo.environment
-        let first = environment["LOVESEAT_VERDICT_FIRST"].flatMap { UInt64($0) } ?? 1
-        let count = environment["LOVESEAT_VERDICT_SEEDS"].flatMap { UInt64($0) } ?? 40
-        return first..<first + count
-    }()
-
-    @Test(arguments: seeds)
+    @Test(arguments: PropertySeeds.of("VERDICT", 40))
     func `whatever resolvers and people decide, a document that nobody deleted is there, and all runs end`(
         _ seed: UInt64
     ) async throws {
@@ -38,7 +31,7 @@ struct VerdictTests {
                 "seed \(seed): somebody sees \(lost) deleted\n\(history.log.joined(separator: "\n"))"
             )
         }
-        await history.end()
+        await history.mesh.end()
     }
 
     @Test(arguments: ["local", "remote"], [true, false])
@@ -107,6 +100,55 @@ struct VerdictTests {
         }
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: ["local", "remote"], [true, false])
+    func
+        `two databases that resolve every conflict at the same time, each in its own favour, are both stopped`(
+            _ rule: String,
+            _ isCouch: Bool
+        ) async throws
+    {
+        let mesh = try await PeerMesh(2)
+        for (index, peer) in mesh.peers.enumerated() { try peer.save("d", ["by": JSONValue(index)]) }
+        var errors: [Set<String>] = [[], []]
+        for _ in 0..<12 where errors.contains(where: \.isEmpty) {
+            // Neither decides before the other has pulled.
+            let meeting = Meeting(of: 2)
+            let passes = try await withThrowingTaskGroup(of: (Int, ActiveSide.Pass).self) { group in
+                for active in 0..<2 {
+                    let link = PeerMesh.Link(active: active, passive: 1 - active, isCouch: isCouch)
+                    var configuration = try mesh.configuration(link, .pull)
+                    configuration.collections[0].conflictResolver = ConflictResolver.custom {
+                        await meeting.arrive()
+                        return rule == "local"
+                            ? $0.localDocument ?? $0.remoteDocument : $0.remoteDocument ?? $0.localDocument
+                    }
+                    let ready = configuration
+                    group.addTask {
+                        let pass = try await mesh.peers[active].replicate(ready)
+                        await meeting.arrive(forGood: true)
+                        return (active, pass)
+                    }
+                }
+                var passes: [(Int, ActiveSide.Pass)] = []
+                for try await pass in group { passes.append(pass) }
+                return passes
+            }
+            for (index, pass) in passes {
+                #expect(pass.status.error == nil)
+                errors[index].formUnion(pass.failed.values.map { "\($0.code): \($0.message)" })
+            }
+        }
+        for (index, peer) in mesh.peers.enumerated() {
+            let collection = try peer.collection
+            let current = try collection.document(id: "d")
+            let versions = try [current].compactMap { $0 } + collection.conflicts(of: "d")
+            #expect(current != nil)
+            #expect(Set(versions.compactMap { $0["by"]?.int }) == [0, 1], "peer \(index)")
+            #expect(!errors[index].isEmpty && errors[index].allSatisfy { $0.contains("came back 4 times") })
+        }
+        await mesh.end()
+    }
+
     private func resolver(_ rule: String) -> any ConflictResolverProtocol {
         ConflictResolver.custom {
             rule == "local" ? $0.localDocument ?? $0.remoteDocument : $0.remoteDocument ?? $0.localDocument
@@ -134,6 +176,25 @@ extension ActiveSide {
     }
 }
 
+/// A place where each of several tasks waits until all have come.
+private actor Meeting {
+    private var missing: Int
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(of count: Int) { missing = count }
+
+    /// `forGood`: whether nobody has to wait for the others.
+    func arrive(forGood: Bool = false) async {
+        missing = forGood ? 0 : missing - 1
+        guard missing > 0 else {
+            for other in waiting { other.resume() }
+            waiting = []
+            return
+        }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+}
+
 /// Two to five databases, each with a listener and a resolver of its own, links of both wires between them, and people.
 private struct VerdictHistory {
     static let maximumRounds = 60
@@ -142,20 +203,15 @@ private struct VerdictHistory {
 
     private enum Rule: CaseIterable, Sendable { case local, remote, newest, merge, random, nothing }
 
-    private struct Link {
-        let active: Int
-        let passive: Int
-        let isCouch: Bool
-    }
-
     private var generator: SeededGenerator
-    private var peers: [ActiveSide] = []
+    let mesh: PeerMesh
     private var rules: [Rule] = []
-    private var listeners: [CouchDBListener] = []
-    private var links: [Link] = []
+    private var links: [PeerMesh.Link] = []
     private var made: Set<String> = []
     private let chances: Chances
     private(set) var log: [String] = []
+
+    private var peers: [ActiveSide] { mesh.peers }
 
     private final class Chances: Sendable {
         private let generator: Mutex<SeededGenerator>
@@ -167,15 +223,8 @@ private struct VerdictHistory {
         generator = SeededGenerator(seed: seed)
         chances = Chances(seed: seed &+ 1)
         let count = generator.int(2...5)
+        mesh = try await PeerMesh(count)
         for index in 0..<count {
-            let peer = try ActiveSide("peer\(index)")
-            var configuration = CouchDBListenerConfiguration(database: peer.database)
-            configuration.disableTLS = true
-            configuration.networkInterface = "127.0.0.1"
-            let listener = CouchDBListener(configuration)
-            try await listener.start()
-            peers.append(peer)
-            listeners.append(listener)
             rules.append(generator.pick(Rule.allCases))
             log.append("peer \(index): \(rules[index])")
         }
@@ -183,19 +232,13 @@ private struct VerdictHistory {
             let other = generator.int(0...index - 1)
             let isForward = generator.chance(0.5)
             links.append(
-                Link(
-                    active: isForward ? index : other,
-                    passive: isForward ? other : index,
-                    isCouch: generator.chance(0.6)
-                )
+                PeerMesh.link(index, other, isCouch: generator.chance(0.6), isForward: isForward)
             )
         }
         let last = count - 1
-        links.append(Link(active: 0, passive: last, isCouch: generator.chance(0.5)))
-        links.append(Link(active: last, passive: 0, isCouch: generator.chance(0.5)))
-        for link in links {
-            log.append("link \(link.active) > \(link.passive) \(link.isCouch ? "CouchDB" : "BLIP")")
-        }
+        links.append(PeerMesh.Link(active: 0, passive: last, isCouch: generator.chance(0.5)))
+        links.append(PeerMesh.Link(active: last, passive: 0, isCouch: generator.chance(0.5)))
+        log += links.map(\.description)
     }
 
     mutating func step() async throws {
@@ -243,25 +286,12 @@ private struct VerdictHistory {
         log.append("\(index) decides \(id): \(kept) of \(versions), now \(result)")
     }
 
-    private mutating func replicate(_ link: Link, _ type: ReplicatorType) async throws {
-        let active = peers[link.active]
-        let target: any Endpoint
-        if link.isCouch {
-            let port = try #require(listeners[link.passive].port)
-            target = CouchDBEndpoint(
-                url: try #require(URL(string: "http://127.0.0.1:\(port)/peer\(link.passive)"))
-            )
-        } else {
-            target = DatabaseEndpoint(database: peers[link.passive].database)
-        }
-        var configuration = ReplicatorConfiguration(collections: [try active.collection], target: target)
-        configuration.replicatorType = type
-        configuration.maxAttempts = 1
+    private mutating func replicate(_ link: PeerMesh.Link, _ type: ReplicatorType) async throws {
+        var configuration = try mesh.configuration(link, type)
         configuration.collections[0].conflictResolver = resolver(rules[link.active])
-        let pass = try await active.replicate(configuration)
-        // A push without a pull is refused at Couchbase's wire if it descends from something else. A leaf that the peer lists and cannot
-        // serve is another matter than verdicts: what counts here is that the run ends.
-        let expected: Set<LoveseatError.Code> = [.conflict, .httpConflict, .httpNotFound]
+        let pass = try await peers[link.active].replicate(configuration)
+        // A push without a pull is refused at Couchbase's wire if it descends from something else.
+        let expected: Set<LoveseatError.Code> = link.isCouch ? [.conflict] : [.conflict, .httpConflict]
         let isFine = pass.status.error == nil && pass.failed.values.allSatisfy { expected.contains($0.code) }
         #expect(isFine, "\(log.last ?? ""): \(pass.status.error.map { "\($0)" } ?? "") \(pass.failed)")
         log.append("\(link.active) > \(link.passive) \(type) \(pass.failed.keys.sorted())")
@@ -311,13 +341,5 @@ private struct VerdictHistory {
         }
     }
 
-    private func states() throws -> [[String: [String]]] {
-        try peers.map { peer in
-            var state: [String: [String]] = [:]
-            for id in Self.documents { state[id] = try peer.leaves(id) }
-            return state
-        }
-    }
-
-    func end() async { for listener in listeners { await listener.stop() } }
+    private func states() throws -> [[String: [String]]] { try mesh.states(of: Self.documents) }
 }

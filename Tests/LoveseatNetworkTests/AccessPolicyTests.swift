@@ -327,7 +327,7 @@ struct AccessPolicyTests {
         try save(far, "shared", owner: "ana")
         try save(far, "news", owner: "bob")
         let collection = try near.defaultCollection()
-        while try collection.document(id: "news") == nil { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually { try collection.document(id: "news") != nil }
         #expect(try ids(near) == ["kept", "news"])
         replicator.stop()
         await replicator.waitUntilStopped()

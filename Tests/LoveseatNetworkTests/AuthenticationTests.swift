@@ -31,7 +31,7 @@ struct AuthenticationTests {
     private func request(_ path: String, _ password: String?) -> String {
         let credentials = password.map { Data("ana:\($0)".utf8).base64EncodedString() }
         let authorization = credentials.map { "Authorization: Basic \($0)\r\n" } ?? ""
-        return "GET \(path) HTTP/1.1\r\nHost: x\r\n\(authorization)\r\n"
+        return "GET \(path) HTTP/1.1\r\nHost: localhost\r\n\(authorization)\r\n"
     }
 
     @Test func `without a password nobody learns even which names there are`() async throws {

@@ -5,6 +5,7 @@ import LoveseatModel
 import LoveseatNetwork
 import LoveseatTesting
 import NIOConcurrencyHelpers
+import NIOHTTP1
 import Testing
 
 /// An app's own types in the places where a listener or a replicator takes a protocol.
@@ -37,6 +38,16 @@ struct CustomAuthenticatorTests {
         func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
             guard client.certificates.first?.commonName == "phone" else { return nil }
             return PeerIdentity(certificates: client.certificates, address: client.address, name: "phone")
+        }
+    }
+
+    /// Knows a long random code.
+    private struct Code: ListenerAuthenticator {
+        var hasUnguessableSecrets: Bool { true }
+
+        func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
+            guard client.credentials?.password == "right" else { return nil }
+            return PeerIdentity(username: "drop", address: client.address)
         }
     }
 
@@ -135,6 +146,30 @@ struct CustomAuthenticatorTests {
         await listener.stop()
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `whoever has an unguessable secret is admitted, whatever others at the address try`() async {
+        let door = ConnectionAuthenticator(Code(), fingerprint: nil)
+        @Sendable func status(_ password: String) async -> UInt {
+            let login = Data("drop:\(password)".utf8).base64EncodedString()
+            let headers: HTTPHeaders = ["Authorization": "Basic \(login)"]
+            do throws(HTTPRefusal) {
+                _ = try await door.answer(headers, address: "192.0.2.1", shown: nil, run: nil)
+                return 200
+            } catch { return error.status.code }
+        }
+        await withTaskGroup(of: UInt.self) { group in
+            for number in 0..<100 { group.addTask { await status("wrong \(number)") } }
+            var isRefused = false
+            for await result in group where result == 429 {
+                isRefused = true
+                break
+            }
+            #expect(isRefused)
+            #expect(await status("right") == 200)
+            group.cancelAll()
+        }
+    }
+
     @Test func `a replicator refuses an authenticator that it does not know, before it connects`()
         async throws
     {
@@ -164,7 +199,7 @@ struct CustomAuthenticatorTests {
             ("/near", "", "401"),
         ] {
             let answer = try await RawClient(port: port)
-                .exchange("GET \(path) HTTP/1.1\r\nHost: x\r\n\(header)\r\n")
+                .exchange("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\(header)\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(path)")
         }
         await listener.stop()

@@ -154,7 +154,7 @@ struct ListenerLifecycleTests {
         try await listener.start()
         let port = try #require(listener.port)
         let head = """
-            GET /far/_blipsync HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YTpi\r\nConnection: Upgrade\r\n\
+            GET /far/_blipsync HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic YTpi\r\nConnection: Upgrade\r\n\
             Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
             Sec-WebSocket-Protocol: BLIP_3+CBMobile_3\r\n\r\n
             """

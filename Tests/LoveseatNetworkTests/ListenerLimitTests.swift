@@ -38,7 +38,7 @@ struct ListenerLimitTests {
     }
 
     private static let upgrade = """
-        GET /far/_blipsync HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        GET /far/_blipsync HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
         Sec-WebSocket-Protocol: BLIP_3+CBMobile_3\r\n\r\n
         """

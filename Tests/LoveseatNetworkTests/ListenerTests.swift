@@ -136,7 +136,7 @@ struct ListenerTests {
     }
 
     private static let upgrade = """
-        GET /far/_blipsync HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        GET /far/_blipsync HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
         Sec-WebSocket-Protocol: BLIP_3+CBMobile_9, BLIP_3+CBMobile_3\r\n\r\n
         """
@@ -145,11 +145,11 @@ struct ListenerTests {
         let listener = try await listener()
         let port = try #require(listener.port)
         let cases: [(String, String)] = [
-            ("GET /other/_blipsync HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
-            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
-            ("PUT /far HTTP/1.1\r\nHost: x\r\n\r\n", "404"),
-            ("GET /far/_blipsync HTTP/1.1\r\nHost: x\r\n\r\n", "426"),
-            ("POST /far/_blipsync HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi", "426"),
+            ("GET /other/_blipsync HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+            ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+            ("PUT /far HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+            ("GET /far/_blipsync HTTP/1.1\r\nHost: localhost\r\n\r\n", "426"),
+            ("POST /far/_blipsync HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi", "426"),
             (Self.upgrade.replacingOccurrences(of: "Version: 13", with: "Version: 8"), "426"),
             (Self.upgrade.replacingOccurrences(of: "dGhlIHNhbXBsZSBub25jZQ==", with: "short"), "400"),
             (Self.upgrade.replacingOccurrences(of: "BLIP_3+CBMobile_3", with: "chat"), "400"),
@@ -207,7 +207,7 @@ struct ListenerTests {
         pulling.replicatorType = .pull
         #expect(await sync(pulling).error == nil)
         let collection = try third.defaultCollection()
-        while try collection.document(id: "near") == nil { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually { try collection.document(id: "near") != nil }
         #expect(try near.defaultCollection().document(id: "third") != nil)
         // Closing the database ends all of them.
         try await far.close()

@@ -99,7 +99,7 @@ struct PairingGuessTests {
             }
         func requests(_ authorizations: [String]) -> ByteBuffer {
             let texts = authorizations.map {
-                "GET /far HTTP/1.1\r\nHost: far\r\nAuthorization: \($0)\r\n\r\n"
+                "GET /far HTTP/1.1\r\nHost: localhost\r\nAuthorization: \($0)\r\n\r\n"
             }
             return ByteBuffer(string: texts.joined())
         }

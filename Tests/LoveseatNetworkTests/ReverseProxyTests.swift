@@ -112,7 +112,7 @@ import Testing
         try await Task.sleep(for: .seconds(5))
         #expect(replicator.status.activity == .idle && replicator.status.error == nil)
         try there.save(Document(id: "late"))
-        while try here.document(id: "late") == nil { try await Task.sleep(for: .milliseconds(20)) }
+        try await eventually { try here.document(id: "late") != nil }
         #expect(!seen.contains(.offline))
 
         // Without, the proxy ends it, and the replicator comes back by itself.

@@ -78,6 +78,30 @@ struct TrustTests {
         return await replicator.waitUntilStopped().error?.code
     }
 
+    // MARK: Names
+
+    @Test func `a certificate is for its alternative names, and not for its common name`() async throws {
+        let authority = try identity("CA", .certificateAuthority)
+        for (name, hosts, host, isRight) in [
+            ("localhost", nil, "localhost", false), ("127.0.0.1", nil, "127.0.0.1", false),
+            ("*", nil, "localhost", false), ("localhost", "other.example", "localhost", false),
+            ("other.example", "localhost", "localhost", true),
+            // Neither is what the authority itself trusts.
+            ("localhost", "other.example, localhost", "localhost", true),
+        ] as [(String, String?, String, Bool)] {
+            let leaf = try identity(name, hosts: hosts, issuer: authority)
+            let listener = try await serve(leaf)
+            let code = try await sync(listener, host: host) { $0.rootCertificates = authority.certs }
+            #expect(code == (isRight ? nil : .tlsCertUntrusted), "\(name), \(hosts ?? "-"), \(host)")
+            // A certificate that is trusted itself is for its names, too.
+            let itself = try await sync(listener, host: host) {
+                $0.rootCertificates = Array(leaf.certs.prefix(1))
+            }
+            #expect(itself == (isRight ? nil : .tlsCertUntrusted), "\(name), \(hosts ?? "-"), \(host)")
+            await listener.stop()
+        }
+    }
+
     // MARK: Pins
 
     @Test func `a pinned certificate that an attacker appends to their own chain opens nothing`() async throws
@@ -187,7 +211,7 @@ struct TrustTests {
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try Lifeline.run(process)
-        input.fileHandleForWriting.write(Data("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+        input.fileHandleForWriting.write(Data("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
         let answer = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return String(decoding: answer, as: UTF8.self)

@@ -17,9 +17,12 @@ struct WebSocketRulesTests {
 
         init(isClient: Bool = false, acceptsText: Bool = false) throws {
             var settings = WebSocketSettings(isClient: isClient, heartbeat: 300)
-            settings.acceptsText = acceptsText
             settings.maximumMessageSize = 200
-            handler = WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings)
+            handler = WebSocketHandler(
+                mailbox: mailbox,
+                texts: acceptsText ? texts : nil,
+                settings: settings
+            )
             channel = EmbeddedChannel(handlers: [
                 ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: 200)), handler,
             ])

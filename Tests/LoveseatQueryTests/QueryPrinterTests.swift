@@ -42,6 +42,67 @@ struct QueryPrinterTests {
         }
     }
 
+    /// Names that occur as collections, arrays, aliases, and properties at once.
+    @Test(.timeLimit(.minutes(1))) func `random trees are translated or refused`() throws {
+        let names = ["a", "b c", "count", "x.y", "v$1", "_"]
+        let catalog = QueryCatalog(
+            databaseName: "a",
+            collections: names.compactMap { CollectionName(name: $0) }.map { name in
+                QueryCollection(
+                    name: name,
+                    table: name.fullName,
+                    fullTextIndexes: [
+                        FullTextIndexDefinition(name: "a", expressions: "a, b", table: "words")
+                    ],
+                    arrayIndexes: [
+                        ArrayIndexDefinition(name: "ar", path: "a", table: "items"),
+                        ArrayIndexDefinition(name: "br", path: "a[].a", table: "more"),
+                    ]
+                )
+            }
+        )
+        var random = RandomQuery(generator: SeededGenerator(seed: 16))
+        var translated = 0
+        for round in 0..<6_000 {
+            var query = random.query(round % 4)
+            // Most random sources do not exist.
+            query.source = .init(
+                name: random.generator.pick(["a", "_", "count"]),
+                alias: random.generator.pick([nil, "a", "x"])
+            )
+            for place in query.joins.indices {
+                let alias = random.generator.pick([nil, "a", "b", "count"])
+                if random.generator.chance(0.8) {
+                    let path = (0..<random.generator.int(1...3)).map { _ in
+                        PathStep.key(random.generator.pick(["a", "b", "x"]))
+                    }
+                    query.joins[place] = .unnest(QueryExpression(.property(path)), alias: alias)
+                } else {
+                    query.joins[place] = .collection(.cross, .init(name: "a", alias: alias), on: nil)
+                }
+            }
+            if random.generator.chance(0.7) {
+                (query.condition, query.having, query.limit, query.offset) = (nil, nil, nil, nil)
+            }
+            if random.generator.chance(0.7) { (query.grouping, query.order) = ([], []) }
+            if (try? QueryCompiler.compile(query.text, catalog: catalog)) != nil { translated += 1 }
+        }
+        #expect(translated > 500, "\(translated)")
+    }
+
+    @Test func `an alias that is used very often is refused, and not translated for ever`() throws {
+        let catalog = QueryCatalog(
+            databaseName: "a",
+            collections: [QueryCollection(name: .default, table: "t", fullTextIndexes: [], arrayIndexes: [])]
+        )
+        let many = Array(repeating: "x = 1", count: 2_000).joined(separator: " AND ")
+        let terms = (0..<2_000).map { "p\($0) = 1" }.joined(separator: " AND ")
+        let repeated = #expect(throws: QueryError.self) {
+            try QueryCompiler.compile("SELECT (\(terms)) AS x FROM _ WHERE \(many)", catalog: catalog)
+        }
+        #expect(repeated?.message.contains("too large") == true)
+    }
+
     @Test(arguments: [
         "a + b * c - (d - e)", "(a + b) * c", "a - (b + c)", "-(a)", "-(-5)", "-5", "a - -5", "NOT NOT a",
         "NOT (a OR b)", "(NOT a) = b", "(a AND b) AND c", "a AND (b OR c)", "a = (b = c)", "a = b = c",

@@ -25,6 +25,43 @@ struct ReceiverTests {
         #expect(try peer.record("a")?.body.description == #"{"n":1}"#)
     }
 
+    @Test func `the receiver refuses a body in which a key occurs twice, at any depth`() throws {
+        var generator = SeededGenerator(seed: 6)
+        let keys = ["a", "b", "owner", "\\u0061", "é", "e\u{301}", "K", "\u{212A}", "", "long name of a key"]
+        func object(_ depth: Int) -> String {
+            let members = (0..<generator.int(0...(depth == 0 ? 40 : 4))).map { _ in
+                "\"\(generator.pick(keys))\":\(depth > 0 && generator.chance(0.5) ? object(depth - 1) : "[{},\(generator.int(0...9))]")"
+            }
+            return "{\(members.joined(separator: ","))}"
+        }
+        /// The texts of the keys of all objects, of which each has a list.
+        func repeats(_ element: JSONElement) -> Bool {
+            let names = element.members.map { ExactText($0.key) }
+            return Set(names).count < names.count || element.members.contains { repeats($0.value) }
+                || element.items.contains { repeats($0) }
+        }
+        let peer = try pulling()
+        var refused = 0
+        for number in 0..<400 {
+            let text = object(generator.int(0...2))
+            try peer.say("changes", [:], #"[[\#(number),"d\#(number)","1-aa"]]"#)
+            let answer = try peer.say(
+                "rev",
+                ["id": "d\(number)", "rev": "1-aa", "sequence": "\(number)"],
+                text
+            )
+            let isWrong = repeats(try JSONElement(parsing: Array(text.utf8)))
+            if isWrong { refused += 1 }
+            switch answer {
+            case .failure(let error):
+                #expect(isWrong && error.domain == "HTTP" && error.code == 400, "\(text)")
+            default: #expect(!isWrong, "\(text)")
+            }
+            #expect(try (peer.record("d\(number)") == nil) == isWrong)
+        }
+        #expect(refused > 100 && refused < 400)
+    }
+
     @Test func `the receiver does not ask for a revision that is here`() throws {
         let peer = try pulling(["a"])
         let revision = try #require(try peer.record("a")?.revision)

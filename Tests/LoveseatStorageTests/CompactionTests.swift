@@ -45,7 +45,7 @@ struct CompactionTests {
         return ids
     }
 
-    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    @Test(arguments: PropertySeeds.of("COMPACTION", 4))
     func `beside savers, editors, pullers, uploaders and compactions every stored document has its blobs`(
         _ seed: UInt64
     ) throws {
@@ -201,7 +201,11 @@ struct CompactionTests {
                     } catch { Issue.record(error) }
                 }
             }
-            while !store.isCompactionWaiting { Thread.sleep(forTimeInterval: 0.001) }
+            let deadline = ContinuousClock.now + .seconds(30)
+            while !store.isCompactionWaiting, ContinuousClock.now < deadline {
+                Thread.sleep(forTimeInterval: 0.001)
+            }
+            #expect(store.isCompactionWaiting, "no second compaction waits for the first")
         }
         group.wait()
         #expect(runs.withLock { $0 } == 10)

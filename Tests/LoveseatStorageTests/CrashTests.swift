@@ -12,8 +12,9 @@ import Testing
         return tests.appending(path: "StoreWriter")
     }
 
-    private static func start(_ folder: String, _ first: Int, _ options: String...) throws -> (Process, Pipe)
-    {
+    private static func start(_ folder: String, _ first: Int, _ options: [String] = []) throws -> (
+        Process, Pipe
+    ) {
         let process = Process()
         process.executableURL = writer
         process.arguments = [folder, String(first)] + options
@@ -23,6 +24,26 @@ import Testing
         return (process, output)
     }
 
+    /// Runs the program until it has said so many lines, kills it, and returns the numbers that it has said.
+    private static func interrupt(
+        _ folder: String,
+        from first: Int,
+        after lines: Int,
+        _ options: String...
+    ) throws -> [Int] {
+        let (process, output) = try start(folder, first, options)
+        var text = ""
+        while text.count(where: { $0 == "\n" }) < lines {
+            let piece = output.fileHandleForReading.availableData
+            try #require(!piece.isEmpty, "the writer ended by itself")
+            text += String(decoding: piece, as: UTF8.self)
+        }
+        kill(process.processIdentifier, SIGKILL)
+        text += String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return text.split(separator: "\n").compactMap { Int($0) }
+    }
+
     @Test func `two hundred kills lose no save that returned`() throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "loveseat-crash-\(UUID().uuidString)"
@@ -30,18 +51,8 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: folder) }
         var next = 0
         for round in 0..<200 {
-            let (process, output) = try Self.start(folder, next)
             // Each round dies after another number of acknowledged saves.
-            var text = ""
-            while text.count(where: { $0 == "\n" }) <= round % 37 {
-                let piece = output.fileHandleForReading.availableData
-                try #require(!piece.isEmpty, "the writer ended by itself")
-                text += String(decoding: piece, as: UTF8.self)
-            }
-            kill(process.processIdentifier, SIGKILL)
-            text += String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-            process.waitUntilExit()
-            let acknowledged = text.split(separator: "\n").compactMap { Int($0) }
+            let acknowledged = try Self.interrupt(folder, from: next, after: 1 + round % 37)
             let last = try #require(acknowledged.last)
 
             let store = try DocumentStore.open(folder: folder)
@@ -65,17 +76,8 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: folder) }
         var next = 0
         for round in 0..<20 {
-            let (process, output) = try Self.start(folder, next, "blobs")
-            var text = ""
-            while text.count(where: { $0 == "\n" }) <= 1 + round % 7 {
-                let piece = output.fileHandleForReading.availableData
-                try #require(!piece.isEmpty, "the writer ended by itself")
-                text += String(decoding: piece, as: UTF8.self)
-            }
-            kill(process.processIdentifier, SIGKILL)
-            text += String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-            process.waitUntilExit()
-            let last = try #require(text.split(separator: "\n").last.flatMap { Int($0) })
+            let acknowledged = try Self.interrupt(folder, from: next, after: 2 + round % 7, "blobs")
+            let last = try #require(acknowledged.last)
             let store = try DocumentStore.open(folder: folder)
             defer { try? store.close() }
             let collection = try #require(store.collection(.default))

@@ -362,4 +362,33 @@ final class Heard: @unchecked Sendable {
         try Data([1, 2, 4]).write(to: URL(filePath: "\(temporary.folder)/blobs/\(digest.hexadecimalText)"))
         #expect(try temporary.store.check().count == 1)
     }
+
+    @Test func `a check compares a copy for a hub with what it is a copy of`() throws {
+        for (body, isFine) in [(#"{ "n": 1.0 }"#, true), (#"{"n":2}"#, false)] {
+            let temporary = try TemporaryStore()
+            let collection = temporary.collection
+            _ = try temporary.save("d", #"{"n":1}"#)
+            let original = try #require(try temporary.record("d")).revision
+            let theirs = try #require(RevisionID("1-bb"))
+            let copy = CopyName(original: original, origin: original)
+                .id(over: theirs, of: "d", sha1: Hashing.sha1)
+            _ = try temporary.store.write { transaction in
+                // One remote has the original, and another one the copy, so that both keep their content.
+                try transaction.markSynced("d", revision: original, remote: 2, in: collection)
+                var incoming = IncomingRecord(
+                    documentID: "d",
+                    history: [copy, theirs],
+                    isDeleted: false,
+                    body: try JSONText(body),
+                    sender: .hub
+                )
+                incoming.remote = 1
+                return try transaction.insert(incoming, in: collection)
+            }
+            let problems = try temporary.store.check()
+            #expect(
+                isFine ? problems.isEmpty : problems.map { $0.contains("a copy of \(original)") } == [true]
+            )
+        }
+    }
 }

@@ -10,7 +10,7 @@ import Testing
 struct PassEndTests {
     @Test(arguments: ScriptedHub.Habit.allCases)
     func `a pass sends what a peer took no second time, and ends`(_ habit: ScriptedHub.Habit) throws {
-        for seed in 0..<100 as Range<UInt64> {
+        for seed in PropertySeeds.of("PASS", 100) {
             let hub = try ScriptedHub(habit, seed: seed)
             for _ in 0..<4 {
                 try hub.edit()

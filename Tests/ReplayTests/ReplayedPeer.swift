@@ -83,6 +83,10 @@ final class ReplayedPeer {
         var failure: LoveseatError? { line.failure }
         var isClosed: Bool { line.isClosed }
         var reports: [ReplicationReport] { line.reports }
+        var onFetch: (FetchNotice) -> Bool {
+            get { line.onFetch }
+            set { line.onFetch = newValue }
+        }
 
         init(
             _ session: (any RevisionStore) -> ReplicationSession,

@@ -1,6 +1,8 @@
 import LoveseatBLIP
+import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
+import LoveseatStorage
 import Testing
 
 /// Revisions that come without having been asked for, or twice.
@@ -41,6 +43,40 @@ struct UnaskedRevisionTests {
         let answer = try line.ask("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}")
         #expect(code(answer) == "ok")
         #expect(line.failure == nil)
+    }
+
+    @Test
+    func `a continuous pull asks again in the same session for what the peer could not send, until it comes`()
+        throws
+    {
+        let line = try ours.activeLine { $0.isContinuous = true }
+        let collection = try ours.collection(.default)
+        let store = ours.store
+        let remote = try store.write { try $0.remoteNumber("puppet") }
+        var fetched: [[String]] = []
+        line.onFetch = { notice in
+            fetched.append(notice.documentIDs)
+            guard fetched.count == 3 else { return true }
+            // Now it came.
+            let replica = ConnectionStore(
+                store: store,
+                collections: [collection],
+                checkpointIDs: ["cp-x"],
+                remote: remote,
+                nowMilliseconds: { 0 }
+            )
+            let failed = try? replica.failures(in: 0)
+            try? replica.forgetFailures(failed ?? [], in: 0)
+            return true
+        }
+        _ = try line.ask("changes", [:], #"[[1,"a","1-aa"],[2,"b","1-bb"]]"#).get()
+        let missing: MessageProperties = ["id": "a", "rev": "1-aa", "sequence": "1", "error": "503"]
+        try line.tell("norev", missing, "")
+        try line.tell("rev", ["id": "b", "rev": "1-bb", "sequence": "2"], "{}")
+        try line.tell("changes", [:], "null")
+        try line.takeCheckpoints()
+        #expect(fetched == [["a"], ["a"], ["a"]])
+        #expect(line.failure == nil && !line.isClosed)
     }
 
     @Test(arguments: [true, false])

@@ -40,6 +40,7 @@ enum WebSocketEcho {
     private static func serve() async throws {
         let pipeline = ListenerPipeline(
             databaseName: "echo",
+            policy: RequestPolicy(hosts: .ownNames([]), isSecure: false),
             authenticator: ConnectionAuthenticator(nil, fingerprint: nil),
             webSocket: settings(isClient: false)
         ) { connection, _ in

@@ -338,7 +338,7 @@ def codes():
         note = scratch.path / "from/note.txt"
         note.write_text("not a photo")
         result = scratch.send(receiver.code, note, photo)
-        check(result.returncode == 1 and "note.txt: not a photo" in result.stderr, f"{result}")
+        check(result.returncode == 1 and "note.txt: neither a photo nor a video" in result.stderr, f"{result}")
         receiver.wait_saved(1)
 
 

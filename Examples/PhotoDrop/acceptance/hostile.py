@@ -1,11 +1,16 @@
 """A sender that means harm: the `loveseat` program, with documents of any kind."""
 
+import base64
 import json
 import os
 import re
+import socket
+import ssl
 import struct
 import subprocess
+import urllib.request
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 from basics import open_page
 from capacity import Peak
@@ -157,4 +162,57 @@ def guessing():
         receiver.wait_saved(1)
 
 
-TESTS = [(10, hostile_documents), (10.1, many_documents), (10.2, guessing)]
+def guess(receiver, address, user, path):
+    """Sends a wrong password from an address of the loopback network, and returns the status; None if the connection was closed."""
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    basic = base64.b64encode(f"{user}:wrong".encode()).decode()
+    upgrade = (
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAECAwQFBgcICQoLDA0ODw==\r\n"
+        "Sec-WebSocket-Protocol: BLIP_3+CBMobile_3\r\n"
+    )
+    try:
+        plain = socket.create_connection(("127.0.0.1", receiver.port), 20, (address, 0))
+        with trusting.wrap_socket(plain) as connection:
+            connection.sendall((
+                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{receiver.port}\r\n{upgrade if 'blipsync' in path else ''}"
+                f"Authorization: Basic {basic}\r\n\r\n"
+            ).encode())
+            return int(connection.recv(100).split()[1])
+    except (OSError, IndexError):
+        return None
+
+
+def guesses():
+    """Hundreds of wrong secrets, from several addresses, with one name and with many, over both wires, beside a transfer"""
+    with Scratch("10.3") as scratch:
+        receiver = scratch.receiver("--couch")
+        user = "drop-" + re.search(r"[?&]i=([0-9a-f]{16})", receiver.code).group(1)
+        photos = [photo_file(scratch.path / f"from/{number}.jpg", 4_000_000) for number in range(6)]
+        sender = scratch.sender(receiver.code, scratch.path / "from")
+        with ThreadPoolExecutor(40) as pool:
+            answers = list(pool.map(
+                lambda number: guess(
+                    receiver, f"127.0.0.{1 + number % 3}", user if number % 2 else f"somebody{number}",
+                    "/drop/_blipsync" if number % 5 < 3 else "/drop/_all_docs",
+                ),
+                range(300),
+            ))
+            # With the code, over CouchDB's wire, from the address and with the name of those guesses.
+            trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+            basic = base64.b64encode(f"{user}:{receiver.secret}".encode()).decode()
+            request = urllib.request.Request(
+                f"https://127.0.0.1:{receiver.port}/drop", headers={"Authorization": f"Basic {basic}"},
+            )
+            with urllib.request.urlopen(request, timeout=10, context=trusting) as reply:
+                check(reply.status == 200, "the right secret over CouchDB's wire")
+        check(not [answer for answer in answers if answer not in (None, 401, 429)], f"{set(answers)}")
+        check(429 in answers, f"nobody was slowed down: {set(answers)}")
+        check(sender.wait() == 0, sender.error_text())
+        receiver.wait_saved(len(photos))
+        check(scratch.send(receiver.code, photo_file(scratch.path / "more/a.jpg", 1_000)).returncode == 0, "a send after that")
+        check(receiver.interrupt() == 0, "receive")
+
+
+TESTS = [(10, hostile_documents), (10.1, many_documents), (10.2, guessing), (10.3, guesses)]

@@ -31,7 +31,10 @@ enum Attachments {
     static func stored(_ bytes: [UInt8], generation: UInt32?) throws(ReplyError) -> Stored {
         guard !bytes.isEmpty else { return stored(.emptyObject) }
         let root: JSONElement
-        do { root = try JSONElement(parsing: bytes) } catch { throw ReplyError("HTTP", 400, "\(error)") }
+        // SQLite reads the first of two equal keys, and we the last.
+        do throws(JSONError) {
+            root = try JSONElement(scanning: bytes, limits: JSONLimits(refusesDuplicateKeys: true))
+        } catch { throw ReplyError("HTTP", 400, "\(error)") }
         guard root.kind == .object else { throw ReplyError("HTTP", 400, "the body is not a JSON object") }
         guard root.hasKey(beginningWith: UInt8(ascii: "_")) else {
             return stored(JSONText(trusted: bytes))

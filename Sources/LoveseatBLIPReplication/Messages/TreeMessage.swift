@@ -120,7 +120,9 @@ package enum TreeMessage {
         knowledge: TreeKnowledge, current: RevisionID
     ) {
         let bytes = Array(bytes)
-        guard let json = try? JSONElement(parsing: bytes), json.kind == .object else {
+        guard let json = try? JSONElement(parsing: bytes, limits: JSONLimits(refusesDuplicateKeys: true)),
+            json.kind == .object
+        else {
             throw invalid("not a JSON object")
         }
         // Few bodies have blobs or reserved names, and all of them are searched at once.

@@ -60,24 +60,50 @@ extension PullSession {
 
     /// What was not asked for is not stored: it could get past filters and the judgement of lists. But honest peers send some
     /// revisions twice (gateway.md 54), so that nothing ends by it.
-    private func judgeUnasked(_ arrival: Arrival, _ effects: inout SessionEffects) {
-        guard let request = arrival.request, let revision = arrival.header.revisionID else { return }
+    private mutating func judgeUnasked(_ arrival: Arrival, _ effects: inout SessionEffects) {
+        guard let revision = arrival.header.revisionID else { return }
         let change = AnnouncedChange(
             sequence: arrival.header.sequence ?? RemoteSequence(0),
             documentID: arrival.header.documentID,
             revision: revision
         )
         let teller: RevisionTree.PeerKind = peer == .hub ? .client : peer
-        guard let verdicts = effects.ask({ try $0.judge([change], from: teller, in: collection) }) else {
-            return
+        let verdicts = effects.ask { try $0.judge([change], from: teller, in: collection) }
+        guard let verdicts else { return }
+        let isHere = verdicts == [.alreadyHere]
+        guard !isHere || hasContentHere(arrival, of: revision, &effects) else {
+            let reason = "revision \(revision) is here with other content"
+            let error = LoveseatError(.httpConflict, "the peer sent other content: \(reason)")
+            report(change.documentID, isDeleted: arrival.header.isDeleted, error, &effects)
+            return answer(arrival, ReplyError("HTTP", 409, reason), &effects)
         }
-        if verdicts == [.alreadyHere] {
-            let answer = RevisionMessage.Answer.taken(isNew: false)
-            effects.append(.reply(answer.message(isUrgent: arrival.isUrgent), to: request))
-        } else {
-            let error = ReplyError("HTTP", 403, "the revision was not asked for")
-            effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
+        guard isHere else {
+            return answer(arrival, ReplyError("HTTP", 403, "the revision was not asked for"), &effects)
         }
+        guard let request = arrival.request else { return }
+        let taken = RevisionMessage.Answer.taken(isNew: false)
+        effects.append(.reply(taken.message(isUrgent: arrival.isUrgent), to: request))
+    }
+
+    private func answer(_ arrival: Arrival, _ error: ReplyError, _ effects: inout SessionEffects) {
+        guard let request = arrival.request else { return }
+        effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
+    }
+
+    /// Whether a revision that is here came with the content that it has here, as far as that can be told.
+    private func hasContentHere(
+        _ arrival: Arrival,
+        of revision: RevisionID,
+        _ effects: inout SessionEffects
+    ) -> Bool {
+        let header = arrival.header
+        guard header.deltaSource == nil, !header.isDeleted, let (bytes, _) = try? header.parts(from: peer),
+            let content = try? ReceivedBody(bytes, generation: revision.generation), !content.isRemoved,
+            !content.contradictsTable
+        else { return true }
+        let found = effects.ask { try $0.body(of: revision, header.documentID, in: collection) }
+        guard case .some(.some(let body)) = found else { return true }
+        return body.saysTheSame(as: content.body)
     }
 
     // MARK: Deltas
@@ -229,9 +255,7 @@ extension PullSession {
         }
         finish(arrival, finishesSequence: finishesSequence, &effects)
         expectations.agreed.refuse(arrival.header.documentID)
-        if let request = arrival.request {
-            effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
-        }
+        answer(arrival, error, &effects)
         report(arrival.header.documentID, isDeleted: arrival.header.isDeleted, reason, &effects)
     }
 

@@ -106,6 +106,7 @@ extension PullSession {
         _ verdicts: [ChangeVerdict],
         _ effects: inout SessionEffects
     ) {
+        progress.compared += UInt64(changes.count)
         var said: [ChangesMessage.Answer.Item] = []
         var removals: [AccessRemoval] = []
         // Documents that are announced, and not taken away afterwards.

@@ -44,6 +44,8 @@ struct PullSession {
     var insertQueue: [Int] = []
     var insertBytes = 0
     private var timerIsSet = false
+    /// Documents that the peer has and could not send.
+    private(set) var unsent: DocumentSet = []
     private var isTime = false
     private var moved: [Moved] = []
     var bufferedBytes = 0
@@ -138,6 +140,7 @@ struct PullSession {
         )
         if isActive, let revision = message.revision {
             noteFailure(id, revision, error, &effects)
+            unsent.insert(id)
             sequences.finish(entry.number)
         }
         report(id, isDeleted: false, error, &effects)
@@ -167,6 +170,11 @@ struct PullSession {
         /// The app's resolver is to be asked.
         case inConflict(String)
         case takenAway(String)
+    }
+
+    /// `failed`: the documents that still wait for being pulled.
+    mutating func keepUnsent(of failed: [String]) {
+        unsent = DocumentSet(failed.filter(unsent.contains))
     }
 
     mutating func takeMoved() -> [Moved] {

@@ -154,8 +154,8 @@ extension PushSession {
         case .agrees: agreed(id)
         case .disagrees: countDisagreement(change)
         case .isBehind:
-            report(change, nil, &effects)
-            return finish(document, synced: parcel.revision, isDocument: true, &effects)
+            // What the peer has goes on from this revision, so it was there before.
+            return finish(document, synced: parcel.revision, &effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
             disagreements[ExactText(id), default: Disagreement()].isFetchable = true

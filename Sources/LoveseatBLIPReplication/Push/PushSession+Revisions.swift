@@ -152,7 +152,8 @@ extension PushSession {
             return outranked(document, parcel, tree, &effects)
         }
         agreed(document.id)
-        report(document.change, nil, &effects)
+        let isNew = if case .taken(isNew: false) = answer { false } else { true }
+        if isNew { report(document.change, nil, &effects) }
         let mayBeOld = parcel.isDistant || document.change.hasDoubtedMark
         if pulls, mayBeOld, parcel.copy == nil, peer == .hub { return doubt(document, parcel.revision) }
         if let copy = parcel.copy {
@@ -161,7 +162,7 @@ extension PushSession {
                 try $0.adoptCopy(parcel.revision, of: document.id, parent: copy.parent, in: collection)
             }
         }
-        finish(document, synced: parcel.copy == nil ? parcel.revision : nil, isDocument: true, &effects)
+        finish(document, synced: parcel.copy == nil ? parcel.revision : nil, isDocument: isNew, &effects)
     }
 
     private mutating func refused(

@@ -5,9 +5,9 @@ import LoveseatReplication
 /// Decides what the pushing side of one collection says next: the active side proposes, the passive side announces.
 ///
 /// ```
-///  feed ──read──▶ list ──sent──▶ answered ──▶ queue ──body read──▶ transmitting ──▶ unanswered ──▶ done
-///    ▲             ≤ 5 lists                  ≤ 600                 ≤ 10             ≤ 2 MiB          │
-///    └────────────── a newer revision of a document waits until its older one is done ◀──────────────┘
+///  feed ──read──▶ waiting ──▶ lists ──answered──▶ queue ──body read──▶ transmitting ──▶ unanswered ──▶ done
+///                 ≤ 600   ▲   ≤ 5                 ≤ 600                ≤ 64, 256 kB     ≤ 2 MiB         │
+///                         └── the change of a document that came while an older one was under way ◀───┘
 /// ```
 struct PushSession {
     enum Mode: Hashable {
@@ -168,6 +168,7 @@ struct PushSession {
         hasMore = page.hasMore
         if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
         lastRead = max(lastRead, page.through)
+        progress.compared += UInt64(page.changes.count)
         var list: [Outgoing] = []
         for change in page.changes where isNews(change, isEcho) {
             if let document = take(change, &effects) { list.append(document) }

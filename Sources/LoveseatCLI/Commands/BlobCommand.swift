@@ -12,11 +12,14 @@ struct BlobCommand: ParsableCommand {
     struct Put: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Store a file as a blob in a property of a document.",
-            discussion: "EXAMPLE: loveseat blob put trips tower photo tower.jpg --type image/jpeg"
+            discussion: "EXAMPLE\n  loveseat blob put trips tower photo tower.jpg --type image/jpeg"
         )
 
         @OptionGroup var options: CollectionOptions
-        @Argument(help: "The document's ID. The document is created if it does not exist.")
+        @Argument(
+            help: "The document's ID. The document is created if it does not exist.",
+            completion: .documentID
+        )
         var id: String
         @Argument(help: "The property.")
         var property: String
@@ -28,7 +31,9 @@ struct BlobCommand: ParsableCommand {
         func run() throws {
             let (database, collection) = try options.create()
             let blob = try database.saveBlob(fileURL: URL(filePath: file), contentType: type)
-            var document = try collection.document(id: id) ?? Document(id: id)
+            let stored = try collection.document(id: id)
+            if stored == nil { Output.notice("loveseat: created the document \"\(id)\"") }
+            var document = stored ?? Document(id: id)
             document[property] = blob.json
             try collection.save(&document)
             try Output.standard.line(blob.digest.text)
@@ -42,12 +47,13 @@ struct BlobCommand: ParsableCommand {
             discussion: """
                 For an attachment that a REST client or a 1.x app made, use its name instead of a property.
 
-                EXAMPLE: loveseat blob get trips tower photo > tower.jpg
+                EXAMPLE
+                  loveseat blob get trips tower photo > tower.jpg
                 """
         )
 
         @OptionGroup var options: CollectionOptions
-        @Argument(help: "The document's ID.")
+        @Argument(help: "The document's ID.", completion: .documentID)
         var id: String
         @Argument(help: "The property, or an attachment's name.")
         var property: String

@@ -10,10 +10,12 @@ struct Browse: AsyncParsableCommand {
             Prints one line for each change: found, changed or gone, and the peer's name, ID, database and interfaces. Anybody on the \
             network can advertise any name: only a pin or pairing says who a peer is.
 
-            EXAMPLE: loveseat browse --once
+            EXAMPLE
+              loveseat browse --once
             """
     )
     @OptionGroup var discovery: DiscoveryOptions
+    @OptionGroup var quieting: QuietOption
     @Flag(help: "Show the peers that answer within a second, and end. The exit code is 66 if there are none.")
     var once = false
     @Flag(help: "Print one JSON object per line.")

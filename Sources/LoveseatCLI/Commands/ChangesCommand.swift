@@ -5,7 +5,7 @@ import Loveseat
 struct Changes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "List changes in order: sequence, ID, revision.",
-        discussion: "EXAMPLE: loveseat changes trips --since 120 --follow"
+        discussion: "EXAMPLE\n  loveseat changes trips --since 120 --follow"
     )
 
     @OptionGroup var options: CollectionOptions

@@ -5,7 +5,7 @@ import Loveseat
 struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Create a database.",
-        discussion: "EXAMPLE: loveseat create trips --collections travel.sights,travel.hotels"
+        discussion: "EXAMPLE\n  loveseat create trips --collections travel.sights,travel.hotels"
     )
 
     @OptionGroup var argument: DatabaseArgument
@@ -13,7 +13,7 @@ struct Create: ParsableCommand {
     var collections = ""
 
     func run() throws {
-        guard !argument.exists || !collections.isEmpty else {
+        guard try !argument.exists || !collections.isEmpty else {
             Output.remark("loveseat: \(argument.database) exists already")
             throw ExitCode(73)
         }
@@ -114,38 +114,68 @@ struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Verify everything that is stored.",
         discussion: """
-            Exits with 65 if something is damaged. It can run while another process has the database open, as `serve` does; the words \
-            of full-text indexes are then left out.
+            Exits with 65 if something is damaged. It writes nothing, so that it works on a full disk and on one that cannot be written to. \
+            It can run while another process has the database open, as `serve` does. Only the words of full-text indexes are left out if \
+            the database cannot be opened for writing.
             """
     )
 
     @OptionGroup var argument: DatabaseArgument
+    @Flag(help: "Print one JSON object with the problems.")
+    var json = false
 
     func run() throws {
-        let database = try open()
-        let problems = try database.problems()
-        for problem in problems { try Output.standard.line(problem) }
-        try database.close()
+        var problems: [String] = []
+        do {
+            let database = try open()
+            problems = try database.problems()
+            let hasWords = try database.hasTextIndexes()
+            try database.close()
+            if hasWords { problems += try damagedWords() }
+        } catch let error as LoveseatError where [.corruptData, .unreadableDatabase].contains(error.code) {
+            problems.append(error.message)
+        }
+        if json {
+            try Output.standard.line(["problems": .array(problems.map { .string($0) })])
+        } else {
+            for problem in problems { try Output.standard.line(problem) }
+        }
         guard problems.isEmpty else { throw ExitCode(65) }
-        Output.remark("no problems found")
+        if !json { Output.notice("no problems found") }
+    }
+
+    /// A database of an older format is brought up to date first.
+    private func open() throws -> Database {
+        do { return try argument.inspect() } catch let error as LoveseatError
+            where error.code.domain == .sqlite
+        {
+            try argument.open().close()
+            return try argument.inspect()
+        }
     }
 
     /// SQLite checks the words of a full-text index only where it may write.
-    private func open() throws -> Database {
-        do { return try argument.open() } catch let error as LoveseatError
-            where [.busy, .notWriteable, .cantOpenFile, .ioError].contains(error.code)
-        {
-            let database = try argument.read()
-            let collections = try database.scopes().flatMap { try $0.collections() }
-            let configurations = try collections.flatMap { collection in
-                try collection.indexes().map { try collection.index(withName: $0) }
+    private func damagedWords() throws -> [String] {
+        do {
+            let database = try argument.open()
+            let problems = try database.damagedTextIndexes()
+            try database.close()
+            return problems
+        } catch let error as LoveseatError where error.code != .corruptData {
+            Output.remark(
+                "the words of full-text indexes are not checked: close the database elsewhere, and make it writable"
+            )
+            return []
+        }
+    }
+}
+
+extension Database {
+    fileprivate func hasTextIndexes() throws -> Bool {
+        try scopes().flatMap { try $0.collections() }.contains { collection in
+            try collection.indexes().contains {
+                try collection.index(withName: $0) is FullTextIndexConfiguration
             }
-            if configurations.contains(where: { $0 is FullTextIndexConfiguration }) {
-                Output.remark(
-                    "the words of full-text indexes are not checked: close the database elsewhere, and make it writable"
-                )
-            }
-            return database
         }
     }
 }

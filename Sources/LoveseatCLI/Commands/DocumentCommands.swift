@@ -95,11 +95,15 @@ struct List: AsyncParsableCommand {
 struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print a document.",
-        discussion: "EXAMPLE: loveseat get trips tower --rev 2-9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
+        discussion: """
+            EXAMPLE
+              loveseat get trips tower \\
+                --rev 2-9f86d081884c7d659a2feaa0c55ad015a3bf4f1b
+            """
     )
 
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The document's ID.")
+    @Argument(help: "The document's ID.", completion: .documentID)
     var id: String
     @Option(help: "A revision other than the current one, if it is still kept.")
     var rev: String?
@@ -154,7 +158,7 @@ struct Put: ParsableCommand {
     )
 
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The document's ID.")
+    @Argument(help: "The document's ID.", completion: .documentID)
     var id: String
     @Argument(help: "The document, a JSON object; read from standard input if omitted.")
     var json: String?
@@ -190,26 +194,36 @@ struct Set: ParsableCommand {
             A path consists of names and positions: address.lines[0]. A value that is not JSON is stored as text; an empty \
             value removes the property.
 
-            EXAMPLE: loveseat set trips tower likes=4 address.city=Paris 'tags=["high"]' old=
+            EXAMPLE
+              loveseat set trips tower likes=4 address.city=Paris 'tags=["high"]' old=
             """
     )
 
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The document's ID.")
+    @Argument(help: "The document's ID.", completion: .documentID)
     var id: String
     @Argument(help: "path=value")
     var changes: [String]
+    @Flag(help: "Create the document, the collection and the database if they do not exist.")
+    var create = false
 
     func run() throws {
-        let (database, collection) = try options.create()
-        var document = try collection.document(id: id) ?? Document(id: id)
-        var value = JSONValue.object(document.properties)
-        for change in changes {
-            guard let (path, new) = PropertyPath.change(change) else {
+        let changes = try changes.map { change in
+            guard let change = PropertyPath.change(change) else {
                 throw LoveseatError(.invalidParameter, "\"\(change)\" is not path=value")
             }
-            try path.set(new, in: &value)
+            return change
         }
+        let (database, collection) = try create ? options.create() : options.open()
+        let stored = try collection.document(id: id)
+        guard var document = stored ?? (create ? Document(id: id) : nil) else {
+            throw LoveseatError(
+                .notFound,
+                "there is no document \"\(id)\" in \(collection.fullName): use --create to create it"
+            )
+        }
+        var value = JSONValue.object(document.properties)
+        for (path, new) in changes { try path.set(new, in: &value) }
         document.properties = value.object ?? [:]
         try collection.save(&document)
         try Output.standard.line(document.revisionID?.text ?? "")
@@ -224,7 +238,7 @@ struct Remove: ParsableCommand {
     )
 
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The documents' IDs.")
+    @Argument(help: "The documents' IDs.", completion: .documentID)
     var ids: [String]
 
     func run() throws {
@@ -247,7 +261,7 @@ struct Purge: ParsableCommand {
     )
 
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The documents' IDs.")
+    @Argument(help: "The documents' IDs.", completion: .documentID)
     var ids: [String]
 
     func run() throws {
@@ -273,7 +287,7 @@ struct Revisions: ParsableCommand {
     )
 
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The document's ID.")
+    @Argument(help: "The document's ID.", completion: .documentID)
     var id: String
     @Flag(help: "Print one JSON object per line.")
     var json = false

@@ -22,16 +22,25 @@ struct CreateIdentity: ParsableCommand {
         commandName: "create",
         abstract: "Create a key and a certificate.",
         discussion:
-            "EXAMPLE: loveseat identity create kiosk --dns kiosk.local --ip 192.168.1.7 --issuer our-ca"
+            """
+            EXAMPLE
+              loveseat identity create our-ca --ca
+              loveseat identity create kiosk --dns kiosk.local --ip 192.168.1.7 \\
+                --issuer our-ca
+            """
     )
     @Argument(help: "The label under which to store it.") var label: String
+    @OptionGroup var quieting: QuietOption
     @Option(help: "The owner's name. The default is the label.") var commonName: String?
     @Option(help: "The owner's organisation.") var organization: String?
     @Option(help: "Host names it is for, separated by commas.") var dns: String?
     @Option(help: "IP addresses it is for, separated by commas.") var ip: String?
     @Option(help: "The number of days until it expires.") var days = 365
-    @Option(help: "The label of the authority that signs it. By default it is self-signed.") var issuer:
-        String?
+    @Option(
+        help: "The label of the authority that signs it. By default it is self-signed.",
+        completion: .identityLabel
+    )
+    var issuer: String?
     @Flag(help: "Create an authority, which can sign others.") var ca = false
 
     func run() throws {
@@ -60,15 +69,22 @@ struct ListIdentities: ParsableCommand {
         commandName: "list",
         abstract: "List identities: label, fingerprint, expiration and subject."
     )
+    @OptionGroup var quieting: QuietOption
+    @Flag(help: "Print one JSON object per line.")
+    var json = false
+
     func run() throws {
         for label in try TLSIdentity.labels(in: Identities.store) {
             let leaf = try Identities.labelled(label).certs[0]
-            try Output.standard.fields(
-                label,
-                leaf.fingerprint,
-                leaf.notValidAfter.formatted(.iso8601),
-                leaf.subject
-            )
+            let end = leaf.notValidAfter.formatted(.iso8601)
+            if json {
+                try Output.standard.line([
+                    "label": .string(label), "sha256": .string(leaf.fingerprint), "until": .string(end),
+                    "subject": .string(leaf.subject),
+                ])
+            } else {
+                try Output.standard.fields(label, leaf.fingerprint, end, leaf.subject)
+            }
         }
         try Output.standard.flush()
     }
@@ -79,7 +95,8 @@ struct ShowIdentity: ParsableCommand {
         commandName: "show",
         abstract: "Show an identity's certificates as JSON, its own first."
     )
-    @Argument(help: "Its label.") var label: String
+    @Argument(help: "Its label.", completion: .identityLabel) var label: String
+    @OptionGroup var quieting: QuietOption
     func run() throws {
         for certificate in try Identities.labelled(label).certs {
             try Output.standard.line([
@@ -95,7 +112,8 @@ struct ShowIdentity: ParsableCommand {
 
 struct DeleteIdentity: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "delete", abstract: "Remove an identity.")
-    @Argument(help: "Its label.") var label: String
+    @Argument(help: "Its label.", completion: .identityLabel) var label: String
+    @OptionGroup var quieting: QuietOption
     func run() throws { try TLSIdentity.deleteIdentity(withLabel: label, in: Identities.store) }
 }
 
@@ -106,6 +124,7 @@ struct ImportIdentity: ParsableCommand {
         discussion: "Set LOVESEAT_IDENTITY_PASSWORD to the password of an encrypted key."
     )
     @Argument(help: "The label under which to store it.") var label: String
+    @OptionGroup var quieting: QuietOption
     @Argument(help: "The file: .p12, or PEM with the certificates.") var file: String
     @Option(help: "The PEM file with the key, if it is a separate one.") var key: String?
     func run() throws { _ = try Identities.read(certificates: file, key: key, label: label) }
@@ -117,7 +136,8 @@ struct ExportIdentity: ParsableCommand {
         abstract: "Print an identity's certificates as PEM.",
         discussion: "With --key, also print the key, encrypted with LOVESEAT_PASSPHRASE if that is set."
     )
-    @Argument(help: "Its label.") var label: String
+    @Argument(help: "Its label.", completion: .identityLabel) var label: String
+    @OptionGroup var quieting: QuietOption
     @Flag(help: "Print the private key, too.") var key = false
     func run() throws {
         let identity = try Identities.labelled(label)

@@ -81,34 +81,85 @@ struct CreateIndex: AsyncParsableCommand {
 struct ListIndexes: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List indexes: name, kind and definition."
+        abstract: "List indexes: name, kind and definition, and the collection if it is not the default one."
     )
 
-    @OptionGroup var options: CollectionOptions
+    @OptionGroup var argument: DatabaseArgument
+    @Option(
+        name: [.short, .long],
+        help: "Only this collection: scope.collection, or a collection of the default scope.",
+        completion: .custom { Completions.collections($0, $1, $2) }
+    )
+    var collection: String?
+    @Flag(help: "Print one JSON object per line.")
+    var json = false
 
     func run() throws {
-        let (database, collection) = try options.read()
-        for name in try collection.indexes() {
-            var fields = [name]
-            var condition: String?
-            switch try collection.index(withName: name) {
-            case let index as ValueIndexConfiguration:
-                fields += ["value", index.expressions.joined(separator: ", ")]
-                condition = index.where
-            case let index as FullTextIndexConfiguration:
-                fields += ["full-text", index.expressions.joined(separator: ", ")]
-                condition = index.where
-                if let language = index.language { fields.append("language \(language)") }
-                if index.ignoreAccents { fields.append("ignores accents") }
-            case let index as ArrayIndexConfiguration:
-                let items = index.expressions.map { ": " + $0.joined(separator: ", ") } ?? ""
-                fields += ["array", index.path + items]
-            default: break
+        let database = try argument.read()
+        for collection in try database.collections(named: collection.map { [try $0.collectionName] } ?? []) {
+            for name in try collection.indexes() {
+                guard let index = try collection.index(withName: name) else { continue }
+                if json {
+                    try Output.standard.line(Self.value(of: index, name, in: collection))
+                } else {
+                    try Output.standard.fields(fields(of: index, name, in: collection))
+                }
             }
-            if let condition { fields.append("where \(condition)") }
-            try Output.standard.fields(fields)
         }
         try database.close()
+    }
+
+    private func fields(of index: any IndexConfiguration, _ name: String, in collection: Loveseat.Collection)
+        -> [String]
+    {
+        var fields = [name]
+        var condition: String?
+        switch index {
+        case let index as ValueIndexConfiguration:
+            fields += ["value", index.expressions.joined(separator: ", ")]
+            condition = index.where
+        case let index as FullTextIndexConfiguration:
+            fields += ["full-text", index.expressions.joined(separator: ", ")]
+            condition = index.where
+            if let language = index.language { fields.append("language \(language)") }
+            if index.ignoreAccents { fields.append("ignores accents") }
+        case let index as ArrayIndexConfiguration:
+            let items = index.expressions.map { ": " + $0.joined(separator: ", ") } ?? ""
+            fields += ["array", index.path + items]
+        default: break
+        }
+        if let condition { fields.append("where \(condition)") }
+        if self.collection == nil, collection.fullName != "_default._default" {
+            fields.append("in \(collection.fullName)")
+        }
+        return fields
+    }
+
+    private static func value(
+        of index: any IndexConfiguration,
+        _ name: String,
+        in collection: Loveseat.Collection
+    ) -> JSONValue {
+        var value: JSONValue = ["collection": .string(collection.fullName), "name": .string(name)]
+        func texts(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
+        switch index {
+        case let index as ValueIndexConfiguration:
+            value["kind"] = "value"
+            value["expressions"] = texts(index.expressions)
+            value["where"] = index.where.map { .string($0) }
+        case let index as FullTextIndexConfiguration:
+            value["kind"] = "full-text"
+            value["expressions"] = texts(index.expressions)
+            value["where"] = index.where.map { .string($0) }
+            value["language"] = index.language.map { .string($0) }
+            value["ignoresAccents"] = .bool(index.ignoreAccents)
+        case let index as ArrayIndexConfiguration:
+            value["kind"] = "array"
+            value["path"] = .string(index.path)
+            value["expressions"] = texts(index.expressions ?? [])
+        default: break
+        }
+        return value
     }
 }
 

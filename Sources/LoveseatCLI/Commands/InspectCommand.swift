@@ -9,7 +9,8 @@ struct Inspect: AsyncParsableCommand {
             Prints the address of the page, which only this computer can reach. It shows documents, their revisions and conflicts, \
             blobs, and what `serve` does while it runs. Anybody on this computer who has the address can change documents.
 
-            EXAMPLE: loveseat inspect trips
+            EXAMPLE
+              loveseat inspect trips
             """
     )
     @OptionGroup var argument: DatabaseArgument

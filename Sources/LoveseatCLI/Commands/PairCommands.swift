@@ -7,13 +7,15 @@ struct Pair: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Pair two databases with a code, so that they trust each other.",
         discussion: """
-            EXAMPLE
-              loveseat pair show trips --port 55990       on one machine: shows a QR code and six digits
-              loveseat pair use copy 123456 wss://192.168.1.7:55990/trips     on the other
+            EXAMPLES
+              # on one machine, which shows a QR code and six digits
+              loveseat pair show trips --port 55990
+              # on the other
+              loveseat pair use copy 123456 wss://192.168.1.7:55990/trips
+              # afterwards, on each
               loveseat serve trips --port 55990 --paired
               loveseat sync copy --paired
-
-            With --advertise, the digits are enough:
+              # with --advertise, the digits are enough
               loveseat pair show trips --advertise
               loveseat pair use copy 123456
               loveseat serve trips --paired --advertise
@@ -156,11 +158,14 @@ struct PairUse: AsyncParsableCommand {
     func run() async throws {
         Signals.begin()
         let code = try await pairingCode()
+        if try !argument.exists {
+            Output.notice("loveseat: created the database \(argument.database)")
+        }
         let database = try argument.create()
         let identity = try Identities.identity(identity)
         let peer = try await code.pair(with: database, identity: identity)
         try await database.close()
-        Output.remark("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
+        Output.notice("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
     }
 
     private func pairingCode() async throws -> PairingCode {
@@ -221,18 +226,25 @@ struct PairList: AsyncParsableCommand {
             "The origin of a name is \"given\" (pair show --name) or \"own\": the peer's host name, which grants no rights. It is \"seen\" for a service whose certificate was trusted when it was first seen (sync --find); such a peer may not connect to this database."
     )
     @OptionGroup var argument: DatabaseArgument
+    @Flag(help: "Print one JSON object per line.")
+    var json = false
+
     func run() async throws {
         let database = try argument.read()
         for peer in try database.pairedPeers() {
-            try Output.standard.fields(
-                [peer.fingerprint, peer.name, peer.isNameGiven ? "given" : "own"] + peer.urls
-            )
+            try show(peer.fingerprint, peer.name, peer.isNameGiven ? "given" : "own", peer.urls)
         }
-        for peer in try database.knownPeers() {
-            try Output.standard.fields(peer.fingerprint, peer.service, "seen")
-        }
+        for peer in try database.knownPeers() { try show(peer.fingerprint, peer.service, "seen", []) }
         try await database.close()
         try Output.standard.flush()
+    }
+
+    private func show(_ fingerprint: String, _ name: String, _ origin: String, _ urls: [String]) throws {
+        guard json else { return try Output.standard.fields([fingerprint, name, origin] + urls) }
+        try Output.standard.line([
+            "fingerprint": .string(fingerprint), "name": .string(name), "origin": .string(origin),
+            "urls": .array(urls.map { .string($0) }),
+        ])
     }
 }
 

@@ -11,8 +11,10 @@ struct QueryCommand: AsyncParsableCommand {
             query; a value that is not JSON is a text.
 
             EXAMPLES
-              loveseat query trips 'SELECT name, likes FROM travel.sights ORDER BY likes DESC LIMIT 10' --table
-              loveseat query trips 'SELECT meta().id FROM _ WHERE city = $city' --param city=Paris
+              loveseat query trips --table \\
+                'SELECT name, likes FROM travel.sights ORDER BY likes DESC LIMIT 10'
+              loveseat query trips --param city=Paris \\
+                'SELECT meta().id FROM _ WHERE city = $city'
               loveseat query trips 'SELECT COUNT(*) AS n FROM _' --live
             """
     )

@@ -14,7 +14,8 @@ struct Serve: AsyncParsableCommand {
 
             SIGINT and SIGTERM close the connections; the exit code is 0. SIGHUP makes it read the file of --access again.
 
-            EXAMPLE: loveseat serve trips --port 55990 --user ana --password-file secret.txt
+            EXAMPLE
+              loveseat serve trips --port 55990 --user ana --password-file secret.txt
             """
     )
 
@@ -60,12 +61,18 @@ struct Serve: AsyncParsableCommand {
         )
     )
     var access: String?
-    @Flag(
+    @Option(
+        name: .customLong("origin"),
         help:
-            "Do not print a line when a peer connects, is up to date, or disconnects, or when a document of it is refused."
+            "A web origin whose pages may connect, such as https://example.com; * for all. Repeatable. The default is none."
     )
-    var quiet = false
-
+    var origins: [String] = []
+    @Option(
+        name: .customLong("host-name"),
+        help:
+            "A name by which clients reach this host, if it is not its own name, for example behind a proxy. Repeatable."
+    )
+    var hostNames: [String] = []
     @Flag(
         help: "Show the database and its peers in a browser on this computer, and print the page's address."
     )
@@ -108,6 +115,8 @@ struct Serve: AsyncParsableCommand {
         configuration.accessPolicy = policy
         configuration.enableDeltaSync = delta
         configuration.disableTLS = noTls
+        configuration.origins = origins
+        configuration.hostNames = hostNames
         configuration.advertise = advertise.advertisement
         if !noTls { configuration.tlsIdentity = try Identities.identity(tls) }
         if paired { configuration.authenticator = ListenerPairingAuthenticator(database: database) }
@@ -146,6 +155,7 @@ struct Serve: AsyncParsableCommand {
         let reloading = Task {
             for await _ in hangups { await Self.reload(accessFile, for: listener, couchListener) }
         }
+        let quiet = argument.quieting.quiet
         let lines = quiet ? nil : (listener.peerChanges, listener.failures)
         let printing = Task { if let lines { await PeerLines.print(lines.0, lines.1) } }
         let clients = quiet ? nil : couchListener
@@ -231,7 +241,7 @@ extension Serve {
 
     /// Warns of risky settings.
     private func warn(servingAs name: String) {
-        let isLoopback = interface.map { ["lo", "lo0", "::1"].contains($0) || $0.hasPrefix("127.") } ?? false
+        let isLoopback = interface.map(ListenerAddresses.isLoopback) ?? false
         if credentials.user == nil, clientCA == nil, !paired, !open, !isLoopback {
             Output.remark(
                 "loveseat: WARNING: everybody on the network can \(readOnly ? "read" : writeOnly ? "change" : "read and change") this database. Use --user, --client-ca or --paired, or --open if that is intended"
@@ -240,6 +250,11 @@ extension Serve {
         if noTls, credentials.user != nil {
             Output.remark(
                 "loveseat: WARNING: without TLS the password and all documents are sent without encryption"
+            )
+        }
+        if origins.contains(where: { $0.isExactly("*") }) {
+            Output.remark(
+                "loveseat: WARNING: every web page that somebody opens can read and change this database from their browser, with their login. Name the pages' origins instead of --origin '*'"
             )
         }
         if let proposal = URLEndpointListenerConfiguration.compatibleName(for: name) {

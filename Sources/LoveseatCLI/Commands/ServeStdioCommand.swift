@@ -6,7 +6,7 @@ struct ServeStdio: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve-stdio",
         abstract: "Let one peer replicate, over standard input and output.",
-        discussion: "EXAMPLE: loveseat sync trips exec:'ssh host loveseat serve-stdio trips'"
+        discussion: "EXAMPLE\n  loveseat sync trips exec:'ssh host loveseat serve-stdio trips'"
     )
     @OptionGroup var argument: DatabaseArgument
     @Option(help: "The collections to serve, separated by commas. The default is all.")

@@ -22,8 +22,11 @@ struct Sync: AsyncParsableCommand {
             Ends when everything is transferred. With --continuous, it goes on until it is interrupted, and connects again after \
             the peer was restarted.
 
-            EXAMPLE: loveseat sync trips ws://192.168.1.7:55990/trips --user ana --continuous
-            EXAMPLE: loveseat push trips https://couch.example.org/trips --user ana --create-target
+            EXAMPLES
+              loveseat sync trips ws://192.168.1.7:55990/trips --user ana \\
+                --continuous
+              loveseat push trips https://couch.example.org/trips --user ana \\
+                --create-target
             """
     )
     @OptionGroup var options: SyncOptions
@@ -68,6 +71,10 @@ struct SyncOptions: ParsableArguments {
         }
         try logging.begin()
         Signals.begin()
+        try await replicate(type)
+    }
+
+    private func replicate(_ type: ReplicatorType) async throws {
         let database = try argument.open()
         var configuration = try peer.configuration(database, type, connects: true)
         configuration.continuous = continuous
@@ -109,6 +116,14 @@ struct SyncOptions: ParsableArguments {
         }
         let isPaired = try !database.pairedPeers().isEmpty
         try await database.close()
+        if let names = permitted(status.error, configuration) {
+            Output.notice(
+                "loveseat: the peer has, or lets this user have, only: \(names.joined(separator: ", "))"
+            )
+            var chosen = self
+            chosen.peer.collections = names.joined(separator: ",")
+            return try await chosen.replicate(type)
+        }
         try summarize(counts, status, seconds: bar.seconds)
         if let error = status.error { throw advised(error, configuration, isPaired: isPaired) }
         if let interruption { throw ExitCode(128 + interruption) }
@@ -140,6 +155,26 @@ struct SyncOptions: ParsableArguments {
             Output.remark("loveseat: `loveseat top` cannot see this process: \(error)")
             return nil
         }
+    }
+
+    /// The collections to replicate instead of all that are here, if the peer has others, or lets this user have others, and the user named
+    /// none; nil if there is no such choice.
+    private func permitted(_ error: LoveseatError?, _ configuration: ReplicatorConfiguration) -> [String]? {
+        guard let error, peer.collections.isEmpty else { return nil }
+        var names: [String] = []
+        if error.code == .httpNotFound, error.message.hasPrefix("Collection '") {
+            let missing = Swift.Set(error.message.split(separator: "'").map { ExactText(String($0)) })
+            names = configuration.collections.compactMap { entry in
+                let name = CollectionName(path: entry.collection.fullName)
+                return name.flatMap { missing.contains(ExactText($0.path)) ? nil : $0.fullName }
+            }
+        } else if error.code == .httpForbidden,
+            let range = error.message.range(of: "; you may have: ")
+        {
+            names = String(error.message[range.upperBound...].prefix { $0 != "\"" }).listItems
+                .compactMap { CollectionName(path: $0)?.fullName }
+        }
+        return names.isEmpty ? nil : names
     }
 
     /// The signal that interrupted a single pass. A continuous replication ends by a signal.
@@ -275,7 +310,7 @@ struct SyncOptions: ParsableArguments {
                 parts.append("\(counts.refusedEarlier) refused earlier (`pending --refused` lists them)")
             }
             let end = interruption == nil ? "" : "; interrupted: run it again to continue"
-            Output.remark(
+            Output.notice(
                 "\(parts.joined(separator: ", ")) in \(time) s (\(rate.counted("document"))/s)\(end)"
             )
         }

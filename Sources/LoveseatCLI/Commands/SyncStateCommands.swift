@@ -92,11 +92,12 @@ struct Resolve: AsyncParsableCommand {
         discussion: """
             `conflicts` lists the revisions. Prints the current revision afterwards. Works beside `serve`, too.
 
-            EXAMPLE: loveseat resolve trips lisbon --keep 3-a1b2
+            EXAMPLE
+              loveseat resolve trips lisbon --keep 3-a1b2
             """
     )
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The document's ID.")
+    @Argument(help: "The document's ID.", completion: .documentID)
     var id: String
     @Option(help: "The revision to keep.")
     var keep: String
@@ -124,11 +125,12 @@ struct Why: AsyncParsableCommand {
 
             The document is in the default collection, or in the one that --collections names.
 
-            EXAMPLE: loveseat why trips tower ws://192.168.1.7:55990/trips
+            EXAMPLE
+              loveseat why trips tower ws://192.168.1.7:55990/trips
             """
     )
     @OptionGroup var argument: DatabaseArgument
-    @Argument(help: "The document's ID.")
+    @Argument(help: "The document's ID.", completion: .documentID)
     var document: String
     @OptionGroup var peer: PeerOptions
     @Flag(help: "Print one JSON object.")

@@ -9,7 +9,8 @@ struct Top: AsyncParsableCommand {
             Asks the process that serves the database once a second, until interrupted. The rates are those of the last second. \
             Pending are documents, as far as this side knows: what a peer has not announced is not known here.
 
-            EXAMPLE: loveseat top trips --once --pending
+            EXAMPLE
+              loveseat top trips --once --pending
             """
     )
     @OptionGroup var argument: DatabaseArgument
@@ -21,7 +22,7 @@ struct Top: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        guard argument.exists else {
+        guard try argument.exists else {
             throw LoveseatError(.notFound, "there is no database \(argument.database)")
         }
         do { try await watch(ControlBackend(database: argument.database)) } catch is Interrupted {

@@ -21,9 +21,11 @@ struct Import: AsyncParsableCommand {
             kept, so that a later replication with that CouchDB transfers only what changed. --user, --ca and similar options are for a URL.
 
             EXAMPLES
-              loveseat import geo iso_3166-1.json --array 3166-1 --id-field alpha_3 --collection iso.countries
+              loveseat import geo iso_3166-1.json --array 3166-1 \\
+                --id-field alpha_3 --collection iso.countries
               loveseat export geo | loveseat import copy -
-              loveseat import trips --from-couchdb https://couch.example.org/trips --user ana
+              loveseat import trips --from-couchdb \\
+                https://couch.example.org/trips --user ana
               loveseat import trips --from-couchdb dump.json
             """
     )
@@ -72,7 +74,7 @@ struct Import: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let isNew = !options.argument.exists
+        let isNew = try !options.argument.exists
         do { try await importAll() } catch {
             if isNew { try? await removeIfEmpty() }
             throw error
@@ -95,7 +97,7 @@ struct Import: AsyncParsableCommand {
 
     /// Removes the database that was created for an import which brought nothing.
     private func removeIfEmpty() async throws {
-        guard options.argument.exists else { return }
+        guard try options.argument.exists else { return }
         let database = try options.argument.open()
         let collections = try database.collections(named: [])
         guard collections.allSatisfy({ $0.count == 0 }) else {
@@ -108,8 +110,15 @@ struct Import: AsyncParsableCommand {
         let source = try FileSource(path)
         let (database, collection) = try options.create()
         var importer = try DumpImporter(collection: collection, name: source.name)
-        let result = Result { try source.forEachPiece { try importer.receive($0) } }
-            .flatMap { Result { try importer.finish() } }
+        var line = ProgressLine()
+        let result = Result {
+            try source.forEachPiece {
+                try importer.receive($0)
+                line.show { importer.count == 0 ? nil : Self.text(importer.count, source.share) }
+            }
+        }
+        .flatMap { Result { try importer.finish() } }
+        line.end()
         try database.close()
         try report(importer.count, unchanged: 0, failure: result.failure)
     }
@@ -156,15 +165,28 @@ struct Import: AsyncParsableCommand {
         }
         if let failure { throw failure }
         if !json {
-            Output.remark(
+            Output.notice(
                 count.counted("document") + (unchanged > 0 ? ", \(unchanged) of them unchanged" : "")
             )
         }
     }
 
     private static func add(_ source: DocumentSource, to importer: inout Importer) throws {
-        try source.forEach { try importer.add($0) }
+        var line = ProgressLine()
+        defer { line.end() }
+        var shown = 0
+        try source.forEach {
+            try importer.add($0)
+            // Nothing is shown before something is saved, nor asked of the clock for each document.
+            guard importer.count != shown else { return }
+            shown = importer.count
+            line.show { Self.text(shown, source.share) }
+        }
         try importer.finish()
+    }
+
+    private static func text(_ count: Int, _ share: Double?) -> String {
+        "importing · \(count.counted("document"))" + (share.map { ", \(Int($0 * 100)) % of the file" } ?? "")
     }
 }
 
@@ -185,7 +207,9 @@ struct Export: AsyncParsableCommand {
             CouchDB once, as `push` does. The default collection becomes the URL's database, and any other one the database \
             name.scope.collection.
 
-            EXAMPLE: loveseat export trips --to-couchdb https://couch.example.org/trips --create-target --user ana
+            EXAMPLE
+              loveseat export trips --to-couchdb https://couch.example.org/trips \\
+                --create-target --user ana
             """
     )
 
@@ -250,7 +274,7 @@ struct Export: AsyncParsableCommand {
                 : nil,
         ].compactMap(\.self)
         if !leftOut.isEmpty {
-            Output.remark(
+            Output.notice(
                 "loveseat: left out: \(leftOut.joined(separator: ", ")) (--revisions exports them, too)"
             )
         }

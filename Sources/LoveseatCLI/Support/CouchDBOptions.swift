@@ -21,12 +21,6 @@ struct CouchDBOptions: ParsableArguments {
     )
     var creates = false
     @Option(
-        name: .customLong("origin"),
-        help:
-            "A web origin whose pages may use CouchDB's wire, such as https://example.com; * for all. Repeatable."
-    )
-    var origins: [String] = []
-    @Option(
         name: .customLong("couchdb-min-tls"),
         help:
             "The oldest version of TLS for CouchDB's wire: 1.0, 1.1, 1.2 or 1.3. Couchbase Lite 1.x needs 1.0."
@@ -60,11 +54,11 @@ struct CouchDBOptions: ParsableArguments {
 
     func validate() throws {
         let isPlain =
-            port == nil && !creates && origins.isEmpty && minimumTLS == "1.2" && !digestOnly
+            port == nil && !creates && minimumTLS == "1.2" && !digestOnly
             && replicationHosts.isEmpty
         guard isOn || isPlain else {
             throw ValidationError(
-                "--couchdb-port, --couchdb-create, --couchdb-min-tls, --couchdb-digest, --origin and --replicate-with need --couchdb."
+                "--couchdb-port, --couchdb-create, --couchdb-min-tls, --couchdb-digest and --replicate-with need --couchdb."
             )
         }
         guard !replicationHosts.isEmpty || (replicationPin == nil && replicationCA == nil) else {
@@ -91,7 +85,7 @@ struct CouchDBOptions: ParsableArguments {
     private static func host(_ text: String) -> URL? {
         guard let url = URL(string: "http://\(text)", encodingInvalidCharacters: false),
             !(url.host() ?? "").isEmpty, url.path().isEmpty, url.user() == nil, url.query() == nil,
-            url.fragment() == nil
+            url.fragment() == nil, url.validPort != nil
         else { return nil }
         return url
     }
@@ -132,13 +126,14 @@ struct CouchDBOptions: ParsableArguments {
         configuration.tlsIdentity = other.tlsIdentity
         configuration.authenticator = other.authenticator
         configuration.advertise = other.advertise
-        configuration.origins = origins
+        configuration.origins = other.origins
+        configuration.hostNames = other.hostNames
         configuration.allowsDatabaseCreation = creates
         let hosts = replicationHosts.compactMap { Self.host($0) }
         configuration.allowsReplicationWith = { url in
             hosts.contains { host in
                 host.host()?.lowercased() == url.host()?.lowercased()
-                    && (host.port ?? url.httpPort) == url.httpPort
+                    && (host.port == nil || host.validPort == url.validPort)
             }
         }
         let authorities = try replicationCA.map(Identities.certificates)

@@ -2,10 +2,22 @@ import ArgumentParser
 import Foundation
 import Loveseat
 
+/// How much a command says.
+struct QuietOption: ParsableArguments {
+    @Flag(help: "Print only results, errors and warnings.")
+    var quiet = false
+
+    func validate() throws { if quiet { Output.beQuiet() } }
+}
+
 /// Which database.
 struct DatabaseArgument: ParsableArguments {
-    @Argument(help: "The database: DB means the folder DB.loveseat.")
+    @Argument(
+        help: "The database: DB means the folder DB.loveseat.",
+        completion: .custom { Completions.databases($0, $1, $2) }
+    )
     var database: String
+    @OptionGroup var quieting: QuietOption
 
     private var parts: (directory: String, name: String) {
         var path = database
@@ -27,13 +39,31 @@ struct DatabaseArgument: ParsableArguments {
     /// The database's folder, which may not exist.
     var folder: String { "\(parts.directory)/\(parts.name).loveseat" }
 
-    var exists: Bool { Database.exists(withName: parts.name, inDirectory: parts.directory) }
+    /// Whether there is a database.
+    ///
+    /// - Throws: ``LoveseatError`` if this user may not know.
+    var exists: Bool {
+        get throws {
+            if access("\(folder)/db.sqlite", F_OK) == 0 { return true }
+            try Self.refuse(errno, folder)
+            return false
+        }
+    }
+
+    /// Says that something is not accessible, which is otherwise like something that does not exist.
+    private static func refuse(_ error: Int32, _ path: String) throws {
+        guard error == EACCES || error == EPERM else { return }
+        throw LoveseatError(
+            .init(Int(error), domain: .posix),
+            "permission denied: \(path) belongs to another user, or must not be read"
+        )
+    }
 
     /// Opens an existing database.
     ///
     /// `keepsDeltaBases`: whether documents keep earlier bodies from now on, to send peers the difference.
     func open(keepsDeltaBases: Bool = false) throws -> Database {
-        guard exists else {
+        guard try exists else {
             throw LoveseatError(
                 .notFound,
                 "there is no database \(database): create it with `loveseat create \(database)`"
@@ -44,13 +74,25 @@ struct DatabaseArgument: ParsableArguments {
 
     /// Opens an existing database for reading, which is possible while `serve` or `sync` has it open.
     func read() throws -> Database {
-        guard exists else { return try open() }
+        guard try exists else { return try open() }
+        if access("\(folder)/db.sqlite", R_OK) != 0 { try Self.refuse(errno, "\(folder)/db.sqlite") }
         let config = DatabaseConfiguration(directory: parts.directory, readOnly: true)
+        return try Database(name: parts.name, config: config)
+    }
+
+    /// Opens an existing database for reading, without any other file, if no process writes.
+    func inspect() throws -> Database {
+        guard exists else { return try open() }
+        var config = DatabaseConfiguration(directory: parts.directory, readOnly: true)
+        config.excludesWriters = true
         return try Database(name: parts.name, config: config)
     }
 
     /// Opens a database, and creates it if it does not exist.
     func create(keepsDeltaBases: Bool = false) throws -> Database {
+        if try exists, access("\(folder)/db.sqlite", R_OK) != 0 {
+            try Self.refuse(errno, "\(folder)/db.sqlite")
+        }
         var config = DatabaseConfiguration(directory: parts.directory, enableDeltaSync: keepsDeltaBases)
         config.remembersDeltaSync = true
         return try Database(name: parts.name, config: config)
@@ -63,7 +105,8 @@ struct CollectionOptions: ParsableArguments {
 
     @Option(
         name: [.short, .long],
-        help: "The collection: scope.collection, or a collection of the default scope."
+        help: "The collection: scope.collection, or a collection of the default scope.",
+        completion: .custom { Completions.collections($0, $1, $2) }
     )
     var collection = "_default"
 
@@ -89,10 +132,16 @@ struct CollectionOptions: ParsableArguments {
         return collection
     }
 
-    /// Opens both, and creates what does not exist.
+    /// Opens both, and creates what does not exist, which it says.
     func create() throws -> (database: Database, collection: Loveseat.Collection) {
         let name = try name()
+        let isNew = try !argument.exists
         let database = try argument.create()
+        if isNew {
+            Output.notice("loveseat: created the database \(argument.database)")
+        } else if try database.collection(name: name.name, scope: name.scope) == nil {
+            Output.notice("loveseat: created the collection \(name.fullName) in \(argument.database)")
+        }
         return (database, try database.createCollection(name: name.name, scope: name.scope))
     }
 

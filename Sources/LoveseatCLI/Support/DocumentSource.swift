@@ -17,6 +17,8 @@ struct DocumentSource {
     private let hasIDField: Bool
     private let file: FileSource
     private var name: String { file.name }
+    /// Which share has been read, from 0 to 1; nil if that is not known.
+    var share: Double? { file.share }
 
     /// The maximum length of a document, or of a JSON array, in bytes.
     private static let maximumBytes = 256 << 20

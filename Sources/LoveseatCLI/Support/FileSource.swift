@@ -6,6 +6,8 @@ struct FileSource {
     /// What to call the file in messages.
     let name: String
     private let file: FileHandle
+    /// How long the file is; nil for what is not a file.
+    private let length: UInt64?
 
     private static let piece = 256 << 10
 
@@ -21,6 +23,15 @@ struct FileSource {
             }
             file = opened
         }
+        let attributes = path == "-" ? nil : try? FileManager.default.attributesOfItem(atPath: path)
+        let isFile = attributes?[.type] as? FileAttributeType == .typeRegular
+        length = isFile ? attributes?[.size] as? UInt64 : nil
+    }
+
+    /// Which share has been read, from 0 to 1; nil if that is not known.
+    var share: Double? {
+        guard let length, length > 0, let position = try? file.offset() else { return nil }
+        return min(Double(position) / Double(length), 1)
     }
 
     /// Why a folder is not a file to read; nil for what is not a folder.

@@ -9,13 +9,18 @@ final class Output: Sendable {
 
     static let standard = Output()
     private let buffer = Mutex<[UInt8]>([])
+    private let wasUsed = Atomic(false)
+    private static let quiet = Atomic(false)
+
+    /// Whether nothing has been written.
+    var isUnused: Bool { buffer.withLock { $0.isEmpty } && !wasUsed.load(ordering: .relaxed) }
 
     /// Writes text and a line's end.
     func line(_ text: some Sequence<UInt8>) throws {
         try buffer.withLock { buffer in
             buffer.append(contentsOf: text)
             buffer.append(UInt8(ascii: "\n"))
-            if buffer.count > 64 << 10 { try Self.write(&buffer) }
+            if buffer.count > 64 << 10 { try write(&buffer) }
         }
     }
 
@@ -51,7 +56,7 @@ final class Output: Sendable {
     func raw(_ bytes: some Sequence<UInt8>) throws {
         try buffer.withLock { buffer in
             buffer.append(contentsOf: bytes)
-            if buffer.count > 64 << 10 { try Self.write(&buffer) }
+            if buffer.count > 64 << 10 { try write(&buffer) }
         }
     }
 
@@ -63,7 +68,12 @@ final class Output: Sendable {
         if poll(&output, 1, 0) == 1, output.revents & Int16(POLLERR) != 0 { throw Gone() }
     }
 
-    func flush() throws { try buffer.withLock { try Self.write(&$0) } }
+    func flush() throws { try buffer.withLock { try write(&$0) } }
+
+    private func write(_ buffer: inout [UInt8]) throws {
+        if !buffer.isEmpty { wasUsed.store(true, ordering: .relaxed) }
+        try Self.write(&buffer)
+    }
 
     private static func write(_ buffer: inout [UInt8], to descriptor: Int32 = 1) throws {
         var written = 0
@@ -82,7 +92,16 @@ final class Output: Sendable {
         buffer.removeAll(keepingCapacity: true)
     }
 
-    /// Writes a remark to standard error.
+    /// From now on there are no notices.
+    static func beQuiet() { quiet.store(true, ordering: .relaxed) }
+
+    /// Writes what may be left out to standard error: not with `--quiet`.
+    static func notice(_ text: String) { notice(raw: text.printable + "\n") }
+
+    /// Likewise, as it is.
+    static func notice(raw text: String) { if !quiet.load(ordering: .relaxed) { remark(raw: text) } }
+
+    /// Writes an error, a warning or a question to standard error.
     static func remark(_ text: String) { remark(raw: text.printable + "\n") }
 
     /// Writes text to standard error as it is. If it is closed, the work continues.

@@ -2,51 +2,71 @@ import Foundation
 import Loveseat
 import Synchronization
 
-/// Shows the progress of a replication on standard error: a bar on a terminal, otherwise lines.
+/// One line of standard error that changes now and then: in its place on a terminal, otherwise as one line after another.
+struct ProgressLine {
+    let isTerminal = isatty(2) == 1
+    private var lastShown: ContinuousClock.Instant?
+
+    /// Shows a text, unless the last one is too recent. `isNews`: whether to show it anyway.
+    mutating func show(isNews: Bool = false, _ text: () -> String?) {
+        let now = ContinuousClock.now
+        let pause = isTerminal ? Duration.milliseconds(100) : .seconds(2)
+        if !isNews, let lastShown, now - lastShown < pause { return }
+        guard let text = text() else { return }
+        lastShown = now
+        if isTerminal { Output.notice(raw: "\r\u{1B}[K\(text.printable)") } else { Output.notice(text) }
+    }
+
+    /// Clears the line of a terminal.
+    func end() { if isTerminal, lastShown != nil { Output.notice(raw: "\r\u{1B}[K") } }
+}
+
+/// Shows the progress of a replication on standard error: a bar on a terminal once it is known how much there is to do, otherwise lines.
 struct ProgressBar {
-    private let isTerminal = isatty(2) == 1
     private let start = ContinuousClock.now
-    private var lastShown = ContinuousClock.now - .seconds(60)
+    private var line = ProgressLine()
     private var lastActivity: Replicator.ActivityLevel?
+    /// The greatest share that was known. New work does not make it smaller.
+    private var share = 0.0
 
     mutating func show(_ status: Replicator.Status) {
-        let now = ContinuousClock.now
         let isNews = status.activity != lastActivity
-        guard isNews || now - lastShown > (isTerminal ? .milliseconds(100) : .seconds(2)) else { return }
-        lastShown = now
+        // Lines are for what takes long.
+        guard line.isTerminal || isNews || status.activity == .busy else { return }
         lastActivity = status.activity
-        if isTerminal {
-            Output.remark(raw: "\r\u{1B}[K\(bar(status).printable)")
-        } else if isNews || status.activity == .busy {
-            Output.remark(text(status))
-        }
+        let progress = status.progress
+        let knowsShare = status.activity == .busy && progress.isTotalKnown && progress.total > 0
+        if knowsShare { share = max(share, Double(progress.completed) / Double(progress.total)) }
+        let bar = line.isTerminal && knowsShare ? Self.bar(share) : ""
+        let text = bar + text(status)
+        line.show(isNews: isNews) { text }
     }
 
     /// Clears the bar's line.
-    func end() { if isTerminal { Output.remark(raw: "\r\u{1B}[K") } }
+    func end() { line.end() }
 
     var seconds: Double {
         let elapsed = (ContinuousClock.now - start).components
         return Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
     }
 
-    private func bar(_ status: Replicator.Status) -> String {
-        let progress = status.progress
-        let share = progress.total == 0 ? 1 : Double(progress.completed) / Double(progress.total)
+    private static func bar(_ share: Double) -> String {
         let full = Int(share * 30)
         let bar = String(repeating: "█", count: full) + String(repeating: "·", count: 30 - full)
-        return "[\(bar)] \(Int(share * 100)) %  \(text(status))"
+        return "[\(bar)] \(Int(share * 100)) %  "
     }
 
     private func text(_ status: Replicator.Status) -> String {
-        let activity = "\(status.activity)"
+        var text = "\(status.activity)"
         // The error that ends it is printed last.
-        let error = status.activity == .stopped ? "" : status.error.map { ": \($0.message)" } ?? ""
-        let rate = Int(Double(status.progress.documents) / max(seconds, 0.001))
-        let documents =
-            status.progress.documents > 0
-            ? " · \(status.progress.documents.counted("document")), \(rate)/s" : ""
-        return activity + error + documents
+        if status.activity != .stopped, let error = status.error { text += ": \(error.message)" }
+        let progress = status.progress
+        if progress.compared > progress.documents { text += " · \(progress.compared) compared" }
+        if progress.documents > 0 {
+            let rate = Int(Double(progress.documents) / max(seconds, 0.001))
+            text += " · \(progress.documents.counted("document")), \(rate)/s"
+        }
+        return text
     }
 }
 
@@ -61,7 +81,7 @@ final class ShareLine: Sendable {
         shown.withLock { shown in
             guard percent != shown else { return }
             shown = percent
-            Output.remark(raw: percent == 100 ? "\r\u{1B}[K" : "\r\u{1B}[K\(percent) %")
+            Output.notice(raw: percent == 100 ? "\r\u{1B}[K" : "\r\u{1B}[K\(percent) %")
         }
     }
 }

@@ -59,18 +59,23 @@ extension Database {
 
     /// Stores content that arrives in pieces as a blob. It is on the disk when this returns.
     ///
-    /// If the sequence throws, nothing is stored.
+    /// If the sequence throws or the task is cancelled, nothing is stored.
     ///
     /// - Parameters:
     ///   - stream: The pieces, in order.
     ///   - contentType: The media type, which the reference carries.
     /// - Returns: The reference to put into a document.
-    /// - Throws: What the sequence throws; ``LoveseatError``: `notOpen`, `notWriteable`, an error of the disk.
+    /// - Throws: What the sequence throws; `CancellationError`; ``LoveseatError``: `notOpen`, `notWriteable`, an error of the disk.
     public func saveBlob<S: AsyncSequence>(stream: S, contentType: String? = nil) async throws
         -> BlobReference
     where S.Element: Sequence<UInt8> {
         let writer = try store.blobs.writer()
-        for try await piece in stream { try writer.write(Array(piece)) }
+        for try await piece in stream {
+            try Task.checkCancellation()
+            try writer.write(Array(piece))
+        }
+        // A stream that ends because the task is cancelled is not complete.
+        try Task.checkCancellation()
         return try Self.reference(writer, contentType)
     }
 

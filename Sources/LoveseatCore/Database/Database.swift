@@ -1,6 +1,7 @@
 private import Foundation
 import Logging
 public import LoveseatModel
+import LoveseatReplication
 package import LoveseatStorage
 private import Synchronization
 
@@ -65,6 +66,7 @@ public final class Database: Sendable {
         var options = DocumentStore.Options()
         options.fullSync = config.fullSync
         options.isReadOnly = config.readOnly
+        options.excludesWriters = config.excludesWriters
         options.busyTimeout = config.busyTimeout
         options.cacheSize = config.cacheSize
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
@@ -149,13 +151,28 @@ public final class Database: Sendable {
 
     /// Closes the database: stops its replicators and listeners, waits for them, and releases the files.
     ///
-    /// Closing a second time does nothing. No thread is blocked while waiting. Cancelling the task does not interrupt the call.
+    /// Closing a second time does nothing. No thread is blocked while waiting. If the task is cancelled while it waits, the call returns
+    /// and the database closes when replicators and listeners have ended. A task that was cancelled before waits.
     ///
     /// - Throws: ``LoveseatError``: `transactionNotClosed` inside a transaction's closure; an error of the disk.
     public func close() async throws(LoveseatError) {
         try refuseInTransaction()
-        for service in takeServices() { await service.endWithDatabase() }
-        try leave()
+        try await ending { $0 }
+    }
+
+    /// Ends the services, closes, and does something more. All of that is done even if the task is cancelled; see ``finishing(_:)``.
+    private func ending(
+        then finish: @escaping @Sendable (Result<Void, LoveseatError>) -> Result<Void, LoveseatError>
+    ) async throws(LoveseatError) {
+        let services = takeServices()
+        let closing: @Sendable () -> Result<Void, LoveseatError> = { [self] in
+            do throws(LoveseatError) { return .success(try leave()) } catch { return .failure(error) }
+        }
+        guard !services.isEmpty else { return try finish(closing()).get() }
+        try await finishing {
+            for service in services { await service.endWithDatabase() }
+            return finish(closing())
+        }?.get()
     }
 
     /// Closes the database and removes it from the disk.
@@ -175,14 +192,21 @@ public final class Database: Sendable {
 
     /// Closes the database and removes it from the disk, without blocking a thread.
     ///
+    /// If the task is cancelled while it waits for replicators and listeners, the call returns and the database is removed when they have
+    /// ended.
+    ///
     /// - Throws: ``LoveseatError``: `notOpen` if the database was closed, `notWriteable` if it is read-only, `busy` if another `Database`
     ///   of this process has the folder open, also for reading, `transactionNotClosed` inside a transaction's closure, `ioError` if files
     ///   cannot be removed. After `ioError` the database is closed.
     public func delete() async throws(LoveseatError) {
         let folder = try beginRemoval()
-        defer { DatabaseInstance.endRemoval(folder) }
-        try await close()
-        try Self.remove(folder)
+        try await ending { closed in
+            defer { DatabaseInstance.endRemoval(folder) }
+            do throws(LoveseatError) {
+                try closed.get()
+                return .success(try Self.remove(folder))
+            } catch { return .failure(error) }
+        }
     }
 
     private func beginRemoval() throws(LoveseatError) -> String {

@@ -64,6 +64,9 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     static let largestMaximumDocumentBytes = 23 << 20
     static let deltaBasesKept = 4
 
+    /// Whether a database that is only read keeps processes that write out, if there is none: reading then needs no space on the disk.
+    package var excludesWriters = false
+
     /// Creates a configuration. Every parameter has the default of the property of the same name; a nil `directory` means its default.
     public init(
         directory: String? = nil,

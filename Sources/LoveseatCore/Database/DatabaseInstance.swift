@@ -8,42 +8,48 @@ package final class DatabaseInstance: Sendable {
     package let folder: String
     /// The number of the folder within the process: the same for all that have it open at the same time, and never used again.
     let number: UInt64
-    /// The key of the instance in this process: readers and writers of a folder share nothing.
-    private let key: String
+    /// Readers and writers of a folder share nothing.
+    private let isReader: Bool
     package let store: DocumentStore
     package let expiration: ExpirationTimer
 
-    private init(folder: String, number: UInt64, key: String, store: DocumentStore) {
+    private init(folder: String, number: UInt64, isReader: Bool, store: DocumentStore) {
         self.folder = folder
         self.number = number
-        self.key = key
+        self.isReader = isReader
         self.store = store
         expiration = ExpirationTimer(store: store)
     }
 
-    private struct Entry {
-        let database: DatabaseInstance
-        var holders: Int
+    /// A folder that is open, or about to be, and by whom.
+    private struct Folder {
+        var number: UInt64 = 0
+        var writer: Entry?
+        var reader: Entry?
+        /// It is being removed, and cannot be opened.
+        var isBeingRemoved = false
+
+        var holders: Int { (writer?.holders ?? 0) + (reader?.holders ?? 0) }
+        var isUnused: Bool { writer == nil && reader == nil && !isBeingRemoved }
+
+        subscript(isReader: Bool) -> Entry? {
+            get { isReader ? reader : writer }
+            set { if isReader { reader = newValue } else { writer = newValue } }
+        }
     }
 
+    private struct Entry {
+        let database: DatabaseInstance
+        var holders = 1
+    }
+
+    /// A folder with a lock of its own: opening a database may take long, and others go on meanwhile.
+    private final class FolderSlot: Sendable { let folder = Mutex(Folder()) }
+
     private struct Registry {
-        var entries: [ExactText: Entry] = [:]
-        /// Folders that are being removed, and cannot be opened.
-        var removals: Set<ExactText> = []
-        private var lastNumber: UInt64 = 0
-
-        /// The number of a folder that is about to be opened.
-        mutating func number(_ path: String) -> UInt64 {
-            let open = entries[ExactText(path)] ?? entries[ExactText(DatabaseInstance.readerKey(path))]
-            if let open { return open.database.number }
-            lastNumber += 1
-            return lastNumber
-        }
-
-        /// How often a folder is open, readers included.
-        func holders(_ path: String) -> Int {
-            [path, DatabaseInstance.readerKey(path)].reduce(0) { $0 + (entries[ExactText($1)]?.holders ?? 0) }
-        }
+        /// Those that are open, or are being opened, closed or removed, with the number of threads that do so.
+        var slots: [ExactText: (slot: FolderSlot, users: Int)] = [:]
+        var lastNumber: UInt64 = 0
     }
 
     private static let registry = Mutex(Registry())
@@ -52,25 +58,24 @@ package final class DatabaseInstance: Sendable {
     static func open(folder: String, options: DocumentStore.Options) throws(LoveseatError) -> DatabaseInstance
     {
         let path = canonical(folder)
-        let key = options.isReadOnly ? readerKey(path) : path
-        let result: Result<DatabaseInstance, LoveseatError> = registry.withLock { registry in
-            if registry.removals.contains(ExactText(path)) {
-                return .failure(LoveseatError(.busy, "\(path) is being deleted: try again"))
+        let database = try withFolder(path) { (folder) throws(LoveseatError) in
+            if folder.isBeingRemoved { throw LoveseatError(.busy, "\(path) is being deleted: try again") }
+            if let database = folder[options.isReadOnly]?.database {
+                folder[options.isReadOnly]?.holders += 1
+                return database
             }
-            if let entry = registry.entries[ExactText(key)] {
-                registry.entries[ExactText(key)]?.holders += 1
-                return .success(entry.database)
-            }
-            do throws(LoveseatError) {
-                let store = try DocumentStore.open(folder: path, options: options)
-                let number = registry.number(path)
-                let database = DatabaseInstance(folder: path, number: number, key: key, store: store)
-                if !options.isReadOnly { database.expiration.checkNow() }
-                registry.entries[ExactText(key)] = Entry(database: database, holders: 1)
-                return .success(database)
-            } catch { return .failure(error) }
+            let store = try DocumentStore.open(folder: path, options: options)
+            if folder.isUnused { folder.number = nextNumber() }
+            let database = DatabaseInstance(
+                folder: path,
+                number: folder.number,
+                isReader: options.isReadOnly,
+                store: store
+            )
+            if !options.isReadOnly { database.expiration.checkNow() }
+            folder[options.isReadOnly] = Entry(database: database)
+            return database
         }
-        let database = try result.get()
         // Outside the lock, because it waits for open transactions.
         do throws(LoveseatError) { try database.store.tighten(options) } catch {
             try? database.leave()
@@ -81,20 +86,16 @@ package final class DatabaseInstance: Sendable {
 
     /// Releases the instance; the last release closes it.
     func leave() throws(LoveseatError) {
-        let result: Result<Void, LoveseatError> = Self.registry.withLock { registry in
-            guard var entry = registry.entries[ExactText(key)], entry.database === self else {
-                return .success(())
+        try Self.withFolder(folder) { (folder) throws(LoveseatError) in
+            guard let entry = folder[isReader], entry.database === self else { return }
+            guard entry.holders == 1 else {
+                folder[isReader]?.holders -= 1
+                return
             }
-            entry.holders -= 1
-            guard entry.holders == 0 else {
-                registry.entries[ExactText(key)] = entry
-                return .success(())
-            }
-            registry.entries[ExactText(key)] = nil
+            folder[isReader] = nil
             expiration.stop()
-            do throws(LoveseatError) { return .success(try store.close()) } catch { return .failure(error) }
+            try store.close()
         }
-        try result.get()
     }
 
     /// Marks a folder that is open nowhere else as being removed, so that it cannot be opened until ``endRemoval(_:)``.
@@ -105,18 +106,48 @@ package final class DatabaseInstance: Sendable {
     /// - Throws: `busy` if others have it open.
     static func beginRemoval(_ folder: String, heldBy holders: Int) throws(LoveseatError) -> String {
         let path = canonical(folder)
-        let isSole = registry.withLock { registry in
-            registry.holders(path) == holders && registry.removals.insert(ExactText(path)).inserted
-        }
-        guard isSole else {
-            throw LoveseatError(.busy, "\(path) is open elsewhere in this program: close it there first")
+        try withFolder(path) { (folder) throws(LoveseatError) in
+            guard folder.holders == holders, !folder.isBeingRemoved else {
+                throw LoveseatError(.busy, "\(path) is open elsewhere in this program: close it there first")
+            }
+            folder.isBeingRemoved = true
         }
         return path
     }
 
-    static func endRemoval(_ path: String) { registry.withLock { _ = $0.removals.remove(ExactText(path)) } }
+    static func endRemoval(_ path: String) { withFolder(path) { $0.isBeingRemoved = false } }
 
-    private static func readerKey(_ path: String) -> String { "\(path) (reading)" }
+    /// Calls a closure with a folder, while no other thread does.
+    private static func withFolder<T, Failure>(
+        _ path: String,
+        _ body: (inout Folder) throws(Failure) -> T
+    ) throws(Failure) -> T {
+        let key = ExactText(path)
+        let slot = registry.withLock { registry in
+            let (slot, users) = registry.slots[key] ?? (FolderSlot(), 0)
+            registry.slots[key] = (slot, users + 1)
+            return slot
+        }
+        defer {
+            registry.withLock { registry in
+                registry.slots[key]?.users -= 1
+                guard registry.slots[key]?.users == 0, slot.folder.withLock(\.isUnused) else { return }
+                registry.slots[key] = nil
+            }
+        }
+        let result: Result<T, Failure> = slot.folder.withLock { folder in
+            do throws(Failure) { return .success(try body(&folder)) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    /// Never the same twice.
+    private static func nextNumber() -> UInt64 {
+        registry.withLock { registry in
+            registry.lastNumber += 1
+            return registry.lastNumber
+        }
+    }
 
     private static func canonical(_ path: String) -> String {
         URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path

@@ -49,7 +49,7 @@ package struct Cookie: Hashable, Sendable {
                 expires = date
             case "max-age":
                 guard let seconds = Int64(argument) else { return nil }
-                expires = now.addingReportingOverflow(seconds).overflow ? .max : now + seconds
+                expires = now.addingSaturated(seconds)
             default: break
             }
         }
@@ -112,7 +112,7 @@ package struct Cookie: Hashable, Sendable {
 package enum CookieDate {
     /// The seconds of a `Retry-After` header, which are a number or a date.
     package static func delay(_ text: String, now: Int64) -> UInt? {
-        UInt(text) ?? seconds(text).map { UInt(clamping: $0.subtractingReportingOverflow(now).partialValue) }
+        UInt(text) ?? seconds(text).map { UInt(clamping: $0.subtractingSaturated(now)) }
     }
 
     private static let months = [

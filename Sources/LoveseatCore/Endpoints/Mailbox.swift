@@ -73,14 +73,43 @@ package final class Mailbox: Sendable {
         while true {
             let messages = try takeMessages()
             guard let messages, messages.isEmpty else { return messages }
-            await withCheckedContinuation { continuation in
-                let mustWait = state.withLock { state in
-                    guard state.messages.isEmpty, state.end == nil else { return false }
-                    state.reader = continuation
-                    return true
-                }
-                if !mustWait { continuation.resume() }
-            }
+            await waitForMessages()
         }
+    }
+
+    /// Waits like ``receive()``, until the task is cancelled.
+    ///
+    /// - Throws: ``LoveseatError``, `CancellationError`.
+    package func receiveUnlessCancelled() async throws -> [[UInt8]]? {
+        try await withTaskCancellationHandler {
+            while true {
+                let messages = try takeMessages()
+                guard let messages, messages.isEmpty else { return messages }
+                try Task.checkCancellation()
+                await waitForMessages(endsIfCancelled: true)
+            }
+        } onCancel: {
+            wake()
+        }
+    }
+
+    private func waitForMessages(endsIfCancelled: Bool = false) async {
+        await withCheckedContinuation { continuation in
+            let mustWait = state.withLock { state in
+                guard state.messages.isEmpty, state.end == nil else { return false }
+                state.reader = continuation
+                return true
+            }
+            if !mustWait { return continuation.resume() }
+            // It may have been cancelled before there was somebody to wake.
+            if endsIfCancelled, Task.isCancelled { wake() }
+        }
+    }
+
+    private func wake() {
+        state.withLock { state in
+            defer { state.reader = nil }
+            return state.reader
+        }?.resume()
     }
 }

@@ -22,7 +22,7 @@ public struct ProxyConfiguration: Sendable {
     public init?(url: String) {
         guard let url = URL(string: url.contains("://") ? url : "http://\(url)"), url.scheme == "http",
             let host = url.host(percentEncoded: false), !host.isEmpty,
-            let port = UInt16(exactly: url.port ?? 80)
+            let port = url.validPort
         else { return nil }
         self.init(host: host, port: port)
         if let user = url.user(percentEncoded: false) {

@@ -2,8 +2,8 @@ private import Synchronization
 
 /// An asynchronous sequence of events, in the order in which they happen.
 ///
-/// A feed observes from the moment it is created, before its first `next()`. It has one consumer: create another feed
-/// if two parts of an app need the events. Events that were not consumed are kept up to a number of bytes; beyond that,
+/// A feed observes from the moment it is created, before its first `next()`. Create another feed if two parts of an app need all
+/// events: tasks that iterate one feed at the same time share its events. Events that were not consumed are kept up to a number of bytes; beyond that,
 /// they are merged, and the merged event says so. The feed ends when its source ends, or when the iterating task is
 /// cancelled; nothing is delivered after that.
 public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
@@ -19,7 +19,7 @@ public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
         subscription = FeedSubscription(onEnd: onEnd)
     }
 
-    /// Returns the iterator of the feed's only consumer.
+    /// Returns an iterator of the events that no other one has consumed.
     public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer, subscription: subscription) }
 
     /// Waits for the events of a feed.
@@ -49,9 +49,15 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
         var pending: [Element] = []
         var next = 0
         var bytes = 0
-        var waiter: CheckedContinuation<Element?, Never>?
+        /// In the order in which they began to wait.
+        var waiters: [CheckedContinuation<Element?, Never>] = []
         var isFinished = false
         var isCancelled = false
+
+        mutating func takeWaiters() -> [CheckedContinuation<Element?, Never>] {
+            defer { waiters = [] }
+            return waiters
+        }
 
         mutating func takeElement(_ cost: (Element) -> Int) -> Element? {
             guard next < pending.count else { return nil }
@@ -87,10 +93,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
     package func push(_ element: Element) {
         let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in
             guard !state.isFinished, !state.isCancelled else { return nil }
-            if let waiter = state.waiter {
-                state.waiter = nil
-                return waiter
-            }
+            if !state.waiters.isEmpty { return state.waiters.removeFirst() }
             let size = cost(element)
             if state.bytes + size > limit, state.next < state.pending.count {
                 merge(&state.pending[state.pending.count - 1], element)
@@ -105,11 +108,11 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
 
     /// Ends the feed after the waiting events.
     package func finish() {
-        state.withLock { state in
+        let waiters = state.withLock { state in
             state.isFinished = true
-            defer { state.waiter = nil }
-            return state.waiter
-        }?.resume(returning: nil)
+            return state.takeWaiters()
+        }
+        for waiter in waiters { waiter.resume(returning: nil) }
     }
 
     fileprivate func next() async -> Element? {
@@ -118,19 +121,19 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
                 let (mustWait, element) = state.withLock { state -> (Bool, Element?) in
                     if state.isCancelled { return (false, nil) }
                     if let element = state.takeElement(cost) { return (false, element) }
-                    if state.isFinished || state.waiter != nil { return (false, nil) }
-                    state.waiter = continuation
+                    if state.isFinished { return (false, nil) }
+                    state.waiters.append(continuation)
                     return (true, nil)
                 }
                 if !mustWait { continuation.resume(returning: element) }
             }
         } onCancel: {
-            state.withLock { state in
+            let waiters = state.withLock { state in
                 state.isCancelled = true
                 state.pending = []
-                defer { state.waiter = nil }
-                return state.waiter
-            }?.resume(returning: nil)
+                return state.takeWaiters()
+            }
+            for waiter in waiters { waiter.resume(returning: nil) }
         }
     }
 }

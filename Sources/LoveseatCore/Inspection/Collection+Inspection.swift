@@ -104,4 +104,7 @@ extension Collection {
 extension Database {
     /// The problems of the stored data, one sentence each.
     package func problems() throws -> [String] { try store.check() }
+
+    /// The full-text indexes whose words are damaged, one sentence each. The database must be writeable.
+    package func damagedTextIndexes() throws -> [String] { try store.damagedTextIndexes() }
 }

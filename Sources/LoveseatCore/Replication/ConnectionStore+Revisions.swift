@@ -64,7 +64,7 @@ extension ConnectionStore {
             if let origin = line.last, origin != record.revision, !content.history.contains(origin) {
                 content.origin = origin
             }
-            if tree.isTold { content.knowledge = tree.knowledge }
+            if tree.isTold { content.knowledge = tree.intactKnowledge }
         }
         return .found(content)
     }
@@ -185,7 +185,7 @@ extension ConnectionStore {
                     if remote == nil, revision.sender == .loveseat, let preferred,
                         let current = preferred.current
                     {
-                        return .outranked(preferred.knowledge, current: current.id)
+                        return .outranked(preferred.intactKnowledge, current: current.id)
                     }
                     switch outcome {
                     case .alreadyPresent: return .alreadyHere
@@ -196,6 +196,8 @@ extension ConnectionStore {
                     return refusal == .conflict ? .refusedConflict : .badHistory
                 } catch let error as LoveseatError where error.code == .corruptRevisionData {
                     return .failed(error)
+                } catch let error as StoreWriteTransaction.OtherContent {
+                    return .failed(LoveseatError(.httpConflict, error.reason))
                 }
             }
         }
@@ -294,6 +296,9 @@ extension ConnectionStore {
                     .remoteError,
                     "what the peer says of the history of \"\(id)\" contradicts what is known of it"
                 )
+            } catch is StoreWriteTransaction.OtherContent {
+                // The pull reports it.
+                return .lacksContent
             }
         }
         noteMarked([id], in: index)

@@ -9,8 +9,6 @@ private import Synchronization
 package final class ConflictWorker: Sendable {
     /// More resolutions of one document over one connection mean that the peers' resolvers do not agree.
     private static let maximumResolutions = 30
-    /// Two versions that verdicts have chosen so often, each against the other, mean the same, whatever connections made them.
-    private static let maximumRounds = 4
     private static let atOnce = 8
 
     private let store: DocumentStore
@@ -66,7 +64,7 @@ package final class ConflictWorker: Sendable {
                 counts[key, default: 0] += 1
                 return counts[key, default: 0]
             }
-            guard count <= Self.maximumResolutions, conflict.rounds < Self.maximumRounds else {
+            guard count <= Self.maximumResolutions, !conflict.isGivenUp else {
                 throw LoveseatError(
                     .conflict,
                     "the conflict in \"\(conflict.documentID)\" came back \(max(conflict.rounds, count - 1)) times: use the same resolver on every peer, and let it depend on the conflict alone"

@@ -156,9 +156,16 @@ public final class Replicator: Sendable {
     /// Waits until the replicator has stopped, and returns its last status.
     ///
     /// Returns at once if the replicator is not running. A continuous replicator stops only with an error, or when ``stop()`` is called.
-    /// Cancelling the task does not end the wait.
+    /// If the task is cancelled, the wait ends and the current status is returned; the replicator goes on.
     @discardableResult
     public func waitUntilStopped() async -> Status {
+        _ = await state.withLock { $0.task }?.valueUnlessCancelled
+        return status
+    }
+
+    /// Waits until the replicator has stopped, even if the task is cancelled.
+    @discardableResult
+    package func waitToTheEnd() async -> Status {
         await state.withLock { $0.task }?.value
         return status
     }
@@ -167,7 +174,7 @@ public final class Replicator: Sendable {
 extension Replicator: DatabaseService {
     package func endWithDatabase() async {
         stop()
-        await waitUntilStopped()
+        await waitToTheEnd()
     }
 }
 

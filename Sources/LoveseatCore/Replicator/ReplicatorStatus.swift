@@ -19,12 +19,16 @@ extension Replicator {
     /// How much of the known work is done, in approximate bytes.
     ///
     /// `completed` never exceeds `total`, and equals it when there is nothing to do. `total` grows while the peer
-    /// announces more documents.
+    /// announces more documents, until `isTotalKnown`.
     public struct Progress: Hashable, Sendable {
         /// The work that is done, in approximate bytes.
         public let completed: UInt64
         /// The work that is known so far, in approximate bytes.
         public let total: UInt64
+        /// Whether both sides have been compared, so that `total` grows only if there are new changes. It stays false over CouchDB's protocol.
+        public let isTotalKnown: Bool
+        /// The number of changes of either side that were compared over this connection.
+        public let compared: UInt64
         /// The number of documents pushed and pulled over this connection.
         public let documents: UInt64
         /// The number of documents pushed over this connection as a difference from an earlier revision.
@@ -39,6 +43,8 @@ extension Replicator {
         init(_ progress: ReplicationProgress) {
             completed = progress.completed
             total = progress.total
+            isTotalKnown = progress.isTotalKnown
+            compared = progress.compared
             documents = progress.documents
             deltasSent = progress.deltas.sent
             deltasReceived = progress.deltas.received

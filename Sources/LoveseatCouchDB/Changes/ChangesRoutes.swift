@@ -9,6 +9,7 @@ extension CouchDBServer {
         try exchange.allow("GET,HEAD,POST")
         var body: JSONElement?
         if exchange.method == "POST" {
+            try Self.requireJSON(exchange)
             body = try await json(exchange, isNeeded: false)
             if let body, body.kind != .object {
                 throw CouchDBError.badRequest("Request body must be a JSON object")

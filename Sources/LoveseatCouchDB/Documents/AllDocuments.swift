@@ -173,7 +173,7 @@ extension CouchDBServer {
                     isDescending: request.listing.isDescending
                 )
             }
-            return (total, min(total, before + request.listing.skip))
+            return (total, min(total, before.addingSaturated(request.listing.skip)))
         }
         return head(total: total, offset: offset, request, entry)
     }

@@ -107,6 +107,8 @@ extension CouchDBServer {
         -> Reply
     {
         try IncomingAttachment.check(name)
+        let type = exchange.headers[.contentType] ?? "application/octet-stream"
+        try IncomingAttachment.check(contentType: type, of: name)
         if let encoding = exchange.header("Content-Encoding")?.lowercased(), encoding != "gzip",
             encoding != "identity"
         {
@@ -117,9 +119,7 @@ extension CouchDBServer {
             )
         }
         let revision = try namedRevision(exchange, nil)
-        var announced: JSONValue = [
-            "content_type": .string(exchange.headers[.contentType] ?? "application/octet-stream")
-        ]
+        var announced: JSONValue = ["content_type": .string(type)]
         if let length = exchange.headers[.contentLength].flatMap({ Int($0) }) {
             announced["length"] = JSONValue(length)
         }
@@ -130,10 +130,15 @@ extension CouchDBServer {
         defer { withExtendedLifetime(pins) {} }
         let (digest, length) = try await receive(exchange, entry, pins)
         let isCompressed = exchange.header("Content-Encoding")?.lowercased() == "gzip"
-        let inflated = isCompressed ? try GzipContent.length(of: digest, in: entry.store.blobs) : nil
+        let inflated =
+            isCompressed
+            ? try await work(exchange, size: .max) {
+                try GzipContent.length(of: digest, in: entry.store.blobs)
+            }
+            : nil
         var stored = StoredAttachment(
             name: name,
-            contentType: exchange.headers[.contentType] ?? "application/octet-stream",
+            contentType: type,
             digest: digest,
             length: inflated ?? length,
             position: 1
@@ -292,6 +297,7 @@ enum ByteRanges {
 enum HeaderValue {
     /// The value, or a general media type if it cannot be sent.
     static func safe(_ text: String) -> String {
-        text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } ? text : "application/octet-stream"
+        text.utf8.count <= IncomingAttachment.maximumContentType
+            && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } ? text : "application/octet-stream"
     }
 }

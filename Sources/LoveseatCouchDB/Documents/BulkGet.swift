@@ -30,7 +30,9 @@ extension CouchDBServer {
     func bulkGet(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try exchange.allow("POST")
         try Self.requireJSON(exchange)
-        let wanted = try await withBody(exchange) { try Self.wanted($0) }
+        let wanted = try await withBody(exchange) { bytes in
+            try await self.work(exchange, size: bytes.count, done: bytes.count) { try Self.wanted(bytes) }
+        }
         if exchange.query.isSet("revs") {
             clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: wanted.count))
         }

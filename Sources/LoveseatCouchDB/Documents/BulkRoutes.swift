@@ -20,7 +20,9 @@ extension CouchDBServer {
         return try await withDocuments(exchange, entry, isBatch: true) { bytes, contents in
             let pins = BlobPins(entry.store.blobs)
             defer { withExtendedLifetime(pins) {} }
-            let batch = try self.batch(bytes, contents, entry, pins)
+            let batch = try await self.work(exchange, size: bytes.count, done: bytes.count) {
+                try self.batch(bytes, contents, entry, pins)
+            }
             let rows = try await self.write(batch, entry)
             if !batch.isNewEdit, !batch.documents.isEmpty {
                 let amount = ReplicatingClients.Amount(
@@ -178,7 +180,7 @@ extension CouchDBServer {
         try Self.requireJSON(exchange)
         let isOld = name == "_missing_revs"
         return try await withBody(exchange) { bytes in
-            let body = try Self.parse(bytes)
+            let body = try await self.parsed(bytes, exchange)
             guard body.kind == .object else {
                 throw CouchDBError.badRequest("Request body must be a JSON object")
             }

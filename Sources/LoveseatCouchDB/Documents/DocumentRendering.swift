@@ -75,7 +75,8 @@ struct DocumentRenderer: Sendable {
         let blobs = BlobAttachments.all(in: body, generation: branch.id.generation)
         let attachments = StoredAttachment.all(in: body) + blobs
         if options.withRevisions {
-            writer.member("_revisions", RevisionText.revisions(branch.history))
+            writer.begin("_revisions")
+            writer.text(RevisionText.revisions(branch.history))
         }
         if options.withRevisionInfo { writer.member("_revs_info", info(branch, branches)) }
         if options.withSequence, let sequence { writer.member("_local_seq", JSONValue(sequence)) }

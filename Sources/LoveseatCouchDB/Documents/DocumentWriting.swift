@@ -7,18 +7,22 @@ import LoveseatStorage
 
 /// Requests that write one document (protocol/couchdb.md §4.1).
 extension CouchDBServer {
-    /// - Throws: `document_too_large`.
+    /// - Throws: `document_too_large`; `bad_request` for a content type that clients could not read.
     func check(_ document: IncomingDocument, _ id: String) throws(CouchDBError) {
         guard document.body.bytes.count <= settings.maximumDocumentSize else { throw .tooLarge(id) }
         guard id.utf8.count <= 8_000 else {
             throw CouchDBError(400, "illegal_docid", "Document id is too long")
+        }
+        for attachment in document.attachments {
+            guard let type = attachment.contentType else { continue }
+            try IncomingAttachment.check(contentType: type, of: attachment.name)
         }
     }
 
     func createDocument(in entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
         let reply = try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
-            let element = try Self.parse(bytes)
+            let element = try await self.parsed(bytes, exchange)
             if let id = element["_id"]?.string, id.beginsExactly(with: "_local/") {
                 let local = try IncomingDocument(try Self.localRevision(in: element).1)
                 return try await self.saveLocal(id, local, entry, exchange, bytes: bytes)
@@ -38,7 +42,10 @@ extension CouchDBServer {
             return try await putParts(id, boundary, entry, exchange)
         }
         return try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
-            let document = try IncomingDocument(try Self.parse(bytes), takenOut: contents.takenOut)
+            let document = try IncomingDocument(
+                try await self.parsed(bytes, exchange),
+                takenOut: contents.takenOut
+            )
             if let other = document.id { try IncomingDocument.check(other) }
             return try await self.save(document, id, contents, entry, exchange)
         }

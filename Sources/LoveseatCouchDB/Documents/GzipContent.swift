@@ -15,7 +15,7 @@ enum GzipContent {
     /// The length of the inflated content, in bytes; nil if it is not a whole gzip, or inflates to too much.
     static func length(of digest: BlobDigest, in blobs: BlobFiles) throws -> Int? {
         let stored = Int(blobs.length(digest) ?? 0)
-        let limit = max(maximumLength, stored.multipliedReportingOverflow(by: maximumRatio).partialValue)
+        let limit = max(maximumLength, stored.multipliedSaturated(by: maximumRatio))
         let inflater = try GzipInflater()
         var (offset, length) = (0, 0)
         do {

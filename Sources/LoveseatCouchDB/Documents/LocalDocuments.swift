@@ -21,7 +21,9 @@ extension CouchDBServer {
         case "GET", "HEAD": return try getLocal(id, entry, exchange)
         case "PUT":
             return try await withBody(exchange) { bytes in
-                let document = try IncomingDocument(try Self.localRevision(in: try Self.parse(bytes)).1)
+                let document = try IncomingDocument(
+                    try Self.localRevision(in: try await self.parsed(bytes, exchange)).1
+                )
                 return try await self.saveLocal(id, document, entry, exchange, bytes: bytes)
             }
         case "DELETE":
@@ -45,12 +47,17 @@ extension CouchDBServer {
         var value = JSONElement(body).value
         value["_id"] = .string(id)
         value["_rev"] = .string("0-\(revision)")
+        var text = JSONText(canonical: value).bytes
         if exchange.query.isSet("revs") {
-            value["_revisions"] = ["start": 0, "ids": [.string("\(revision)")]]
+            let revisions = RevisionText.revisions(start: 0, [.string("\(revision)")])
+            text = text.dropLast() + Array(",\"_revisions\":\(revisions)}".utf8)
         }
         // Browsers keep answers by their ETags: it changes with every content.
         let etag = Array(SHA256.hash(data: body.bytes + Array(":\(revision)".utf8))).prefix(16)
-        return Reply.json(200, value).revalidated(etag.map { String($0, radix: 16) }.joined(), for: exchange)
+        return Reply.json(200, bytes: text).revalidated(
+            etag.map { String($0, radix: 16) }.joined(),
+            for: exchange
+        )
     }
 
     /// Takes `0-N` out of a local document, which other documents cannot have as a revision.

@@ -51,6 +51,13 @@ final class PartsReceiver {
         self.limit = limit
     }
 
+    /// Whether attachments may be inflated, which then become up to a thousand times larger.
+    var inflates: Bool { document?.attachments.contains { $0.encoding != nil } ?? false }
+    /// How much to receive at a time, in bytes. It is not known what follows the document.
+    var pieceSize: Int { document == nil || inflates ? 16 << 10 : 256 << 10 }
+    /// How many bytes attachments were inflated to.
+    private(set) var inflated = 0
+
     func receive(_ bytes: [UInt8]) throws {
         for event in try parser.receive(bytes[...]) { try handle(event) }
     }
@@ -130,6 +137,7 @@ final class PartsReceiver {
                         )
                     }
                     try writer.write(inflated)
+                    self.inflated += inflated.count
                 }
             }
         } catch let error as LoveseatError where error.code == .corruptData {
@@ -208,8 +216,20 @@ extension CouchDBServer {
             blobs: entry.store.blobs,
             pins: pins,
             limit: settings.maximumDocumentSize
-        ) { try entry.requireRight(to: CollectionAccess.Change(announcing: $0, id: id)) }
-        for try await part in exchange.body { try receiver.receive(Array(part.readableBytesView)) }
+        ) { document in
+            try self.check(document, id)
+            try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
+        }
+        for try await part in exchange.body {
+            var part = part
+            while part.readableBytes > 0 {
+                let length = min(receiver.pieceSize, part.readableBytes)
+                guard let piece = part.readBytes(length: length) else { break }
+                try await work(exchange, size: receiver.inflates ? .max : 0, done: receiver.inflated) {
+                    try receiver.receive(piece)
+                }
+            }
+        }
         let prepared = try receiver.finish(id: id)
         return try await finish(prepared, entry, exchange)
     }

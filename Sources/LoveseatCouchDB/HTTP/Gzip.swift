@@ -1,6 +1,7 @@
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import NIOCore
 
 /// The content of a request as it was before it was compressed.
 struct BodyInflater {
@@ -16,6 +17,25 @@ struct BodyInflater {
         case let other?:
             throw CouchDBError(415, "bad_content_type", "\(other) is not a supported content encoding.")
         }
+    }
+
+    /// The size of the pieces of compressed content that are inflated at a time, in bytes. They become a thousand times larger.
+    private static let compressedPiece = 1 << 10
+
+    /// Whether content may become larger.
+    var mayGrow: Bool { gzip != nil }
+
+    /// The pieces of a part of the request that are inflated one by one.
+    func pieces(of part: ByteBuffer) -> [ByteBuffer] {
+        guard gzip != nil else { return [part] }
+        var part = part
+        var pieces: [ByteBuffer] = []
+        while let piece = part.readSlice(length: min(Self.compressedPiece, part.readableBytes)),
+            piece.readableBytes > 0
+        {
+            pieces.append(piece)
+        }
+        return pieces
     }
 
     /// Calls a closure with the content of a piece of the request, in pieces of limited size.

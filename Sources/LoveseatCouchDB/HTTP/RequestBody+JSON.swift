@@ -1,5 +1,6 @@
 import HTTPTypes
 import HummingbirdCore
+import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import NIOCore
@@ -51,18 +52,43 @@ extension CouchDBServer {
         var bytes: [UInt8] = []
         let inflater = try BodyInflater(encoding: exchange.header("Content-Encoding"))
         for try await part in exchange.body {
-            let before = bytes.count
-            try part.withUnsafeReadableBytes { piece in
-                try inflater.inflate(piece) {
-                    try filter($0, &bytes)
-                    guard bytes.count <= limit else { throw Self.tooLarge(limit) }
+            for piece in inflater.pieces(of: part) {
+                let before = bytes.count
+                try await work(
+                    exchange,
+                    size: inflater.mayGrow ? .max : before + piece.readableBytes,
+                    done: before
+                ) {
+                    try piece.withUnsafeReadableBytes { piece in
+                        try inflater.inflate(piece) {
+                            try filter($0, &bytes)
+                            guard bytes.count <= limit else { throw Self.tooLarge(limit) }
+                        }
+                    }
                 }
+                try budget.take(bytes.count - before)
+                taken += bytes.count - before
             }
-            try budget.take(bytes.count - before)
-            taken += bytes.count - before
         }
         try inflater.finish()
         return try await use(bytes)
+    }
+
+    /// Does work that takes time in proportion to the size of a body: at once if that is small, and else by the workers. `size`: in bytes;
+    /// `.max` if it is not known. `done`: how many bytes of the request were worked on before.
+    func work<Value>(
+        _ exchange: Exchange,
+        size: Int,
+        done: Int = 0,
+        _ work: () throws -> Value
+    ) async throws -> Value {
+        guard size > BodyWorkers.smallBody else { return try work() }
+        return try await BodyWorkers.shared.turn(of: exchange.peer.address, done: done, work)
+    }
+
+    /// Parses a body, as ``work(_:size:done:_:)`` does.
+    func parsed(_ bytes: [UInt8], _ exchange: Exchange) async throws -> JSONElement {
+        try await work(exchange, size: bytes.count, done: bytes.count) { try Self.parse(bytes) }
     }
 
     private static func tooLarge(_ limit: Int) -> CouchDBError {
@@ -73,7 +99,7 @@ extension CouchDBServer {
     func json(_ exchange: Exchange, isNeeded: Bool = true) async throws -> JSONElement? {
         try await withBody(exchange) { bytes in
             if bytes.isEmpty, !isNeeded { return nil }
-            return try Self.parse(bytes)
+            return try await self.parsed(bytes, exchange)
         }
     }
 

@@ -6,6 +6,7 @@ import LoveseatCouchDBReplication
 public import LoveseatIdentity
 public import LoveseatModel
 public import LoveseatNetwork
+import LoveseatReplication
 import LoveseatStorage
 import NIOConcurrencyHelpers
 import NIOCore
@@ -64,12 +65,13 @@ public final class CouchDBListener: Sendable {
     /// The number of open connections.
     public var connectionCount: Int { running.withLockedValue { $0?.connections.count } ?? 0 }
 
-    /// Starts to accept connections. Does nothing if the listener is running.
+    /// Starts to accept connections. Does nothing if the listener is running, or if the task is cancelled while it waits for the end of
+    /// ``stop()``.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work; `crypto` for an identity that cannot be used or
     ///   stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
-        await lifecycle.acquire()
+        guard await lifecycle.acquire() else { throw LoveseatError(network: CancellationError()) }
         defer { lifecycle.release() }
         guard running.withLockedValue({ $0 == nil }) else { return }
         try Self.check(config)
@@ -100,12 +102,7 @@ public final class CouchDBListener: Sendable {
                 "clients of CouchDB's wire cannot be paired: use a password or certificates"
             )
         }
-        if let origin = config.origins.first(where: { !CORS.isOrigin($0) }) {
-            throw LoveseatError(
-                .invalidParameter,
-                "\"\(origin)\" is not the origin of a web page: use a scheme, a host and a port, such as https://example.com, or *"
-            )
-        }
+        try RequestPolicy.check(origins: config.origins)
         let offersDigest = (config.authenticator as? ListenerPasswordAuthenticator)?.secret != nil
         guard
             !config.disableTLS || config.allowsBasicWithoutTLS || offersDigest
@@ -131,7 +128,7 @@ public final class CouchDBListener: Sendable {
             patience: 15,
             minimumTLSVersion: config.minimumTLSVersion
         )
-        let server = try await makeServer(config, door, isSecure: identity != nil)
+        let server = try await makeServer(config, door, identity)
         let connections = OpenConnections()
         let channel = try await door.bind(
             interface: config.networkInterface,
@@ -144,15 +141,26 @@ public final class CouchDBListener: Sendable {
         }
     }
 
-    private func makeServer(_ config: CouchDBListenerConfiguration, _ door: Door, isSecure: Bool) async throws
-        -> CouchDBServer
-    {
-        var settings = CouchDBServer.Settings()
+    private func makeServer(
+        _ config: CouchDBListenerConfiguration,
+        _ door: Door,
+        _ identity: TLSIdentity?
+    ) async throws -> CouchDBServer {
+        let isSecure = identity != nil
+        var requests = RequestPolicy(
+            origins: config.origins,
+            hostNames: config.hostNames,
+            networkInterface: config.networkInterface,
+            identity: identity,
+            authenticates: config.authenticator != nil,
+            allowsOwnPages: true
+        )
+        requests.changingNames = { [advertising] in advertising.host.map { [$0] } ?? [] }
+        var settings = CouchDBServer.Settings(requests: requests)
         settings.policy = config.accessPolicy
         settings.incomingFilter = config.incomingFilter
         settings.isReadOnly = config.readOnly
         settings.isWriteOnly = config.writeOnly
-        settings.origins = config.origins
         settings.maximumRequestSize = config.maximumRequestSize
         settings.maximumInlineAttachments = config.maximumInlineAttachments
         settings.maximumDocumentSize = config.maximumDocumentSize
@@ -262,9 +270,12 @@ public final class CouchDBListener: Sendable {
 
     /// Stops accepting connections, ends the replications that clients started, and closes open connections.
     ///
-    /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
-    public func stop() async {
-        await lifecycle.acquire()
+    /// Does nothing if the listener is not running. If the task is cancelled while it waits, the call returns and the listener goes on
+    /// stopping. A task that was cancelled before waits.
+    public func stop() async { await finishing { await self.stopAlone() } }
+
+    private func stopAlone() async {
+        guard await lifecycle.acquire() else { return }
         defer { lifecycle.release() }
         let stopped = running.withLockedValue { running in
             defer { running = nil }
@@ -284,7 +295,7 @@ extension CouchDBListener: PortGuest {
     package var protocols: [String] { ["c"] }
 
     package func open(_ port: SharedPort) async throws -> PipelineInstaller {
-        await lifecycle.acquire()
+        guard await lifecycle.acquire() else { throw CancellationError() }
         defer { lifecycle.release() }
         guard running.withLockedValue({ $0 == nil }) else {
             throw LoveseatError(
@@ -296,10 +307,11 @@ extension CouchDBListener: PortGuest {
         shared.networkInterface = port.configuration.networkInterface
         shared.disableTLS = port.identity == nil
         shared.authenticator = port.configuration.authenticator
+        shared.hostNames = port.configuration.hostNames
         try Self.check(shared)
         try config.database.adopt(self)
         do {
-            let server = try await makeServer(shared, port.door, isSecure: port.identity != nil)
+            let server = try await makeServer(shared, port.door, port.identity)
             let connections = OpenConnections()
             running.withLockedValue {
                 $0 = Running(

@@ -60,8 +60,15 @@ public struct CouchDBListenerConfiguration: Sendable {
     ///
     /// The closure is called with the URL that a client names, without its user name and password, if ``allowsReplicationWith`` allows it.
     public var prepareReplication: (@Sendable (URL, inout ReplicatorConfiguration) -> Void)?
-    /// The origins of web pages that may use the listener, such as `https://example.com`; `*` for all. The default is none.
+    /// The origins of web pages that may use the listener, such as `https://example.com`; `*` for all. The default is none: a request of
+    /// a page, which browsers mark with `Origin`, gets HTTP 403, unless the page comes from the listener itself.
     public var origins: [String] = []
+    /// Names by which clients reach this host, in addition to its own names and those of its certificate. The default is none.
+    ///
+    /// Without an authenticator, or on a loopback address, the listener accepts only requests for an address, `localhost`, or a name of
+    /// this host: other names get HTTP 421, so that a web page cannot reach the listener by a name that it controls (DNS rebinding). Name
+    /// the host as clients do if they use another name, for example behind a proxy.
+    public var hostNames: [String] = []
     /// The longest request that is held in memory, in bytes. The default is 64 MiB. Attachments are not held: those that are sent by
     /// themselves or in parts have no limit; for those within JSON, see ``maximumInlineAttachments``.
     public var maximumRequestSize = 64 << 20

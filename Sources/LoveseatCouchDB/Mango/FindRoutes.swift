@@ -143,7 +143,7 @@ struct Finding: Sendable {
 
     private var isSorted: Bool { plan.index.designID != nil }
     private var wanted: Int {
-        request.skip.addingReportingOverflow(request.limit).overflow ? .max : request.skip + request.limit
+        request.skip.addingSaturated(request.limit)
     }
 
     func run() async throws -> Found {

@@ -37,7 +37,7 @@ struct RemoteReplication: Sendable {
         } onCancel: {
             replicator.stop()
         }
-        let status = await replicator.waitUntilStopped()
+        let status = await replicator.waitToTheEnd()
         log.advance(to: try position(of: replicator))
         if !log.isUnchanged {
             // Saved even if the replication is cancelled.

@@ -1,5 +1,5 @@
 import Crypto
-package import Foundation
+import Foundation
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
@@ -20,7 +20,7 @@ struct ReplicateRequest: Sendable {
         /// The host and port of a URL.
         var place: String {
             guard let url, let host = url.host() else { return name }
-            return "\(host):\(url.httpPort)"
+            return "\(host):\(url.validPort ?? 0)"
         }
     }
 
@@ -116,7 +116,7 @@ struct ReplicateRequest: Sendable {
         }
         guard let whole = URL(string: text, encodingInvalidCharacters: false),
             var parts = URLComponents(url: whole, resolvingAgainstBaseURL: false),
-            !(parts.host ?? "").isEmpty
+            !(parts.host ?? "").isEmpty, whole.validPort != nil
         else { throw .badRequest("`\(role)` is not a valid URL") }
         if credentials == nil, let user = parts.user {
             credentials = BasicAuthenticator(username: user, password: parts.password ?? "")
@@ -166,7 +166,7 @@ extension ReplicateRequest.Side {
     /// Whether the URL names a server, given one of the server's own URLs.
     func isAt(_ own: URL) -> Bool {
         guard let url, url.scheme?.lowercased() == own.scheme?.lowercased(),
-            url.httpPort == own.httpPort
+            url.validPort == own.validPort
         else { return false }
         let (host, ownHost) = (Self.host(of: url), Self.host(of: own))
         return host == ownHost || (host == "localhost" && ["127.0.0.1", "::1"].contains(ownHost))
@@ -185,9 +185,4 @@ extension ReplicateRequest.Side {
         let host = text.hasPrefix("[") ? String(text.dropFirst().dropLast()) : text
         return (try? SocketAddress(ipAddress: host, port: 0))?.ipAddress ?? host
     }
-}
-
-extension URL {
-    /// The port, which may be that of the scheme `http` or `https`.
-    package var httpPort: Int { port ?? (scheme?.lowercased() == "https" ? 443 : 80) }
 }

@@ -177,12 +177,12 @@ struct RemoteAddress: Hashable, Sendable {
         guard let host = url.host(percentEncoded: false), !host.isEmpty else {
             throw refuse("it has no host")
         }
-        guard url.port != 0 else { throw refuse("port 0 cannot be connected to") }
+        guard let number = url.validPort else { throw refuse("it has no port from 1 to 65535") }
         let parts = url.path(percentEncoded: true).split(separator: "/")
         guard !parts.isEmpty else { throw refuse("it has no database name") }
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         isSecure = scheme == "https"
-        port = url.port ?? (isSecure ? 443 : 80)
+        port = Int(number)
         path = "/" + parts.joined(separator: "/")
     }
 

@@ -3,6 +3,7 @@ import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
+import Synchronization
 
 /// What is pushed: all leaves that the remote lacks, with their histories (protocol/couchdb.md §3.1, §3.7).
 extension CouchDBSession {
@@ -53,7 +54,7 @@ extension CouchDBSession {
                 if !isBusy { setBusy(true) }
                 isBusy = true
                 try await push(page, lane)
-                lane.checkpoint.checkpoint.completed.insert(page.range)
+                complete(page.range, lane)
                 await saveCheckpoint(lane)
             }
             await saveCheckpoint(lane, isLast: true)
@@ -66,9 +67,18 @@ extension CouchDBSession {
         }
     }
 
+    /// Counts sequences as done, but for those of documents that the next session tries again.
+    private func complete(_ range: ClosedRange<UInt64>, _ lane: Lane) {
+        lane.checkpoint.checkpoint.completed.insert(range)
+        for sequence in lane.heldBack where range.contains(sequence) {
+            lane.checkpoint.checkpoint.completed.remove(sequence)
+        }
+    }
+
     /// The next changes that are not done; nil if there are none.
     private func nextPage(_ lane: Lane) throws -> LocalPage? {
-        let completed = lane.checkpoint.checkpoint.completed
+        var completed = lane.checkpoint.checkpoint.completed
+        for sequence in lane.heldBack { completed.insert(sequence) }
         let since = completed.completeUpTo ?? 0
         let end = store.lastSequence(lane.handle)
         guard end > since else { return nil }
@@ -105,6 +115,7 @@ extension CouchDBSession {
             guard !record.isDamaged(in: tree) else {
                 let error = LoveseatError(.corruptData, "its stored content is damaged: run `check`")
                 report(record.id, lane, isPush: true, isDeleted: record.isDeleted, error: error)
+                lane.heldBack.insert(record.sequence)
                 continue
             }
             let branches = try DocumentBranches(of: store.whole(record, in: lane.handle))
@@ -149,19 +160,24 @@ extension CouchDBSession {
                 if leaf.text.parts.isEmpty { bulk.append(leaf) } else { singles.append(leaf) }
             }
         }
-        expect(bulk.count + singles.count)
+        expect(bulk.count + singles.count, among: page.documents.count)
         var outcomes: [Outcome] = []
         let batches = DocumentBatches.divide(bulk, count: Self.batchSize, bytes: Self.batchBytes) {
             $0.text.bytes.count
         }
         let jobs = batches + singles.map { [$0] }
-        let (remote, blobs) = (lane.remote, store.blobs)
+        let target = PushTarget(remote: lane.remote, blobs: store.blobs, tally: lane.tally)
         try await run(jobs, atOnce: Self.requests) {
-            try await Self.write($0, to: remote, blobs: blobs)
+            try await Self.write($0, to: target)
         } _: {
             done in
             outcomes += done
             finish(done.count, bytes: done.reduce(0) { $0 + $1.bytes }, isPush: true)
+        }
+        if !target.tally.hasAccepted, let error = outcomes.first(where: \.isDoubtful)?.error,
+            await !lane.remote.answers()
+        {
+            throw error
         }
         try note(outcomes, page, lane)
     }
@@ -173,6 +189,7 @@ extension CouchDBSession {
         let sent = DocumentSet(outcomes.map(\.id))
         for document in page.documents where sent.contains(document.record.id) {
             let error = errors[ExactText(document.record.id)]
+            if let error, !error.isFinalRefusal { lane.heldBack.insert(document.record.sequence) }
             finish(0, documents: error == nil ? 1 : 0, isPush: true)
             report(
                 document.record.id,
@@ -204,6 +221,20 @@ extension CouchDBSession {
         let id: String
         let bytes: Int
         var error: LoveseatError?
+        /// The remote refuses the document, or all that this client sends.
+        var isDoubtful = false
+
+        init(_ leaf: PushedLeaf, bytes: Int? = nil, _ error: LoveseatError? = nil, isDoubtful: Bool = false) {
+            id = leaf.id
+            self.bytes = bytes ?? leaf.text.bytes.count
+            (self.error, self.isDoubtful) = (error, isDoubtful)
+        }
+    }
+
+    private struct PushTarget: Sendable {
+        let remote: RemoteDatabase
+        let blobs: BlobFiles
+        let tally: PushTally
     }
 
     private static func render(_ leaf: PushedLeaf, form: DocumentRenderer.Form, whole: Bool = false)
@@ -220,21 +251,14 @@ extension CouchDBSession {
         return renderer.render(leaf.branch, of: leaf.id, in: leaf.document.branches)
     }
 
-    private static func write(_ leaves: [PushedLeaf], to remote: RemoteDatabase, blobs: BlobFiles)
-        async throws -> [Outcome]
-    {
+    private static func write(_ leaves: [PushedLeaf], to target: PushTarget) async throws -> [Outcome] {
         if let leaf = leaves.first, leaves.count == 1, !leaf.text.parts.isEmpty {
-            return [try await writeAlone(leaf, leaf.text, to: remote, blobs: blobs)]
+            return [try await writeAlone(leaf, leaf.text, to: target)]
         }
         do {
-            let refused = try await remote.write(leaves.map(\.text.bytes))
-            if let row = refused.first(where: \.mayPass) {
-                throw LoveseatError(
-                    .init(10_500),
-                    "the peer cannot store \"\(row.documentID)\": \(row.reason)"
-                )
-            }
-            return leaves.map { leaf in
+            let refused = try await target.remote.write(leaves.map(\.text.bytes))
+            if let row = refused.first(where: \.lacksSpace) { throw row.failure }
+            let outcomes = leaves.map { leaf in
                 let row = refused.first { row in
                     guard row.documentID.isExactly(leaf.id) else { return false }
                     // A row without a revision that was sent means all leaves of its document.
@@ -243,36 +267,44 @@ extension CouchDBSession {
                     }
                     return !isNamed || row.revision.isExactly(leaf.branch.id.text)
                 }
-                return Outcome(id: leaf.id, bytes: leaf.text.bytes.count, error: row?.failure)
+                return Outcome(leaf, row?.failure, isDoubtful: row?.mayPass ?? false)
             }
+            for outcome in outcomes { try count(outcome, target) }
+            return outcomes
         } catch let failure as RemoteFailure {
             if let (first, second) = DocumentBatches.halves(leaves) {
-                let one = try await write(first, to: remote, blobs: blobs)
-                return try await one + write(second, to: remote, blobs: blobs)
+                let one = try await write(first, to: target)
+                return try await one + write(second, to: target)
             }
             guard let leaf = leaves.first else { return [] }
             if failure.status == 412 {
                 let whole = render(leaf, form: .parts, whole: true)
-                return [try await writeAlone(leaf, whole, to: remote, blobs: blobs, isWhole: true)]
+                return [try await writeAlone(leaf, whole, to: target, isWhole: true)]
             }
-            return [
-                Outcome(
-                    id: leaf.id,
-                    bytes: leaf.text.bytes.count,
-                    error: failure.failure(of: "the document")
-                )
-            ]
+            return [try count(outcome(leaf, failure), target)]
         }
+    }
+
+    private static func outcome(_ leaf: PushedLeaf, bytes: Int? = nil, _ failure: RemoteFailure) -> Outcome {
+        Outcome(leaf, bytes: bytes, failure.failure(of: "the document"), isDoubtful: failure.isDoubtful)
+    }
+
+    /// - Throws: the error of the document, if the remote refuses everything.
+    @discardableResult
+    private static func count(_ outcome: Outcome, _ target: PushTarget) throws -> Outcome {
+        if outcome.error == nil { target.tally.noteAccepted() }
+        if let error = outcome.error, outcome.isDoubtful, target.tally.noteDoubtful() { throw error }
+        return outcome
     }
 
     /// Writes a document with attachments in parts, or in JSON where the remote does not take parts.
     private static func writeAlone(
         _ leaf: PushedLeaf,
         _ text: RenderedDocument,
-        to remote: RemoteDatabase,
-        blobs: BlobFiles,
+        to target: PushTarget,
         isWhole: Bool = false
     ) async throws -> Outcome {
+        let (remote, blobs) = (target.remote, target.blobs)
         let bytes = text.bytes.count + text.parts.reduce(0) { $0 + $1.storedLength }
         do {
             for part in text.parts where blobs.length(part.digest) == nil {
@@ -286,25 +318,45 @@ extension CouchDBSession {
                         contentType: layout.contentType,
                         Upload(layout, blobs: blobs)
                     )
-                    return Outcome(id: leaf.id, bytes: bytes)
+                    return try count(Outcome(leaf, bytes: bytes), target)
                 } catch let failure as RemoteFailure where failure.status == 415 {
                     remote.noteWithoutParts()
                 }
             }
             let inline = render(leaf, form: .inline, whole: isWhole)
             try await remote.write(leaf.id, contentType: "application/json", Upload(inline, blobs: blobs))
-            return Outcome(id: leaf.id, bytes: bytes)
+            return try count(Outcome(leaf, bytes: bytes), target)
         } catch let failure as RemoteFailure {
             if failure.status == 412, !isWhole {
                 let whole = render(leaf, form: .parts, whole: true)
-                return try await writeAlone(leaf, whole, to: remote, blobs: blobs, isWhole: true)
+                return try await writeAlone(leaf, whole, to: target, isWhole: true)
             }
-            guard failure.refusesDocument else {
+            guard failure.refusesDocument || failure.isDoubtful else {
                 throw failure.failure(of: "the document \"\(leaf.id)\"")
             }
-            return Outcome(id: leaf.id, bytes: bytes, error: failure.failure(of: "the document"))
+            return try count(outcome(leaf, bytes: bytes, failure), target)
         } catch let error as LoveseatError where error.code == .notFound {
-            return Outcome(id: leaf.id, bytes: bytes, error: error)
+            return Outcome(leaf, bytes: bytes, error)
+        }
+    }
+}
+
+/// What became of the documents that a session wrote, as far as it shows whether the remote takes anything at all.
+final class PushTally: Sendable {
+    /// A remote that refuses so many documents and takes none refuses all.
+    private static let maximumDoubtful = 8
+
+    private let counts = Mutex((accepted: 0, doubtful: 0))
+
+    var hasAccepted: Bool { counts.withLock { $0.accepted > 0 } }
+
+    func noteAccepted() { counts.withLock { $0.accepted += 1 } }
+
+    /// Returns whether the remote seems to refuse everything.
+    func noteDoubtful() -> Bool {
+        counts.withLock { counts in
+            counts.doubtful += 1
+            return counts.accepted == 0 && counts.doubtful > Self.maximumDoubtful
         }
     }
 }

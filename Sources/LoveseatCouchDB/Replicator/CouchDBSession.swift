@@ -26,6 +26,9 @@ actor CouchDBSession: Replication {
         var unsettled: DocumentSet = []
         /// Documents of which a revision is listed that the remote did not have when it was asked for.
         var missing: DocumentSet = []
+        /// The sequences of documents that this session could not push, and that the next one tries again.
+        var heldBack: Set<UInt64> = []
+        let tally = PushTally()
         /// When a continuous pull asks again for what could not be fetched; nil if there is nothing.
         var retryDelay: Duration?
         /// Whether resolvers made changes after the push had ended.
@@ -233,9 +236,10 @@ actor CouchDBSession: Replication {
         hooks.report(.activity(isBusy: busy > 0 || !plan.isContinuous, progress))
     }
 
-    /// Units of work are found: one for each revision.
-    func expect(_ count: Int) {
-        guard count > 0 else { return }
+    /// Units of work are found among so many changes: one for each revision.
+    func expect(_ count: Int, among changes: Int) {
+        guard changes > 0 else { return }
+        progress.compared += UInt64(changes)
         progress.total += UInt64(count)
         report()
     }

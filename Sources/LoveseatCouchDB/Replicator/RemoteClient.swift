@@ -145,7 +145,8 @@ final class RemoteClient: Sendable {
     private static func mayPass(_ error: any Error) -> Bool {
         switch error {
         case let error as RemoteFailure:
-            [408, 500, 502, 503, 504].contains(error.status) && (error.retryAfter ?? 0) <= 2
+            [408, 500, 502, 503, 504].contains(error.status) && !error.lacksSpace
+                && (error.retryAfter ?? 0) <= 2
         // A timeout took long enough already, and the replicator decides when to connect again.
         case let error as LoveseatError:
             error.isTransient && error.code != .timeout && error.retryAfter == nil
@@ -161,11 +162,13 @@ final class RemoteClient: Sendable {
         -> RemoteResponse
     {
         let query = request.query.isEmpty ? "" : "?\(request.query)"
+        // A gateway decodes each part of a path twice.
+        let name = isGateway ? request.path.replacing("%25", with: "%2525") : request.path
         var target = WebSocketAddress(
             host: address.host,
             port: address.port,
             isSecure: address.isSecure,
-            target: path + request.path + query
+            target: path + name + query
         )
         // After a redirect to another host no secrets are sent, not even back to the first host.
         var sendsCredentials = true

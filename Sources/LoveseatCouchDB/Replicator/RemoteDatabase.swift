@@ -144,6 +144,7 @@ final class RemoteDatabase: Sendable {
     func changes(_ query: ChangesQuery) async throws -> ChangesPage {
         var query = query
         query.usesBody = abilities.withLock { $0.changesWithBody }
+        query.asksRevocations = query.asksRevocations && client.isGateway
         do { return try await readChanges(query) } catch let failure as RemoteFailure
             where query.usesBody && [404, 405].contains(failure.status) && query.request?.method == .post
         {
@@ -285,21 +286,27 @@ final class RemoteDatabase: Sendable {
 
     /// Writes documents without the content of attachments; returns those that were refused.
     ///
-    /// - Throws: ``RemoteFailure`` with 413 or 412 if the batch as a whole was refused for one of them.
+    /// A failure that may be that of one of several documents is not tried again.
+    ///
+    /// - Throws: ``RemoteFailure`` if the batch as a whole was refused, perhaps for one of them.
     func write(_ documents: [[UInt8]]) async throws -> [RefusedDocument] {
+        let isAlone = documents.count == 1
         do {
             let answer = try await json(
                 .bulkDocuments(documents),
                 "_bulk_docs",
                 limit: Self.maximumAnswer,
+                tries: isAlone,
                 accepts: [417]
             )
             return try RefusedDocument.read(answer)
         } catch let failure as RemoteFailure {
-            guard failure.status == 413 || failure.status == 412 else {
+            guard failure.refusesDocument || failure.isDoubtful || (failure.status == 501 && !isAlone) else {
                 throw failure.failure(of: "_bulk_docs")
             }
             throw failure
+        } catch let error as UnreadableAnswer { throw error.failure } catch let error as AnswerTooLarge {
+            throw error.failure
         }
     }
 
@@ -345,7 +352,7 @@ final class RemoteDatabase: Sendable {
             return try await client.retrying {
                 do { return try await once() } catch let failure as RemoteFailure where !tries {
                     // A server that fails at this may do so each time.
-                    guard failure.status == 500 else { throw failure }
+                    guard failure.status == 500, !failure.lacksSpace else { throw failure }
                     throw RemoteFailure(status: 501, body: [])
                 }
             }

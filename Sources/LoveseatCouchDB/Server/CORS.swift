@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import HummingbirdCore
 import LoveseatModel
+import LoveseatNetwork
 
 /// What web pages of other origins may do (protocol/couchdb.md §8).
 struct CORS {
@@ -16,28 +17,14 @@ struct CORS {
     private static let exposed =
         "content-type, cache-control, accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, x-couchdb-body-time, content-range, location"
 
-    private let origins: [String]
+    private let policy: RequestPolicy
 
-    init(_ origins: [String]) { self.origins = origins }
-
-    /// Whether a browser may send a text as the origin of a page: `scheme://host[:port]`, or `null` for files; `*` is valid, too.
-    static func isOrigin(_ text: String) -> Bool {
-        guard text != "*", text != "null" else { return true }
-        guard let url = URL(string: text, encodingInvalidCharacters: false), let scheme = url.scheme,
-            let host = url.host(percentEncoded: true), !host.isEmpty
-        else { return false }
-        let name = host.contains(":") ? "[\(host)]" : host
-        let port = url.port.map { ":\($0)" } ?? ""
-        return text == "\(scheme)://\(name)\(port)"
-    }
-
-    private func allows(_ origin: String) -> Bool {
-        origins.contains("*") || origins.contains { $0.isExactly(origin) }
-    }
+    init(_ policy: RequestPolicy) { self.policy = policy }
 
     /// The answer to a preflight that is allowed; nil for anything else.
     func preflight(_ exchange: Exchange) -> Reply? {
-        guard exchange.method == "OPTIONS", let origin = exchange.header("Origin"), allows(origin),
+        guard exchange.method == "OPTIONS", let origin = exchange.header("Origin"),
+            policy.allows(origin: origin),
             let method = exchange.header("Access-Control-Request-Method"), Self.methods.contains(method)
         else { return nil }
         let asked = exchange.header("Access-Control-Request-Headers") ?? ""
@@ -57,9 +44,9 @@ struct CORS {
 
     /// Adds what every answer to an allowed origin carries. The origin is repeated, never `*`, since credentials are allowed.
     func mark(_ reply: inout Reply, _ request: Request) {
-        guard !origins.isEmpty else { return }
+        guard !policy.origins.isEmpty else { return }
         reply.headers.append((name: "Vary", value: "Origin"))
-        guard let origin = request.headers[.origin], allows(origin) else { return }
+        guard let origin = request.headers[.origin], policy.allows(origin: origin) else { return }
         reply.headers += [
             (name: "Access-Control-Allow-Origin", value: origin),
             (name: "Access-Control-Allow-Credentials", value: "true"),

@@ -18,7 +18,8 @@ final class CouchDBServer: Sendable {
         var incomingFilter: IncomingFilter?
         var isReadOnly = false
         var isWriteOnly = false
-        var origins: [String] = []
+        /// Which hosts and which web pages are served.
+        var requests: RequestPolicy
         var maximumRequestSize = 64 << 20
         var maximumInlineAttachments: UInt64 = 1 << 30
         var maximumDocumentSize = 8_000_000
@@ -100,8 +101,9 @@ final class CouchDBServer: Sendable {
         -> Reply
     {
         do {
+            try checkSource(of: request)
             var exchange = try Exchange(request, channel, isSecure: settings.isSecure)
-            if let preflight = CORS(settings.origins).preflight(exchange) { return preflight }
+            if let preflight = CORS(settings.requests).preflight(exchange) { return preflight }
             if exchange.path != ["_up"] {
                 let cookie = try await authenticate(&exchange, channel, shown)
                 var reply = try await route(exchange)
@@ -124,12 +126,24 @@ final class CouchDBServer: Sendable {
         }
     }
 
+    /// - Throws: the refusal of a web page, or of the name of another host.
+    private func checkSource(of request: Request) throws(CouchDBError) {
+        // The first `Host` became the authority.
+        let hosts =
+            [request.head.authority].compactMap(\.self)
+            + request.headers.filter { $0.name.canonicalName == "host" }.map(\.value)
+        do { try settings.requests.check(hosts: hosts, origins: request.headers[values: .origin]) } catch {
+            let words = [400: "bad_request", 403: "forbidden", 421: "misdirected_request"]
+            throw CouchDBError(error.status, words[error.status] ?? "bad_request", error.reason)
+        }
+    }
+
     private func finish(_ reply: inout Reply, _ request: Request) {
         reply.headers.append((name: "Server", value: Self.product))
         if reply.header("Cache-Control") == nil {
             reply.headers.append((name: "Cache-Control", value: "must-revalidate"))
         }
-        CORS(settings.origins).mark(&reply, request)
+        CORS(settings.requests).mark(&reply, request)
         if reply.status == 401, request.headers[.origin] == nil, reply.header("WWW-Authenticate") == nil {
             reply.headers += challenges().map { (name: $0[0], value: $0[1]) }
         }

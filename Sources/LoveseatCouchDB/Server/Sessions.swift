@@ -23,31 +23,28 @@ struct Sessions: Sendable {
         let text = "\(String(now, radix: 16)):\(name)"
         let value = Base64.encode(Array(text.utf8) + signature(text))
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-        return "\(Self.cookieName)=\(value); Version=1; Max-Age=\(Self.lifetime); Path=/; HttpOnly"
+        return
+            "\(Self.cookieName)=\(value); Version=1; Max-Age=\(Self.lifetime); Path=/; HttpOnly; SameSite=Lax"
             + (isSecure ? "; Secure" : "")
     }
 
-    static let cleared = "\(cookieName)=; Version=1; Max-Age=0; Path=/; HttpOnly"
+    static let cleared = "\(cookieName)=; Version=1; Max-Age=0; Path=/; HttpOnly; SameSite=Lax"
 
     /// The name and age of a cookie; nil for one that has expired or was not made here.
-    ///
-    /// - Throws: `bad_request` for a cookie that was not made by a listener.
-    func name(in cookie: String, now: Int) throws(CouchDBError) -> (name: String, age: Int)? {
+    func name(in cookie: String, now: Int) -> (name: String, age: Int)? {
         var text = cookie.replacing("-", with: "+").replacing("_", with: "/")
         while text.utf8.count % 4 != 0 { text += "=" }
-        guard let bytes = Base64.decode(Substring(text)), bytes.count > 32 else {
-            throw .badRequest("Malformed AuthSession cookie. Please clear your cookies.")
-        }
+        guard let bytes = Base64.decode(Substring(text)), bytes.count > 32 else { return nil }
         let content = String(decoding: bytes.dropLast(32), as: UTF8.self)
-        guard let colon = content.firstIndex(of: ":"), let time = Int(content[..<colon], radix: 16) else {
-            throw .badRequest("Malformed AuthSession cookie. Please clear your cookies.")
-        }
         let isOurs = HMAC<SHA256>.isValidAuthenticationCode(
             bytes.suffix(32),
-            authenticating: Array(content.utf8),
+            authenticating: bytes.dropLast(32),
             using: key
         )
-        guard isOurs, now - time < Self.lifetime, now >= time - 5 else { return nil }
+        guard isOurs, let colon = content.firstIndex(of: ":"),
+            let time = Int(content[..<colon], radix: 16),
+            (-5..<Self.lifetime).contains(now.subtractingSaturated(time))
+        else { return nil }
         return (String(content[content.index(after: colon)...]), now - time)
     }
 
@@ -55,14 +52,19 @@ struct Sessions: Sendable {
 }
 
 extension CouchDBServer {
-    private func sessionCookie(_ exchange: Exchange) -> String? {
-        guard let header = exchange.header("Cookie") else { return nil }
-        for pair in header.split(separator: ";") {
+    /// The values of all cookies of this name: browsers also send those of other servers at the same host.
+    private func sessionCookies(_ exchange: Exchange) -> [String] {
+        exchange.headers[values: .cookie].flatMap { $0.split(separator: ";") }.compactMap { pair in
             let parts = pair.split(separator: "=", maxSplits: 1)
-            guard parts.count == 2, parts[0].filter({ $0 != " " }) == Sessions.cookieName else { continue }
-            return String(parts[1]).filter { $0 != " " && $0 != "\"" }
+            guard parts.count == 2, parts[0].filter({ $0 != " " }) == Sessions.cookieName else { return nil }
+            let value = String(parts[1]).filter { $0 != " " && $0 != "\"" }
+            return value.isEmpty ? nil : value
         }
-        return nil
+    }
+
+    /// The user of the first cookie that is ours and valid; nil if none is.
+    private func sessionUser(_ exchange: Exchange) -> (name: String, age: Int)? {
+        sessionCookies(exchange).lazy.compactMap { self.sessions.name(in: $0, now: Sessions.now) }.first
     }
 
     /// Finds out who asks.
@@ -75,15 +77,17 @@ extension CouchDBServer {
     {
         let address = PeerAddress(channel.remoteAddress).text
         exchange.peer = PeerIdentity(address: address)
-        let isSession = exchange.path.first == "_session"
-        if needsLogin, let cookie = sessionCookie(exchange), !cookie.isEmpty {
-            if let (name, age) = try sessions.name(in: cookie, now: Sessions.now) {
-                exchange.peer = PeerIdentity(username: name, certificates: [], address: address)
-                exchange.login = .cookie
-                admit(channel)
-                return age * 10 > Sessions.lifetime
-                    ? sessions.cookie(for: name, isSecure: settings.isSecure, now: Sessions.now) : nil
-            }
+        let isSession = exchange.path.first.isExactly("_session")
+        // Whoever asks may know what answers here, as with CouchDB.
+        let isStatus =
+            exchange.path.isEmpty || (exchange.path.count == 1 && exchange.path[0].isExactly("_up"))
+        let isForAll = isSession || (exchange.isRead && isStatus)
+        if needsLogin, let (name, age) = sessionUser(exchange) {
+            exchange.peer = PeerIdentity(username: name, certificates: [], address: address)
+            exchange.login = .cookie
+            admit(channel)
+            return age * 10 > Sessions.lifetime
+                ? sessions.cookie(for: name, isSecure: settings.isSecure, now: Sessions.now) : nil
         }
         if let authorization = exchange.headers[.authorization],
             authorization.lowercased().hasPrefix("digest ")
@@ -100,7 +104,7 @@ extension CouchDBServer {
         let basic = exchange.headers[.authorization].map { $0.lowercased().hasPrefix("basic ") } ?? false
         let hasCredentials =
             exchange.headers[.authorization] != nil && (basic || !(authenticator.isPasswords && isSession))
-        if needsLogin, isSession, !hasCredentials, shown?.outcome.peer == nil { return nil }
+        if needsLogin, isForAll, !hasCredentials, shown?.outcome.peer == nil { return nil }
         do {
             exchange.peer = try await identify(exchange.headers[.authorization], address, shown)
             exchange.login = hasCredentials ? .basic : .none
@@ -152,8 +156,8 @@ extension CouchDBServer {
         guard settings.allowsBasic else {
             throw CouchDBError.notFound("this listener has no sessions without TLS: use Digest")
         }
-        if let next = exchange.query["next"], !next.hasPrefix("/") || next.hasPrefix("//") {
-            throw CouchDBError.badRequest("path must begin with a /.")
+        if let next = exchange.query["next"], !Self.isPath(next) {
+            throw CouchDBError.badRequest("path must begin with a /, and be a path of this server.")
         }
         let (name, password) = try await withBody(exchange) { bytes in
             try Self.credentials(bytes, type: exchange.headers[.contentType])
@@ -175,6 +179,13 @@ extension CouchDBServer {
             reply.headers.append((name: "Set-Cookie", value: Sessions.cleared))
         }
         return reply
+    }
+
+    /// Whether a text leads nowhere but to this server. Browsers read a backslash as a slash, and leave out control characters.
+    static func isPath(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        return bytes.first == UInt8(ascii: "/") && bytes.dropFirst().first != UInt8(ascii: "/")
+            && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }
     }
 
     private static func credentials(_ bytes: [UInt8], type: String?) throws -> (String, String) {

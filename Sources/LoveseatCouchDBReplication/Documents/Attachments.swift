@@ -153,6 +153,18 @@ package struct IncomingAttachment: Sendable {
         return length
     }
 
+    /// The maximum length of a content type, in bytes. It is sent as a header, which clients limit.
+    package static let maximumContentType = 256
+
+    /// - Throws: ``CouchDBError`` for a content type that is longer than clients can read.
+    package static func check(contentType: String, of name: String) throws(CouchDBError) {
+        guard contentType.utf8.count <= maximumContentType else {
+            throw .badRequest(
+                "the content type of attachment \(name) is longer than \(maximumContentType) bytes"
+            )
+        }
+    }
+
     /// - Throws: ``CouchDBError`` for a name that no attachment can have.
     package static func check(_ name: String) throws(CouchDBError) {
         guard !name.isEmpty else { throw .badRequest("Attachment name must not be empty") }

@@ -51,7 +51,8 @@ package struct IncomingDocument: Sendable {
                     throw CouchDBError(400, "doc_validation", "_deleted is not a boolean")
                 }
                 isDeleted = flag
-            case "_removed": isRemoved = value.bool == true
+            // What else it could say is nothing that a document has.
+            case "_removed" where value.bool == true: isRemoved = true
             case "_revisions": history = try RevisionText.history(value)
             case "_attachments": attachments = try IncomingAttachment.all(value, takenOut)
             case _ where Self.ignored.contains(ExactText(key)): continue

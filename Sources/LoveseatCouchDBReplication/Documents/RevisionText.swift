@@ -42,8 +42,8 @@ package enum RevisionText {
         return history
     }
 
-    /// Writes `_revisions`.
-    package static func revisions(_ history: [RevisionID]) -> JSONValue {
+    /// Writes `_revisions`, in the order in which CouchDB has its members: the first one is `start`.
+    package static func revisions(_ history: [RevisionID]) -> String {
         // What is not known between two revisions cannot be named, and ends the list.
         var ids: [JSONValue] = []
         var next = history.first?.generation ?? 0
@@ -52,6 +52,11 @@ package enum RevisionText {
             ids.append(.string(String(id.digest)))
             next = next == 0 ? 0 : next - 1
         }
-        return ["start": JSONValue(Int(history.first?.generation ?? 0)), "ids": .array(ids)]
+        return revisions(start: history.first?.generation ?? 0, ids)
+    }
+
+    /// Writes `_revisions` of these IDs.
+    package static func revisions(start: UInt32, _ ids: [JSONValue]) -> String {
+        "{\"start\":\(start),\"ids\":\(JSONValue.array(ids))}"
     }
 }

@@ -11,7 +11,7 @@ package enum Collation {
         let (rank, otherRank) = (rank(one), rank(other))
         guard rank == otherRank else { return rank < otherRank ? .before : .after }
         switch (one, other) {
-        case (.number(let one), .number(let other)): return order(one.double, other.double)
+        case (.number(let one), .number(let other)): return compare(one, other)
         case (.string(let one), .string(let other)): return compare(one, other)
         case (.array(let one), .array(let other)):
             for (one, other) in zip(one, other) {
@@ -22,6 +22,25 @@ package enum Collation {
         case (.object(let one), .object(let other)): return compare(one, other)
         default: return .same
         }
+    }
+
+    /// Integers are compared exactly, with doubles too. Longer ones are compared by their digits.
+    package static func compare(_ one: JSONNumber, _ other: JSONNumber) -> Order {
+        if let left = one.exactly(Int128.self), let right = other.exactly(Int128.self) {
+            return order(left, right)
+        }
+        let approximate = order(one.double, other.double)
+        guard approximate == .same else { return approximate }
+        // An integer that the double is near, and a double that is near the integer.
+        if case .text = one { return compareDigits(one, other) }
+        if case .text = other { return compareDigits(one, other) }
+        return .same
+    }
+
+    /// Compares two numbers that have the same double.
+    private static func compareDigits(_ one: JSONNumber, _ other: JSONNumber) -> Order {
+        guard let left = DecimalInteger(one), let right = DecimalInteger(other) else { return .same }
+        return left < right ? .before : right < left ? .after : .same
     }
 
     private static func rank(_ value: JSONValue) -> Int {
@@ -86,5 +105,26 @@ package enum Collation {
         case 0..<0x80: Int(scalar.value)
         default: 4_000 + Int(scalar.value)
         }
+    }
+}
+
+/// An integer of any length.
+private struct DecimalInteger: Comparable {
+    private let isNegative: Bool
+    private let digits: [UInt8]
+
+    /// Nil for a number that is not written as an integer.
+    init?(_ number: JSONNumber) {
+        let text = number.exactly(Int128.self).map(String.init) ?? number.text
+        isNegative = text.utf8.first == UInt8(ascii: "-")
+        digits = Array(text.utf8.dropFirst(isNegative ? 1 : 0))
+        guard digits.allSatisfy({ $0 &- 0x30 <= 9 }) else { return nil }
+    }
+
+    static func < (one: Self, other: Self) -> Bool {
+        if one.isNegative != other.isNegative { return one.isNegative }
+        let (smaller, greater) = one.isNegative ? (other.digits, one.digits) : (one.digits, other.digits)
+        return smaller.count != greater.count
+            ? smaller.count < greater.count : smaller.lexicographicallyPrecedes(greater)
     }
 }

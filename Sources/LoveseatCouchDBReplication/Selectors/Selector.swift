@@ -79,7 +79,7 @@ package indirect enum Selector: Sendable {
             case "$nor": parts.append(.none(try list(value, key, path, depth)))
             case "$not" where path.isEmpty || value.object != nil:
                 parts.append(.not(try parse(value, path: path, depth: depth + 1)))
-            case _ where key.hasPrefix("$"):
+            case _ where key.beginsExactly(with: "$"):
                 parts.append(.field(path, try condition(key, value, depth)))
             default:
                 let inner = path + names(in: key)
@@ -107,14 +107,15 @@ package indirect enum Selector: Sendable {
         ParseError(error: "bad_arg", reason: "Bad argument for operator \(key): \(erlangTerm(value))")
     }
 
-    /// The fields of a path with dots; a backslash before a dot makes it part of a name.
+    /// The fields of a path with dots. A backslash before a dot makes it part of a name; one before a dollar sign makes a name that is not an
+    /// operator.
     package static func names(in path: String) -> FieldPath {
-        let (dot, backslash) = (UInt8(ascii: "."), UInt8(ascii: "\\"))
+        let (dot, dollar, backslash) = (UInt8(ascii: "."), UInt8(ascii: "$"), UInt8(ascii: "\\"))
         var names: FieldPath = []
         var name: [UInt8] = []
         var isEscaped = false
         for byte in path.utf8 {
-            if isEscaped, byte != dot { name.append(backslash) }
+            if isEscaped, byte != dot, byte != dollar { name.append(backslash) }
             if !isEscaped, byte == backslash {
                 isEscaped = true
                 continue

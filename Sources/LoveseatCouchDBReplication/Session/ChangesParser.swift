@@ -8,6 +8,8 @@ package struct RemoteChange: Hashable, Sendable {
     package let revisions: [String]
     /// Whether the winner is deleted.
     package let isDeleted: Bool
+    /// Whether a gateway shows the document to this peer no more.
+    package let isRevoked: Bool
 
     /// Nil if something that every row has is missing.
     init?(_ row: JSONElement) {
@@ -18,6 +20,7 @@ package struct RemoteChange: Hashable, Sendable {
         documentID = id
         revisions = changes.items.compactMap { $0["rev"]?.string }
         isDeleted = row["deleted"]?.bool ?? false
+        isRevoked = row["revoked"]?.bool ?? false
     }
 }
 

@@ -35,6 +35,9 @@ package struct ChangesQuery: Hashable, Sendable {
     /// Whether the remote accepts the query in a request with a body, which TouchDB does not.
     package var usesBody = true
 
+    /// Whether a gateway is to list the documents that this peer may not see any more.
+    package var asksRevocations = false
+
     package init(
         _ selection: Selection,
         since: RemoteSequence?,
@@ -58,7 +61,9 @@ package struct ChangesQuery: Hashable, Sendable {
         if let heartbeat { query.append(("heartbeat", String(heartbeat))) }
         if let since { query.append(("since", Self.text(of: since))) }
         switch selection {
-        case .all: return RemoteRequest(.get, "/_changes", query)
+        case .all:
+            if asksRevocations { query.append(("revocations", "true")) }
+            return RemoteRequest(.get, "/_changes", query)
         case .filter(let name, let parameters):
             query.append(("filter", name))
             for (name, value) in parameters.sorted(by: { $0.key < $1.key }) { query.append((name, value)) }

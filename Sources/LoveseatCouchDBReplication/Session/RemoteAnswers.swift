@@ -83,9 +83,19 @@ package struct RefusedDocument: Hashable, Sendable {
         ].contains(error)
     }
 
+    /// Whether the remote's disk is full.
+    package var lacksSpace: Bool { RemoteFailure.namesFullDisk(error, reason) }
+
     /// The error of the document.
     package var failure: LoveseatError {
-        LoveseatError(
+        if lacksSpace {
+            return LoveseatError(
+                RemoteFailure.fullDisk,
+                "the peer cannot store \"\(documentID)\": its disk is full: free some space there"
+            )
+        }
+        if mayPass { return LoveseatError(.init(10_500), "the peer cannot store it: \(reason)") }
+        return LoveseatError(
             isForbidden ? .httpForbidden : .remoteError,
             "the peer refused it: \(reason.isEmpty ? error : reason)"
         )

@@ -42,6 +42,20 @@ package struct RemoteFailure: Error, Hashable, Sendable {
         }
     }
 
+    /// Whether the remote may refuse or fail at the document that was sent, or at everything that this client sends.
+    package var isDoubtful: Bool { status == 401 || (status == 500 && !lacksSpace) }
+
+    /// Whether the remote's disk is full.
+    package var lacksSpace: Bool { status == 507 || (status == 500 && Self.namesFullDisk(error, reason)) }
+
+    /// Whether the words of an answer are those of CouchDB for a full disk.
+    static func namesFullDisk(_ words: String...) -> Bool {
+        words.contains { $0.lowercased().contains("enospc") || $0.contains("insufficient_storage") }
+    }
+
+    /// The code for a remote whose disk is full.
+    static let fullDisk = LoveseatError.Code(10_507)
+
     /// The error of a replication. `what`: what was asked for, such as `_bulk_docs`.
     package func failure(of what: String) -> LoveseatError {
         var text = reason.isEmpty ? (error.isEmpty ? "HTTP \(status)" : error) : reason
@@ -52,6 +66,8 @@ package struct RemoteFailure: Error, Hashable, Sendable {
         case 401: advice = ": check the user name and password"
         // It passes after some minutes, as what is asked for too often does.
         case 403 where isLockedOut: code = LoveseatError.Code(10_429)
+        case _ where lacksSpace:
+            (code, text, advice) = (Self.fullDisk, "its disk is full", ": free some space there")
         case 404: advice = ": check the URL, or create the database"
         default: break
         }

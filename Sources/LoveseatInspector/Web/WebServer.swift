@@ -3,6 +3,7 @@ import HTTPTypes
 import HummingbirdCore
 import Logging
 import LoveseatModel
+import LoveseatNetwork
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -98,7 +99,15 @@ final class WebServer: Sendable {
     }
 
     private func reply(to request: Request) async -> WebReply {
-        guard isOwnHost(request.head.authority) else { return .failure(.misdirectedRequest, Self.refusal) }
+        let hosts =
+            [request.head.authority].compactMap(\.self)
+            + request.headers.filter { $0.name.canonicalName == "host" }.map(\.value)
+        do { try policy.check(hosts: hosts, origins: request.headers[values: .origin]) } catch {
+            return .failure(
+                .init(code: error.status),
+                error.status == 403 ? "another page may not do that" : Self.refusal
+            )
+        }
         let asked = WebRequest(request, body: [])
         if let key = asked.query["k"] { return begin(key, path: asked.path) }
         let hasKey = self.hasKey(request)
@@ -107,8 +116,8 @@ final class WebServer: Sendable {
             switch request.method {
             case .get, .head: return try await route(asked)
             case .post:
-                // Only a browser sends cookies on behalf of other pages.
-                guard hasKey ? request.headers[.origin] == nil : isOwnOrigin(request) else {
+                // Only a browser sends cookies on behalf of other pages, and it says of which.
+                guard hasKey != (request.headers[.origin] != nil) else {
                     return .failure(.forbidden, "another page may not do that")
                 }
                 var body = try await request.body.collect(upTo: Self.maximumBody)
@@ -155,15 +164,13 @@ final class WebServer: Sendable {
         return isToken(given.dropFirst("Bearer ".count))
     }
 
-    /// Refuses names that another party made point to this computer.
-    private func isOwnHost(_ authority: String?) -> Bool {
+    /// Refuses names that another party made point to this computer, and other pages.
+    private var policy: RequestPolicy {
         let port = state.withLock { $0.port }
-        return authority == "127.0.0.1:\(port)" || authority == "localhost:\(port)"
-    }
-
-    private func isOwnOrigin(_ request: Request) -> Bool {
-        guard let origin = request.headers[.origin] else { return false }
-        let port = state.withLock { $0.port }
-        return origin == "http://127.0.0.1:\(port)" || origin == "http://localhost:\(port)"
+        return RequestPolicy(
+            hosts: .exactly(["127.0.0.1:\(port)", "localhost:\(port)"]),
+            allowsOwnPages: true,
+            isSecure: false
+        )
     }
 }

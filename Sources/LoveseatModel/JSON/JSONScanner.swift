@@ -342,21 +342,33 @@ struct JSONScanner {
     /// Whether two keys of an object have the same hash; most objects need no other check.
     private func mayRepeatKeys(at object: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         let end = object + JSONTape.length(tape[object])
-        var hashes: [UInt64] = []
-        hashes.reserveCapacity(Int(truncatingIfNeeded: tape[object + 1] >> 32))
-        var member = object + 2
-        while member < end {
-            let word = tape[member]
-            guard JSONTape.kind(word) == .plainString else { return true }
-            var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-            for offset in JSONTape.offset(word)..<JSONTape.offset(word) + JSONTape.length(word) {
-                hash = (hash ^ UInt64(bytes[offset])) &* 0x100_0000_01B3
+        let count = Int(truncatingIfNeeded: tape[object + 1] >> 32)
+        guard count > 1 else { return false }
+        // Up to 128 keys take no memory of the heap.
+        return withUnsafeTemporaryAllocation(of: UInt64.self, capacity: count) { hashes in
+            var member = object + 2
+            var made = 0
+            while member < end, made < count {
+                let word = tape[member]
+                guard JSONTape.kind(word) == .plainString else { return true }
+                var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+                for offset in JSONTape.offset(word)..<JSONTape.offset(word) + JSONTape.length(word) {
+                    hash = (hash ^ UInt64(bytes[offset])) &* 0x100_0000_01B3
+                }
+                hashes.initializeElement(at: made, to: hash)
+                made += 1
+                member += 1 + JSONTape.span(tape[member + 1])
             }
-            hashes.append(hash)
-            member += 1 + JSONTape.span(tape[member + 1])
+            // Of few keys, comparing all takes less time than sorting.
+            var sorted = hashes
+            if count > 32 { sorted.sort() }
+            for index in 1..<made {
+                for other in (count > 32 ? index - 1 : 0)..<index where sorted[index] == sorted[other] {
+                    return true
+                }
+            }
+            return false
         }
-        hashes.sort()
-        return zip(hashes, hashes.dropFirst()).contains { $0 == $1 }
     }
 
     private static func content(_ word: UInt64, in bytes: UnsafeBufferPointer<UInt8>) -> ArraySlice<UInt8> {

@@ -185,13 +185,22 @@ extension RevisionTree {
 
     /// Closes a revision in favour of what a hub has now, unless only a deletion of another document would be left.
     /// This is only known if the deletion's line reaches its first revision, because a hub trims long histories.
+    ///
+    /// Whoever puts something else on top of it again and again knows of a deletion that this database does not know, and the hub's line
+    /// cannot tell.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
-        closed.insert(original(mine.id))
+        let mine = (original: original(mine.id), isDeleted: mine.isDeleted)
+        closed.insert(mine.original)
         if nodes[id]?.isDeleted == false { reopen(original(id)) }
-        guard !mine.isDeleted, let current, current.isDeleted else { return }
+        guard !mine.isDeleted, let current, current.isDeleted,
+            line(id).count(where: { original($0) == mine.original }) < Self.maximumReturns
+        else { return }
         if line(current.id).last?.generation == 1 { closed = before }
     }
+
+    /// How often one revision is put on a hub's line against a deletion of another document.
+    private static let maximumReturns = 3
 
     /// Whether a line skips the generation of the current revision, which its sender had last: then it descends from
     /// the current revision, and the sender has pruned that.
@@ -252,13 +261,16 @@ extension RevisionTree {
     }
 
     /// Records a revision that a hub announced and that is known here. If our current revision is only what the hub had
-    /// before, and the hub's live revision is on another line, that one takes over, even if it was closed: a hub
-    /// announces it when the winner of several branches was deleted.
-    package mutating func follow(_ hub: Remote, to id: RevisionID) {
+    /// before, and the hub's revision is on another line, that one takes over, even if it was closed: a hub
+    /// announces it when the winner of several branches was deleted, a tombstone if all of them are.
+    ///
+    /// `mayBeOld`: whether it was announced before the hub accepted our last revision: then a tombstone does not count.
+    package mutating func follow(_ hub: Remote, to id: RevisionID, mayBeOld: Bool = false) {
         let (before, mark) = (current, remotes[hub])
         recordMark(of: hub, at: id)
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id],
-            !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
+            !node.isDeleted || !mayBeOld,
+            original(id) != original(before.id), !isAncestor(before.id, of: id)
         else { return }
         var opened = original(id)
         if superseded.contains(opened) {
@@ -268,7 +280,7 @@ extension RevisionTree {
                 edit.node.body != nil
             else { return }
             opened = edit.original
-        } else if node.body == nil {
+        } else if node.body == nil, !node.isDeleted {
             return
         }
         closed.insert(original(before.id))

@@ -98,6 +98,8 @@ package struct RevisionTree: Hashable, Sendable {
         package static let origin = Omissions(rawValue: 4)
         /// A copy on a hub's line is taken for an edit.
         package static let recognition = Omissions(rawValue: 8)
+        /// A verdict leaves nothing on what it keeps.
+        package static let verdicts = Omissions(rawValue: 16)
     }
 
     package init() {}
@@ -117,6 +119,15 @@ package struct RevisionTree: Hashable, Sendable {
 
     /// Records that a revision's ID is the digest of its content.
     package mutating func noteVerified(_ id: RevisionID) { nodes[id]?.flags.insert(.verified) }
+
+    /// Replaces damaged content of a revision by what it was made of.
+    package mutating func replaceContent(of id: RevisionID, with intact: Node) {
+        guard nodes[id] != nil else { return }
+        nodes[id]?.body = intact.body
+        let content: Flags = [.deleted, .hasBlobs]
+        nodes[id]?.flags.subtract(content)
+        nodes[id]?.flags.formUnion(intact.flags.intersection(content))
+    }
 
     package func isLeaf(_ id: RevisionID) -> Bool { !nodes.values.contains { $0.parent == id } }
 

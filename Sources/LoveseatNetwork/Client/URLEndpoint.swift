@@ -52,12 +52,12 @@ package struct WebSocketAddress: Hashable, Sendable {
         guard let host = url.host(percentEncoded: false), !host.isEmpty else {
             throw refuse("it has no host")
         }
-        guard url.port != 0 else { throw refuse("port 0 cannot be connected to") }
+        guard let number = url.validPort else { throw refuse("it has no port from 1 to 65535") }
         let path = url.path(percentEncoded: true).split(separator: "/")
         guard !path.isEmpty else { throw refuse("it has no database name") }
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         isSecure = scheme == "wss"
-        port = url.port ?? (isSecure ? 443 : 80)
+        port = Int(number)
         target = "/" + path.joined(separator: "/") + "/_blipsync"
     }
 
@@ -89,7 +89,7 @@ package struct WebSocketAddress: Hashable, Sendable {
         }
         guard let url = URL(string: location), let scheme = url.scheme?.lowercased(),
             scheme == "http" || scheme == "https", let host = url.host(percentEncoded: false), !host.isEmpty,
-            url.port != 0
+            let number = url.validPort
         else {
             throw LoveseatError(
                 .invalidRedirect,
@@ -99,7 +99,7 @@ package struct WebSocketAddress: Hashable, Sendable {
         let query = url.query(percentEncoded: true).map { "?\($0)" } ?? ""
         return WebSocketAddress(
             host: host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host,
-            port: url.port ?? (scheme == "https" ? 443 : 80),
+            port: Int(number),
             isSecure: scheme == "https",
             target: url.path(percentEncoded: true) + query
         )

@@ -66,8 +66,12 @@ package final class ConnectionAuthenticator: Sendable {
         // A client without credentials does not guess, and an app's own authenticator may recognise its address.
         let guesses = authorization != nil || !certificates.isEmpty
         guard guesses || !Self.needsProof(authenticator) else { throw .unauthorized }
+        // Secrets that nobody can guess need no protection: whoever has one does not wait because of others' guesses.
+        if authenticator.hasUnguessableSecrets, let peer = await authenticator.authenticate(client) {
+            return .admitted(peer)
+        }
         let peer = try await throttled(address, user: client.credentials?.username ?? "") {
-            await authenticator.authenticate(client)
+            authenticator.hasUnguessableSecrets ? nil : await authenticator.authenticate(client)
         }
         return .admitted(peer)
     }
@@ -125,7 +129,7 @@ package final class ConnectionAuthenticator: Sendable {
             if counts { throttle.withLockedValue { $0.failed(network, user: user, now: Self.now) } }
             throw .unauthorized
         }
-        if counts { throttle.withLockedValue { $0.succeeded(network, user: user) } }
+        if counts { throttle.withLockedValue { $0.succeeded(network, user: user, now: Self.now) } }
         return value
     }
 

@@ -79,12 +79,17 @@ package struct Door: Sendable {
                 }
             }
         if let interface {
-            return try await bootstrap.bind(to: ListenerAddresses.address(of: interface, port: port)).get()
+            let address = try ListenerAddresses.address(of: interface, port: port)
+            do { return try await bootstrap.bind(to: address).get() } catch {
+                throw LoveseatError(network: error).listening(at: PeerAddress(address).text, port)
+            }
         }
         do { return try await bootstrap.bind(host: "::", port: port).get() } catch let error as IOError
             where error.errnoCode == EAFNOSUPPORT || error.errnoCode == EADDRNOTAVAIL
         {
-            return try await bootstrap.bind(host: "0.0.0.0", port: port).get()
-        }
+            do { return try await bootstrap.bind(host: "0.0.0.0", port: port).get() } catch {
+                throw LoveseatError(network: error).listening(at: "0.0.0.0", port)
+            }
+        } catch { throw LoveseatError(network: error).listening(at: "::", port) }
     }
 }

@@ -21,6 +21,16 @@ package enum ListenerAddresses {
         return address
     }
 
+    /// Whether only this host reaches an interface's name or address.
+    package static func isLoopback(_ interface: String) -> Bool {
+        guard let host = try? address(of: interface, port: 0).ipAddress else { return false }
+        return isLoopback(address: host)
+    }
+
+    private static func isLoopback(address: String) -> Bool {
+        address.hasPrefix("127.") || address.isExactly("::1")
+    }
+
     /// The first of some URLs with another host; none without a host.
     package static func url(in urls: [URL], host: String?) -> [URL] {
         guard let host, let first = urls.first,
@@ -54,7 +64,7 @@ package enum ListenerAddresses {
             else {
                 continue
             }
-            let isLoopback = host.hasPrefix("127.") || host == "::1"
+            let isLoopback = isLoopback(address: host)
             let isLinkLocal = host.hasPrefix("fe80:")
             let rank = (isLoopback ? 4 : 0) + (isLinkLocal ? 2 : 0) + (address.protocol == .inet6 ? 1 : 0)
             let zone = isLinkLocal && !host.contains("%") ? "%\(device.name)" : ""

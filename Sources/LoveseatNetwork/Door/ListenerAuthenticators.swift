@@ -42,6 +42,11 @@ public protocol ListenerAuthenticator: Sendable {
     /// The certificates are then in ``ConnectingClient/certificates``. A client may have none.
     var requestsClientCertificates: Bool { get }
 
+    /// Whether nobody can guess the secrets that clients show, such as random keys of 100 bits or more. The default is false.
+    ///
+    /// A client with a right secret is then never delayed, whatever others at its address try; wrong secrets are delayed as usual.
+    var hasUnguessableSecrets: Bool { get }
+
     /// Returns the identity of a client, or nil to refuse it.
     ///
     /// This is called once for each connection, on a thread that may be blocked; connections wait at most 15 seconds
@@ -52,6 +57,9 @@ public protocol ListenerAuthenticator: Sendable {
 extension ListenerAuthenticator {
     /// Clients are not asked for a certificate by default.
     public var requestsClientCertificates: Bool { false }
+
+    /// Passwords of people can be guessed.
+    public var hasUnguessableSecrets: Bool { false }
 }
 
 /// What a listener knows of a user's password.

@@ -1,9 +1,10 @@
 /// Slows down guessing at passwords. Pure: the caller passes the time, in seconds.
 ///
 /// Failures count for the pair of an address and a user name, for the address, and for the user name, each with its own
-/// allowance. The longest of the three delays counts. Only the pair refuses attempts outright: a right
-/// password from a busy address, or for a user name that others guess at, waits for ``maximumSharedWait`` at most. A success
-/// takes back the failures of its own pair, and no others.
+/// allowance. The longest of the three delays counts. A right
+/// password from a busy address, or for a user name that others guess at, waits for ``maximumSharedWait`` at most. A busy address
+/// gets ``attemptsPerSecond``, whatever the number of names and connections: attempts beyond these are refused. A success
+/// takes back the failures of its own pair, and no others; for ten minutes, its pair does not wait because of others' failures.
 package struct LoginThrottle: Sendable {
     /// The number of failures of one user name from one address before attempts are delayed.
     package static let freeFailures = 3
@@ -15,6 +16,8 @@ package struct LoginThrottle: Sendable {
     package static let maximumWait = 5.0
     /// The maximum delay because of other clients' failures, in seconds.
     package static let maximumSharedWait = 2.0
+    /// How many attempts an address gets that has failed too often, with names that have not logged in from there.
+    package static let attemptsPerSecond = 10.0
     private static let forgetAfter = 600.0
     private static let maximumEntries = 10_000
     /// The maximum length of a user name, in bytes; names that differ only after that are delayed together.
@@ -30,14 +33,18 @@ package struct LoginThrottle: Sendable {
         var failures = 0
         var notBefore = 0.0
         var lastFailure = 0.0
+        /// When an address may make the next attempt.
+        var nextAttempt = 0.0
     }
 
     private var entries: [Key: Entry] = [:]
+    /// When each pair has logged in last.
+    private var successes: [Key: Double] = [:]
 
     package init() {}
 
     /// The number of remembered pairs, addresses and names.
-    package var count: Int { entries.count }
+    package var count: Int { entries.count + successes.count }
 
     /// The answer to an attempt.
     package enum Permission: Hashable {
@@ -60,7 +67,17 @@ package struct LoginThrottle: Sendable {
         let (pair, shared) = Self.keys(address, user)
         let own = wait(of: pair, free: Self.freeFailures, now: now)
         guard own <= Self.maximumWait else { return .refused(retryAfter: own) }
-        let others = shared.map { min(wait(of: $0.0, free: $0.free, now: now), Self.maximumSharedWait) }
+        if let success = successes[pair], now - success < Self.forgetAfter {
+            queue(pair, free: Self.freeFailures, now: now)
+            return .after(own)
+        }
+        var others = shared.map { min(wait(of: $0.0, free: $0.free, now: now), Self.maximumSharedWait) }
+        if let entry = entries[.address(address)], entry.failures >= Self.freeAddressFailures {
+            let turn = max(now, entry.nextAttempt)
+            guard turn - now <= Self.maximumSharedWait else { return .refused(retryAfter: turn - now) }
+            entries[.address(address)]?.nextAttempt = turn + 1 / Self.attemptsPerSecond
+            others.append(turn - now)
+        }
         // The next attempt waits for this one.
         queue(pair, free: Self.freeFailures, now: now)
         for (key, free) in shared { queue(key, free: free, now: now) }
@@ -81,8 +98,13 @@ package struct LoginThrottle: Sendable {
         }
     }
 
-    package mutating func succeeded(_ address: String, user: String = "") {
+    package mutating func succeeded(_ address: String, user: String = "", now: Double) {
         let (pair, shared) = Self.keys(address, user)
+        if successes[pair] == nil, successes.count >= Self.maximumEntries {
+            successes = successes.filter { now - $0.value < Self.forgetAfter }
+            if successes.count >= Self.maximumEntries { successes = [:] }
+        }
+        successes[pair] = now
         guard let own = entries.removeValue(forKey: pair)?.failures else { return }
         for (key, _) in shared {
             guard var entry = entries[key] else { continue }

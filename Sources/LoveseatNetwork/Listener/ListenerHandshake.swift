@@ -28,6 +28,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     private static let maximumBody = 64 << 10
 
     private let validator: UpgradeRequestValidator
+    private let policy: RequestPolicy
     private let authenticator: ConnectionAuthenticator
     private let shown: ShownCertificates?
     private let webSocket: WebSocketSettings
@@ -42,6 +43,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
 
     init(
         validator: UpgradeRequestValidator,
+        policy: RequestPolicy,
         authenticator: ConnectionAuthenticator,
         shown: ShownCertificates?,
         webSocket: WebSocketSettings,
@@ -50,6 +52,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         endHTTP: @escaping () -> Void
     ) {
         self.validator = validator
+        self.policy = policy
         self.authenticator = authenticator
         self.shown = shown
         self.webSocket = webSocket
@@ -82,6 +85,10 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
             )
         case .end:
             guard let head else { return }
+            do throws(HTTPRefusal) { try policy.check(head.headers) } catch {
+                stage = .answered
+                return refuse(error, context)
+            }
             stage = .asking
             answer(head, run, context)
         }

@@ -6,6 +6,7 @@ import NIOHTTP1
 /// The pipeline of a listener's connection until it is a WebSocket.
 package struct ListenerPipeline: Sendable {
     private let validator: UpgradeRequestValidator
+    private let policy: RequestPolicy
     private let authenticator: ConnectionAuthenticator
     private let webSocket: WebSocketSettings
     private let limit: ConnectionLimit
@@ -14,12 +15,14 @@ package struct ListenerPipeline: Sendable {
     /// `serve` is called, on the event loop, with each peer that got in.
     package init(
         databaseName: String,
+        policy: RequestPolicy,
         authenticator: ConnectionAuthenticator,
         webSocket: WebSocketSettings,
         limit: ConnectionLimit = ConnectionLimit(nil),
         serve: @escaping @Sendable (PeerConnection, any Channel) -> Void
     ) {
         validator = UpgradeRequestValidator(databaseName: databaseName)
+        self.policy = policy
         self.authenticator = authenticator
         self.webSocket = webSocket
         self.limit = limit
@@ -33,6 +36,7 @@ package struct ListenerPipeline: Sendable {
         let encoder = HTTPResponseEncoder()
         let handshake = ListenerHandshake(
             validator: validator,
+            policy: policy,
             authenticator: authenticator,
             shown: shown,
             webSocket: webSocket,

@@ -77,14 +77,15 @@ public final class URLEndpointListener: Sendable {
 
     /// Starts to accept connections. Does nothing if the listener is running.
     ///
-    /// Calls of this and ``stop()`` take effect one after the other, in the order of the calls.
+    /// Calls of this and ``stop()`` take effect one after the other, in the order of the calls. If the task is cancelled while it waits for
+    /// a call before, the listener is not started.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work (no collections, collections of two databases, a
     ///   database name that is empty or has a slash, an authenticator that needs TLS while it is disabled, a listener that cannot share
     ///   the port); `crypto` for an identity that cannot be used or stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that
     ///   does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
-        await lifecycle.acquire()
+        guard await lifecycle.acquire() else { throw LoveseatError(network: CancellationError()) }
         defer { lifecycle.release() }
         try await startAlone()
     }
@@ -92,6 +93,7 @@ public final class URLEndpointListener: Sendable {
     private func startAlone() async throws(LoveseatError) {
         guard running.withLockedValue({ $0 == nil }) else { return }
         try ReplicatorConfiguration.checkCompression(config.compressionLevel)
+        try RequestPolicy.check(origins: config.origins)
         guard config.heartbeat > 0, config.heartbeat.isFinite else {
             throw LoveseatError(
                 .invalidParameter,
@@ -206,8 +208,12 @@ public final class URLEndpointListener: Sendable {
     /// Call this after the access policy's answers change.
     ///
     /// Connected peers lose the documents that they may no longer read; documents that they gain arrive when those change next. Peers that
-    /// connect later need no call. Returns when the connected peers have been informed. Does nothing without an access policy.
-    public func accessChanged() async { await running.withLockedValue { $0?.peers }?.accessChanged() }
+    /// connect later need no call. Returns when the connected peers have been informed, or when the task is cancelled. Does nothing without
+    /// an access policy.
+    public func accessChanged() async {
+        guard let peers = running.withLockedValue({ $0?.peers }) else { return }
+        await finishing { await peers.accessChanged() }
+    }
 
     /// A feed of what happens to each peer from now on: it connects, transfers documents, becomes idle, disconnects.
     ///
@@ -232,9 +238,12 @@ public final class URLEndpointListener: Sendable {
 
     /// Stops accepting connections, closes those that are open (peers see `webSocketGoingAway`), and waits until they have ended.
     ///
-    /// Does nothing if the listener is not running. Cancelling the task does not interrupt the call.
-    public func stop() async {
-        await lifecycle.acquire()
+    /// Does nothing if the listener is not running. If the task is cancelled while it waits, the call returns and the listener goes on
+    /// stopping. A task that was cancelled before waits.
+    public func stop() async { await finishing { await self.stopAlone() } }
+
+    private func stopAlone() async {
+        guard await lifecycle.acquire() else { return }
         defer { lifecycle.release() }
         let stopped = running.withLockedValue { running in
             defer { running = nil }
@@ -266,8 +275,18 @@ public final class URLEndpointListener: Sendable {
     ) async throws -> any Channel {
         let door = try Door(config.authenticator, identity: identity, patience: config.handshakeSeconds)
         let registry = registry
+        var policy = RequestPolicy(
+            origins: config.origins,
+            hostNames: config.hostNames,
+            networkInterface: config.networkInterface,
+            identity: identity,
+            authenticates: config.authenticator != nil,
+            allowsOwnPages: false
+        )
+        policy.changingNames = { [advertising] in advertising.host.map { [$0] } ?? [] }
         let pipeline = ListenerPipeline(
             databaseName: databaseName,
+            policy: policy,
             authenticator: door.authenticator,
             webSocket: WebSocketSettings(isClient: false, heartbeat: config.heartbeat),
             limit: ConnectionLimit(config.maximumConnections)

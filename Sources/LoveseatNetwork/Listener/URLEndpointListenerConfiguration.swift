@@ -48,6 +48,16 @@ public struct URLEndpointListenerConfiguration: Sendable {
     ///
     /// A peer beyond it gets HTTP 503 with `Retry-After: 5` after it has authenticated. A replicator tries again.
     public var maximumConnections: Int?
+    /// The origins of web pages that may connect, such as `https://example.com`; `*` for all. The default is none: a request of a page,
+    /// which browsers mark with `Origin`, gets HTTP 403. Replicators send no origin.
+    public var origins: [String] = []
+    /// Names by which clients reach this host, in addition to its own names and those of its certificate. The default is none.
+    ///
+    /// Without an authenticator, or on a loopback address, the listener accepts requests of web pages only for an address, `localhost`, or a
+    /// name of this host: other names get HTTP 421, so that a page cannot reach the listener by a name that it controls (DNS rebinding).
+    /// A listener that shares the port (``sharesPortWith``) refuses all other requests, too. Name the host as clients do if they use
+    /// another name, for example behind a proxy.
+    public var hostNames: [String] = []
     /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false. For
     /// what peers pull, open the database with ``DatabaseConfiguration/enableDeltaSync``, too.
     public var enableDeltaSync = defaultEnableDeltaSync
@@ -62,8 +72,8 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var advertise: (any ListenerAdvertisement)?
     /// A `CouchDBListener`, of the product LoveseatCouchDB, that serves on the same port. Nil, the default, means none.
     ///
-    /// It starts and stops with this listener, and has the same interface, identity, authenticator and advertisement; its own settings of
-    /// these are not used.
+    /// It starts and stops with this listener, and has the same interface, identity, authenticator, advertisement and ``hostNames``; its
+    /// own settings of these are not used. It has ``origins`` of its own.
     public var sharesPortWith: (any PortSharingListener)?
     /// How long a connection may take for its handshakes, in seconds.
     package var handshakeSeconds = 15.0

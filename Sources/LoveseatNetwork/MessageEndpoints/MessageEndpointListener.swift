@@ -144,7 +144,10 @@ public final class MessageEndpointListener: Sendable {
     }
 
     /// Call this after the access policy's answers change; see ``URLEndpointListener/accessChanged()``.
-    public func accessChanged() async { await peers?.accessChanged() }
+    public func accessChanged() async {
+        guard let peers else { return }
+        await finishing { await peers.accessChanged() }
+    }
 
     /// Ends a connection. Returns at once; ``changes`` reports the end.
     public func close(connection: any MessageEndpointConnection) {
@@ -155,13 +158,21 @@ public final class MessageEndpointListener: Sendable {
     }
 
     /// Ends the connection with a number, and waits until it has ended. Does nothing if there is none.
+    ///
+    /// If the task is cancelled while it waits, the call returns and the connection goes on ending.
     public func close(_ number: Int) async {
-        await state.withLockedValue { $0.entries[number] }?.endWithDatabase()
+        guard let entry = state.withLockedValue({ $0.entries[number] }) else { return }
+        await finishing { await entry.endWithDatabase() }
     }
 
-    /// Ends every connection, and waits until they have ended.
+    /// Ends every connection, and waits until they have ended, or until the task is cancelled.
     public func closeAll() async {
-        for number in state.withLockedValue({ Array($0.entries.keys) }) { await close(number) }
+        let entries = state.withLockedValue { Array($0.entries.values) }
+        await finishing {
+            await withDiscardingTaskGroup { group in
+                for entry in entries { group.addTask { await entry.endWithDatabase() } }
+            }
+        }
     }
 
     @discardableResult

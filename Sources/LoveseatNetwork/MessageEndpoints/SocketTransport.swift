@@ -1,11 +1,14 @@
 import LoveseatCore
 public import LoveseatModel
 private import LoveseatPlatform
+private import LoveseatReplication
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
 /// A transport over a socket or a pair of pipes, for ``ProtocolType/byteStream``. It does not encrypt.
+///
+/// What waits ends when its task is cancelled, and throws.
 public final class SocketTransport: MessageTransport {
     private static let receiveLimit = 256 << 10
 
@@ -25,21 +28,21 @@ public final class SocketTransport: MessageTransport {
     ///
     /// - Throws: ``LoveseatError``: an error of the network, such as `unknownHost`, or `ECONNREFUSED` of the `posix` domain.
     public convenience init(host: String, port: UInt16) async throws(LoveseatError) {
-        try await self.init { try await $0.connect(host: host, port: Int(port)).get() }
+        try await self.init { try await $0.connect(host: host, port: Int(port)).channelUnlessCancelled() }
     }
 
     /// Connects to a Unix-domain socket.
     ///
     /// - Throws: ``LoveseatError``: an error of the `posix` domain, such as `ENOENT` or `ECONNREFUSED`.
     public convenience init(unixDomainSocketPath path: String) async throws(LoveseatError) {
-        try await self.init { try await $0.connect(unixDomainSocketPath: path).get() }
+        try await self.init { try await $0.connect(unixDomainSocketPath: path).channelUnlessCancelled() }
     }
 
     /// Takes over a connected socket. The transport closes the descriptor.
     ///
     /// - Throws: ``LoveseatError``: an error of the `posix` domain if the descriptor is not a connected socket.
     public convenience init(adopting descriptor: Int32) async throws(LoveseatError) {
-        try await self.init { try await $0.withConnectedSocket(descriptor).get() }
+        try await self.init { try await $0.withConnectedSocket(descriptor).channelUnlessCancelled() }
     }
 
     /// Takes over two pipes, such as the output and input of a child process. The transport closes both descriptors.
@@ -53,7 +56,7 @@ public final class SocketTransport: MessageTransport {
         do {
             channel = try await NIOPipeBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .channelInitializer { parts.install(on: $0) }
-                .takingOwnershipOfDescriptors(input: input, output: output).get()
+                .takingOwnershipOfDescriptors(input: input, output: output).channelUnlessCancelled()
             mailbox = parts.mailbox
         } catch { throw LoveseatError(network: error) }
     }
@@ -97,16 +100,22 @@ public final class SocketTransport: MessageTransport {
 
     /// Sends bytes, and returns when the socket can take more.
     ///
-    /// - Throws: ``LoveseatError``: `webSocketAbnormalClose` if the socket is closed or broken.
+    /// - Throws: ``LoveseatError``: `webSocketAbnormalClose` if the socket is closed or broken; `CancellationError` if the task is cancelled
+    ///   while it waits, although the bytes may be sent.
     public func send(_ bytes: [UInt8]) async throws {
-        do { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get() } catch { throw Self.isClosed }
+        let sent: EventLoopFuture<Void> = channel.writeAndFlush(ByteBuffer(bytes: bytes))
+        let result: Result<Void, any Error>? = await unlessCancelled { finish in
+            sent.whenComplete { _ = finish($0) }
+        }
+        guard let result else { throw CancellationError() }
+        do { try result.get() } catch { throw Self.isClosed }
     }
 
     /// Waits for bytes and returns them, or nil when the other side has closed the connection.
     ///
-    /// - Throws: ``LoveseatError`` if the socket is broken.
+    /// - Throws: ``LoveseatError`` if the socket is broken; `CancellationError` if the task is cancelled.
     public func receive() async throws -> [UInt8]? {
-        guard let pieces = try await mailbox.receive() else { return nil }
+        guard let pieces = try await mailbox.receiveUnlessCancelled() else { return nil }
         return pieces.count == 1 ? pieces[0] : Array(pieces.joined())
     }
 
@@ -161,5 +170,18 @@ public final class SocketTransport: MessageTransport {
             mailbox.finish(LoveseatError(network: error))
             context.close(promise: nil)
         }
+    }
+}
+
+extension EventLoopFuture<any Channel> {
+    /// Waits for a channel until the task is cancelled. A channel that comes later is closed.
+    fileprivate func channelUnlessCancelled() async throws -> any Channel {
+        let result: Result<any Channel, any Error>? = await unlessCancelled { finish in
+            whenComplete { result in
+                if !finish(result), case .success(let channel) = result { channel.close(promise: nil) }
+            }
+        }
+        guard let result else { throw CancellationError() }
+        return try result.get()
     }
 }

@@ -43,6 +43,18 @@ extension LoveseatError {
         return LoveseatError(code, "cannot connect to \(address): \(message)\(advice)")
     }
 
+    /// The error of an address that cannot be listened at.
+    func listening(at address: String, _ port: Int) -> LoveseatError {
+        let place = port == 0 ? address : "\(address), port \(port)"
+        let advice =
+            switch code {
+            case .init(Int(EADDRNOTAVAIL), domain: .posix): ": no interface of this computer has this address"
+            case .init(Int(EADDRINUSE), domain: .posix): ": another program listens there"
+            default: ""
+            }
+        return LoveseatError(code, "cannot listen at \(place): \(message)\(advice)")
+    }
+
     /// The reason why a TLS handshake failed. BoringSSL gives it as names in a text.
     private init(tls error: BoringSSLError) {
         let text = "\(error)"

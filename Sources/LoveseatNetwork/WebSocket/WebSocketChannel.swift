@@ -13,13 +13,14 @@ package final class WebSocketChannel: MessageChannel {
 
     private let channel: any Channel
     private let mailbox: Mailbox
-    private let texts: Mailbox
+    /// Nil if text messages are not accepted.
+    private let texts: Mailbox?
     private let handler: NIOLoopBound<WebSocketHandler>
 
     private init(
         channel: any Channel,
         mailbox: Mailbox,
-        texts: Mailbox,
+        texts: Mailbox?,
         handler: NIOLoopBound<WebSocketHandler>
     ) {
         self.channel = channel
@@ -34,7 +35,7 @@ package final class WebSocketChannel: MessageChannel {
     {
         let relay = Relay()
         let mailbox = Mailbox(limit: receiveLimit) { relay.resume() }
-        let texts = Mailbox(limit: receiveLimit) { relay.resume() }
+        let texts = settings.acceptsText ? Mailbox(limit: receiveLimit) { relay.resume() } : nil
         let handler = WebSocketHandler(mailbox: mailbox, texts: texts, settings: settings)
         let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         relay.target.withLockedValue { $0 = (channel.eventLoop, bound) }
@@ -78,12 +79,12 @@ package final class WebSocketChannel: MessageChannel {
 
     package func receive() async throws -> [[UInt8]]? { try await mailbox.receive() }
 
-    /// Sends text messages, in UTF-8.
+    /// Sends text messages, in UTF-8. Replication has none: they are there for the Autobahn test-suite.
     package func sendText(_ messages: [[UInt8]]) async throws { try await send(messages, as: .text) }
 
     /// The text messages that have arrived, at least one, if the settings accept them; nil and errors as for
     /// ``receive()``.
-    package func receiveText() async throws -> [[UInt8]]? { try await texts.receive() }
+    package func receiveText() async throws -> [[UInt8]]? { try await texts?.receive() }
 
     private func send(_ messages: [[UInt8]], as opcode: WebSocketOpcode) async throws {
         guard !messages.isEmpty else { return }

@@ -19,7 +19,8 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private static let maximumAfterClose = 4 << 20
 
     private let mailbox: Mailbox
-    private let texts: Mailbox
+    /// Nil if text messages are refused.
+    private let texts: Mailbox?
     private let settings: WebSocketSettings
     private var batch: [[UInt8]] = []
     /// The message that arrives in fragments.
@@ -37,7 +38,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     /// The connection is TCP, and acknowledges at once what it receives.
     private var isTCP = false
 
-    package init(mailbox: Mailbox, texts: Mailbox, settings: WebSocketSettings) {
+    package init(mailbox: Mailbox, texts: Mailbox? = nil, settings: WebSocketSettings) {
         self.mailbox = mailbox
         self.texts = texts
         self.settings = settings
@@ -68,7 +69,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
             return fail(1002, settings.isClient ? "a frame is masked" : "a frame is not masked")
         }
         switch frame.opcode {
-        case .text where !settings.acceptsText: fail(1003, "text messages are not BLIP")
+        case .text where texts == nil: fail(1003, "text messages are not BLIP")
         case .binary, .text, .continuation: receive(frame)
         case .ping: answer(Array(frame.unmaskedData.readableBytesView), context)
         case .pong: break
@@ -98,7 +99,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     package func read(context: ChannelHandlerContext) {
-        if mailbox.isFull || texts.isFull, !sentClose { heldRead = true } else { context.read() }
+        if mailbox.isFull || texts?.isFull == true, !sentClose { heldRead = true } else { context.read() }
     }
 
     /// Called when a mailbox was emptied.
@@ -129,7 +130,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         } else if !message.isText {
             batch.append(message.bytes)
         } else if String(validating: message.bytes, as: UTF8.self) != nil {
-            texts.deliver([message.bytes])
+            texts?.deliver([message.bytes])
         } else {
             fail(1007, "a text message is not UTF-8")
         }
@@ -167,7 +168,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private func finish(_ error: LoveseatError?) {
         deliverBatch()
         mailbox.finish(error)
-        texts.finish(error)
+        texts?.finish(error)
     }
 
     private func deliverBatch() {

@@ -13,6 +13,8 @@ package enum QueryLimits {
     package static let pathSteps = 800
     /// Expressions in one query.
     package static let nodes = 200_000
+    /// Expressions that are translated for one query, with those that aliases repeat.
+    package static let translations = 500_000
     /// Columns of a result, as SQLite allows.
     package static let columns = 2_000
     /// Joins and unnested arrays, as SQLite allows.

@@ -23,7 +23,8 @@ extension QueryTranslator {
             )
         }
         let path = QueryPath(rest).text
-        guard let parent = matchingSource(steps)?.index ?? (sources.count == 1 ? 0 : nil) else {
+        // A name that the array itself has is the property of a source before it.
+        guard let parent = matchingSource(steps, before: index)?.index ?? (index == 1 ? 0 : nil) else {
             return "ls_each(\(body), \(SQL.string(path))) AS \(alias)"
         }
         sources[index].arrayPath = (parent, path)
@@ -35,7 +36,8 @@ extension QueryTranslator {
         var paths: [String] = []
         var outer: [Int] = []
         var source = index
-        while let (parent, path) = sources[source].arrayPath {
+        // An array is unnested from a source before it.
+        while let (parent, path) = sources[source].arrayPath, parent < source {
             paths.insert(path, at: 0)
             outer.append(parent)
             source = parent

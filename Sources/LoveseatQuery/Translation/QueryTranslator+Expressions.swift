@@ -16,6 +16,7 @@ extension QueryTranslator {
         guard level < QueryLimits.depth else {
             throw QueryError(.invalidQuery, QueryLimits.tooDeep, at: expression.position)
         }
+        try count(expression)
         level += 1
         defer { level -= 1 }
         // In several functions, so that a level of a debug build takes few bytes of the stack.

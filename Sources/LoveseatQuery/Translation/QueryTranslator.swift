@@ -18,6 +18,8 @@ struct QueryTranslator {
     var namesCollation = false
     /// How many expressions are being translated, one inside of the other.
     var level = 0
+    /// How many expressions were translated.
+    private(set) var translated = 0
     private var usedNames: Set<ExactText> = []
 
     struct Scope {
@@ -40,6 +42,18 @@ struct QueryTranslator {
     }
 
     init(catalog: QueryCatalog) { self.catalog = catalog }
+
+    /// Called before an expression is translated: one that an alias names is translated each time it is used.
+    mutating func count(_ expression: QueryExpression) throws(QueryError) {
+        guard translated < QueryLimits.translations else {
+            throw QueryError(
+                .invalidQuery,
+                "The query is too large: its aliases repeat more than \(QueryLimits.translations) expressions",
+                at: expression.position
+            )
+        }
+        translated += 1
+    }
 
     mutating func translate(_ query: SelectQuery) throws(QueryError) -> TranslatedQuery {
         try bind(query)

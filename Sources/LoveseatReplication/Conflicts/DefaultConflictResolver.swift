@@ -31,6 +31,14 @@ package struct ConflictCase: Hashable, Sendable {
     }
 }
 
+extension ConflictCase {
+    /// Two versions that verdicts have chosen so often, each against the other, mean the same, whatever connections made them.
+    private static let maximumRounds = 4
+
+    /// Whether the resolvers of the peers contradict each other, so that none is asked again.
+    package var isGivenUp: Bool { rounds >= Self.maximumRounds }
+}
+
 /// How a conflict ends.
 package enum Resolution: Hashable, Sendable {
     case local

@@ -31,7 +31,7 @@ extension StoreWriteTransaction {
         let limit = Int64(catalog.revisionLimit ?? 0)
         try database.execute(
             sql: "DELETE FROM ancestors WHERE collection = ? AND doc_id = ? AND generation < ?",
-            arguments: [collection.number, id, Int64(current.generation) - limit]
+            arguments: [collection.number, id, Int64(current.generation).subtractingSaturated(limit)]
         )
     }
 
@@ -69,7 +69,7 @@ extension StoreReadTransaction {
                 sql:
                     "SELECT revision, child, flags FROM ancestors WHERE collection = ? AND doc_id = ? AND generation >= ? ORDER BY generation DESC"
             ),
-            arguments: [collection.number, record.id, Int64(record.revision.generation) - limit]
+            arguments: [collection.number, record.id, Int64(record.revision.generation).subtractingSaturated(limit)]
         )
         guard !rows.isEmpty else { return record }
         var tree = try record.tree()

@@ -10,15 +10,6 @@ extension StoreWriteTransaction {
         case missing
     }
 
-    /// A peer sends other content for a revision that is here. Neither replaces the other.
-    package struct OtherContent: Error, Hashable, Sendable {
-        package let revision: RevisionID
-
-        package var reason: String {
-            "revision \(revision) is here with other content: one of them is damaged, or was made by a faulty peer; save the document again"
-        }
-    }
-
     /// Keeps at least this many revisions of each line from now on (docs/decisions/0009).
     package func setRevisionLimit(_ limit: Int) throws {
         guard catalog.revisionLimit != limit else { return }
@@ -62,13 +53,14 @@ extension StoreWriteTransaction {
         }
         let record = try record(id, in: collection)
         if record == nil, catalog.remembersPurges { _ = try takePurge(of: id, in: collection) }
-        var tree = try record.map { try wholeTree(of: $0, for: [history], in: collection) } ?? newTree
-        if let record {
-            let branch = ReceivedBranch(history: history, body: body, isDeleted: isDeleted)
-            try check(branch, against: record, tree)
-            if record.revision == revision, history.count == 1 { return false }
+        let arrived = RevisionTree.Node(id: revision, parent: nil, flags: flags.treeFlags, body: body)
+        if let record, record.revision == revision, history.count == 1, !Self.differ(record.node, arrived) {
+            return false
         }
-        guard try tree.insertBranch(history, flags: flags.treeFlags, body: body) else { return false }
+        var tree = try record.map { try wholeTree(of: $0, for: [history], in: collection) } ?? newTree
+        let isMended = try Self.compare([arrived], with: &tree)
+        let isNews = try tree.insertBranch(history, flags: flags.treeFlags, body: body)
+        guard isNews || isMended else { return false }
         try store(tree, over: record, id: id, in: collection)
         return true
     }
@@ -107,17 +99,21 @@ extension StoreWriteTransaction {
         let before = tree
         var accepted: [RevisionTree.Branch] = []
         var refusals: [Int: OtherContent] = [:]
+        var mended: Set<Int> = []
         for (index, branch) in rest.enumerated() {
             let flags = rowFlags(of: branch.body, isDeleted: branch.isDeleted).treeFlags
             do throws(OtherContent) {
-                try check(branch, against: record, tree)
+                if let revision = branch.history.first {
+                    let arrived = RevisionTree.Node(id: revision, parent: nil, flags: flags, body: branch.body)
+                    if try Self.compare([arrived], with: &tree) { mended.insert(index) }
+                }
                 accepted.append(
                     RevisionTree.Branch(history: branch.history, flags: flags, body: branch.body)
                 )
             } catch { refusals[index] = error }
         }
         var outcomes = tree.insertBranches(accepted)[...]
-        if outcomes.contains(where: { (try? $0.get()) == true }) {
+        if !mended.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
             let current = tree.current
             verifyNewBodies(&tree, besides: current, since: before)
             try store(tree, current: current, over: record, in: collection)
@@ -126,7 +122,7 @@ extension StoreWriteTransaction {
             if let refusal = refusals[index] {
                 results.append(.failure(refusal))
             } else if let outcome = outcomes.popFirst() {
-                results.append(outcome.mapError { $0 })
+                results.append(outcome.map { $0 || mended.contains(index) }.mapError { $0 })
             }
         }
         return results
@@ -148,37 +144,6 @@ extension StoreWriteTransaction {
         } catch let refusal as RevisionTree.InsertRefusal { return .failure(refusal) } catch let other
             as OtherContent
         { return .failure(other) }
-    }
-
-    /// - Throws: ``OtherContent`` if the revision is here with other content than came.
-    private func check(_ branch: ReceivedBranch, against record: DocumentRecord, _ tree: RevisionTree)
-        throws(OtherContent)
-    {
-        guard let revision = branch.history.first else { return }
-        if record.revision == revision {
-            try Self.check(
-                branch.body,
-                branch.isDeleted,
-                against: record.isDamaged(in: nil) ? nil : record.body,
-                record.isDeleted,
-                of: revision
-            )
-        } else if let known = tree.nodes[revision], !known.isDamaged {
-            try Self.check(branch.body, branch.isDeleted, against: known.body, known.isDeleted, of: revision)
-        }
-    }
-
-    /// - Throws: ``OtherContent`` if a revision is here with other content than came. Many peers keep nothing of a deleted one.
-    private static func check(
-        _ body: JSONText,
-        _ isDeleted: Bool,
-        against known: JSONText?,
-        _ isKnownDeleted: Bool,
-        of revision: RevisionID
-    ) throws(OtherContent) {
-        guard isDeleted == isKnownDeleted else { throw OtherContent(revision: revision) }
-        guard let known, !isDeleted, !known.saysTheSame(as: body) else { return }
-        throw OtherContent(revision: revision)
     }
 
     /// Stores an edit of a leaf.

@@ -7,7 +7,7 @@ extension StoreWriteTransaction {
     /// Stores a received revision.
     ///
     /// - Returns: the result, and the tree if another revision is current or the sender knows less.
-    /// - Throws: ``RevisionTree/InsertRefusal`` if it may not be stored.
+    /// - Throws: ``RevisionTree/InsertRefusal`` if it may not be stored; ``OtherContent``.
     package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> (
         outcome: RevisionTree.Outcome, preferred: RevisionTree?
     ) {
@@ -39,6 +39,11 @@ extension StoreWriteTransaction {
             tree.forgetRemote(remote)
         }
         let before = tree
+        var isMended = false
+        if let id = incoming.history.first, incoming.knowledge != nil || tree.contains(id) {
+            let head = RevisionTree.Node(id: id, parent: nil, flags: flags.treeFlags, body: incoming.body)
+            isMended = try Self.compare([head] + (incoming.knowledge?.nodes ?? []), with: &tree)
+        }
         var arrival = RevisionTree.Arrival(
             history: incoming.history,
             flags: flags.treeFlags,
@@ -69,7 +74,8 @@ extension StoreWriteTransaction {
                 current: current,
                 over: record,
                 id: incoming.documentID,
-                in: collection
+                in: collection,
+                isMended: isMended
             )
         }
         return (outcome, isAgreed ? nil : tree)
@@ -78,7 +84,7 @@ extension StoreWriteTransaction {
     /// Adds the knowledge of a peer about a document that is here, and the revision that is current there.
     ///
     /// - Returns: whether the two agree now; nil if the document is not here.
-    /// - Throws: ``RevisionTree/InsertRefusal`` if it contradicts what is known.
+    /// - Throws: ``RevisionTree/InsertRefusal`` if it contradicts what is known; ``OtherContent``.
     package func hear(
         _ knowledge: TreeKnowledge,
         current: RevisionID,
@@ -89,22 +95,24 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection) else { return nil }
         var tree = try tree(of: record)
         let before = tree
+        let isMended = try Self.compare(knowledge.nodes, with: &tree)
         let agrees = try tree.hear(knowledge, current: current, remote: remote)
-        try replace(before, with: &tree, over: record, id: id, in: collection)
+        try replace(before, with: &tree, over: record, id: id, in: collection, isMended: isMended)
         return agrees
     }
 
     /// Stores a changed tree. It gets a new sequence if another revision became current, if more is known than before,
     /// which other databases have to learn, or if the current revision has to be offered to the remote again.
     ///
-    /// `current`: the tree's current revision, if that is known already.
+    /// `current`: the tree's current revision, if that is known already. `isMended`: whether damaged content was replaced.
     private func replace(
         _ before: RevisionTree,
         with tree: inout RevisionTree,
         current known: RevisionTree.Node? = nil,
         over record: DocumentRecord?,
         id: String,
-        in collection: CollectionHandle
+        in collection: CollectionHandle,
+        isMended: Bool = false
     ) throws {
         guard tree != before else { return }
         let current = known ?? tree.current
@@ -120,7 +128,8 @@ extension StoreWriteTransaction {
                 || (before.hasCurrent(remote) && !tree.hasCurrent(remote))
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
-        if current?.id != record.revision || tree.tells(moreThan: before) || isContradicted || isSettled {
+        let isChanged = current?.id != record.revision || isMended || isSettled
+        if isChanged || isContradicted || tree.tells(moreThan: before) {
             try store(tree, current: current, over: record, in: collection)
         } else {
             try write(tree, current: current, over: record, in: collection, sequence: record.sequence)
@@ -195,7 +204,7 @@ extension StoreWriteTransaction {
             return
         case .hub:
             tree = before
-            tree.follow(remote, to: revision)
+            tree.follow(remote, to: revision, mayBeOld: mayBeOld)
         case .loveseat: break
         case .client, nil: tree.recordMark(of: remote, at: revision)
         }

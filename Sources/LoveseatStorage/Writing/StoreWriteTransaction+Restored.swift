@@ -81,14 +81,10 @@ extension StoreWriteTransaction {
             try store(tree, over: nil, id: id, in: collection)
             return true
         }
-        if record.revision == archived.revision, record.body != body {
-            throw LoveseatError(
-                .corruptRevisionData,
-                "revision \(archived.revision) of document \"\(id)\" has other content here"
-            )
+        if record.revision == archived.revision, record.body == body {
+            let before = try ArchivedRevisions(whole(record, in: collection))
+            if before.encodedTree == archived.encodedTree { return false }
         }
-        let before = try ArchivedRevisions(whole(record, in: collection))
-        if before.revision == archived.revision, before.encodedTree == archived.encodedTree { return false }
         var incoming = IncomingRecord(
             documentID: id,
             history: tree.line(archived.revision),
@@ -102,6 +98,8 @@ extension StoreWriteTransaction {
                 .conflict,
                 "the revisions of document \"\(id)\" contradict those that are here"
             )
+        } catch let error as OtherContent {
+            throw LoveseatError(.corruptRevisionData, "document \"\(id)\": \(error.reason)")
         }
         let after = try self.record(id, in: collection)
         return after?.sequence != record.sequence

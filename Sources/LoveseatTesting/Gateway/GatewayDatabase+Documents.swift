@@ -15,6 +15,7 @@ extension GatewayDatabase {
         var attachments: [String: JSONObject] = [:]
         /// The bytes that came with it, by digest.
         var contents: [String: [UInt8]] = [:]
+        var mayBranch = false
     }
 
     private static let conflict = ReplyError("HTTP", 409, "Document revision conflict")
@@ -27,7 +28,7 @@ extension GatewayDatabase {
         let existing = keyspaces[keyspace]?.documents[write.id]
         if existing?.revisions[write.revision] != nil { return }
         let ancestor = write.history.first { existing?.revisions[$0] != nil }
-        if let existing { try check(write, ancestor: ancestor, against: existing) }
+        if let existing, !write.mayBranch { try check(write, ancestor: ancestor, against: existing) }
         let call = try judge(
             write,
             over: ancestor == nil ? nil : existing,
@@ -45,11 +46,13 @@ extension GatewayDatabase {
             document.revisions[old]?.body = nil
         }
         document.sequence = lastSequence
-        document.current = write.revision
+        document.current = options.allowsConflicts ? document.winner : write.revision
         document.expires = false
-        move(&document, into: call.channels)
-        document.grantedChannels = merged(document.grantedChannels, call.access)
-        document.grantedRoles = merged(document.grantedRoles, call.roles)
+        move(&document, into: document.leaf?.channels ?? [])
+        if document.current == write.revision {
+            document.grantedChannels = merged(document.grantedChannels, call.access)
+            document.grantedRoles = merged(document.grantedRoles, call.roles)
+        }
         for (digest, bytes) in write.contents { document.attachments[digest] = bytes }
         document.prune(to: options.revisionDepth)
         keyspaces[keyspace]?.documents[write.id] = document
@@ -136,6 +139,27 @@ extension GatewayDatabase {
     }
 
     // MARK: REST
+
+    /// Adds a branch beside the current revision, above the oldest that is known of it (`new_edits=false`).
+    package mutating func branch(_ id: String, _ body: JSONObject, in path: String = "_default")
+        throws(ReplyError)
+    {
+        let keyspace = Self.keyspace(path)
+        guard options.allowsConflicts, let document = keyspaces[keyspace]?.documents[id] else {
+            throw Self.conflict
+        }
+        let root = document.ancestors(of: document.current).last ?? document.current
+        let revision = Self.revision(parent: root, body: body, isDeleted: false)
+        let write = Write(
+            id: id,
+            revision: revision,
+            history: [root],
+            isDeleted: false,
+            body: body,
+            mayBranch: true
+        )
+        try save(write, in: keyspace, by: nil)
+    }
 
     /// Names a revision made over REST.
     static func revision(parent: String, body: JSONObject, isDeleted: Bool) -> String {

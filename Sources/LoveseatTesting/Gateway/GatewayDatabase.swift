@@ -15,6 +15,8 @@ package struct GatewayDatabase: Sendable {
         package var keepsOldBodies = true
         /// The most replications at once; nil for any number.
         package var maximumReplications: Int?
+        /// Whether an administrator may add branches, as 3.3.7 can be told (gateway.md 56). Clients ask for none.
+        package var allowsConflicts = false
         /// The name of the cookie of sessions.
         package var sessionCookie = "SyncGatewaySession"
         package init() {}

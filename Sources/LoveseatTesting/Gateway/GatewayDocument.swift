@@ -62,6 +62,16 @@ struct GatewayDocument: Sendable {
         return line
     }
 
+    /// The revision that is current where branches are allowed: a live one before a tombstone, then the highest.
+    var winner: String {
+        let parents = Set(revisions.values.compactMap(\.parent))
+        let leaves = revisions.filter { !parents.contains($0.key) }
+        func rank(_ id: String, _ revision: Revision) -> (Int, UInt32, String) {
+            (revision.isDeleted ? 0 : 1, RevisionID(id)?.generation ?? 0, id)
+        }
+        return leaves.max { rank($0.key, $0.value) < rank($1.key, $1.value) }?.key ?? current
+    }
+
     mutating func forgetCache() {
         for id in revisions.keys { revisions[id]?.isCached = false }
     }

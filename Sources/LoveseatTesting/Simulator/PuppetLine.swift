@@ -12,6 +12,11 @@ package final class PuppetLine: @unchecked Sendable {
     package private(set) var failure: LoveseatError?
     /// Whether the driver has said goodbye, or has ended.
     package var isClosed: Bool { hasEnded || !link.isOpen }
+    /// Pulls documents by their IDs, and returns whether the peer was asked for all.
+    package var onFetch: (FetchNotice) -> Bool {
+        get { fetches.pull }
+        set { fetches.pull = newValue }
+    }
     /// Called with everything that the puppet hears.
     package var onEvent: (BLIPConnection.Event) -> Void = { _ in }
     private let clock = VirtualClock()
@@ -20,6 +25,7 @@ package final class PuppetLine: @unchecked Sendable {
     private let makeDriver: (ReplicationProtocol) -> ReplicationDriver
     private let changes = Changes()
     private let heard = Reports()
+    private let fetches = Fetches()
     /// What the driver has reported to the app.
     package var reports: [ReplicationReport] { heard.all }
     private var hasEnded = false
@@ -28,6 +34,10 @@ package final class PuppetLine: @unchecked Sendable {
 
     private final class Changes: @unchecked Sendable {
         var notify: (@Sendable (CollectionName) -> Void)?
+    }
+
+    private final class Fetches: @unchecked Sendable {
+        var pull: (FetchNotice) -> Bool = { _ in false }
     }
 
     private final class Reports: @unchecked Sendable {
@@ -48,6 +58,7 @@ package final class PuppetLine: @unchecked Sendable {
         nonisolated(unsafe) let settle = resolve
         var hooks = ReplicationHooks()
         hooks.resolve = { settle($0) }
+        hooks.fetch = { [fetches] in fetches.pull($0) }
         hooks.report = { [heard] in heard.all.append($0) }
         hooks.observe = { [changes] notify in
             changes.notify = notify

@@ -146,11 +146,18 @@ struct DifferentialRound {
 
     /// Rows of items, without an array index and with one.
     mutating func unnest() throws {
-        let item = SpecExpression.property([.key("u")] + (generator.chance(0.3) ? [.key("a")] : []))
+        // Without AS, the array has the last name of its path: its own.
+        let (alias, source) = [
+            ("u", "odd.list AS u"), ("u", "list AS u"), ("list", "odd.list AS list"), ("list", "odd.list"),
+            ("list", "list"), ("list", "list AS list"),
+        ][generator.int(0...5)]
+        let item = SpecExpression.property([.key(alias)] + (generator.chance(0.3) ? [.key("a")] : []))
         let name = ["=", "<", ">", "IS", ">="][generator.int(0...4)]
         let condition = SpecExpression.comparison(name, item, .literal(.string("b")), nil)
         let tested = generator.chance(0.5) ? condition : .comparison(name, item, .literal(.integer(1)), nil)
-        let rows = try ask("SELECT meta(odd).id AS k, u FROM odd UNNEST odd.list AS u WHERE \(tested.text)")
+        let rows = try ask(
+            "SELECT meta(odd).id AS k, \(alias)\(alias == "u" ? "" : " AS u") FROM odd UNNEST \(source) WHERE \(tested.text)"
+        )
         var expected: [(Int, SpecValue)] = []
         for (place, document) in documents.enumerated() {
             let items: [SpecValue]
@@ -161,7 +168,7 @@ struct DifferentialRound {
             case let other: items = [other]
             }
             for one in items {
-                guard let value = try evaluate(tested, .object([("u", one)])) else { return }
+                guard let value = try evaluate(tested, .object([(alias, one)])) else { return }
                 if value.isTrue == true { expected.append((place, one)) }
             }
         }

@@ -223,11 +223,10 @@ struct Receive: AsyncParsableCommand {
         }
         let warning = receiver.options.disablesTLS ? warn() : nil
         defer { warning?.cancel() }
-        let end = try await receiver.run()
+        _ = try await receiver.run()
         try? await printing.value
         // The page hears of the end before the server goes.
         await web?.server.stop()
-        if end == .guessing { remark("photodrop: somebody was guessing at the code: the session has ended") }
         if await receiver.stays { remark("photodrop: resume with --resume \(receiver.sessionFolder)") }
         let summary = await summary(of: receiver)
         remark("photodrop: \(summary)")

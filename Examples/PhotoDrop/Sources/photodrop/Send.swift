@@ -7,7 +7,7 @@ import Synchronization
 
 struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Send photos to the device that shows a code.",
+        abstract: "Send photos and videos to the device that shows a code.",
         discussion: """
             CODE is the text of the code, @FILE or file:FILE for a file with it, or - for standard input, which other \
             users cannot see. With --qr, all arguments are photos. With --web, CODE may be left out: the page asks for it.

@@ -7,7 +7,7 @@ import PhotoDropKit
 struct SenderOptions: ParsableArguments {
     private static let defaultWait = 600.0
 
-    @Argument(help: "The code, and files and folders with photos.")
+    @Argument(help: "The code, and files and folders with photos and videos.")
     var arguments: [String] = []
     @Option(help: "A picture with the QR code, instead of its text; - for standard input.")
     var qr: String?

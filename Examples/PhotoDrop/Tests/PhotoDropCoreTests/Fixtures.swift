@@ -7,7 +7,7 @@ enum Fixtures {
         [0xFF, 0xD8] + segment(0xE0, Array("JFIF\0".utf8) + [1, 2, 0, 0, 1, 0, 1, 0, 0])
             + segment(0xE1, exif(orientation: orientation))
             + segment(0xE1, Array("http://ns.adobe.com/xap/1.0/\0<secret place/>".utf8))
-            + segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1, 42])
+            + segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile())
             + segment(0xED, Array("Photoshop 3.0\0secret".utf8))
             + segment(0xFE, Array("secret comment".utf8))
             + segment(0xC0, [8] + number(height) + number(width) + [1, 1, 0x11, 0])
@@ -44,7 +44,39 @@ enum Fixtures {
     }
 
     static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
-        [0, 0] + number(content.count) + Array(name.utf8) + content + [9, 9, 9, 9]
+        let checked = Array(name.utf8) + content
+        return long(content.count) + checked + long(Int(PNGWriter.crc32(checked)))
+    }
+
+    static func long(_ value: Int) -> [UInt8] { number(value >> 16) + number(value) }
+
+    /// A colour profile of three primaries and a curve, with `note` wherever a profile can have text, or bytes that nobody needs.
+    static func profile(version: UInt8 = 2, note: String = "secret profile") -> [UInt8] {
+        let text = Array(note.utf8)
+        func xyz(_ number: Int) -> [UInt8] {
+            Array("XYZ ".utf8) + text.prefix(4) + long(number) + long(2 * number) + long(3 * number) + text
+        }
+        let curve = Array("curv".utf8) + long(0) + long(1) + [2, 0x33] + text
+        let tags: [(String, [UInt8])] = [
+            ("desc", Array("desc".utf8) + long(0) + long(text.count) + text),
+            ("cprt", Array("text".utf8) + long(0) + text),
+            ("wtpt", xyz(1)), ("rXYZ", xyz(2)), ("gXYZ", xyz(3)), ("bXYZ", xyz(4)), ("rTRC", curve),
+            ("gTRC", curve), ("bTRC", curve),
+            ("meta", text), ("Xprv", text),
+        ]
+        var header = Array(long(0) + text.prefix(4)) + [version, 0, 0, 0] + Array("mntrRGB XYZ ".utf8)
+        header += text.prefix(12) + Array("acsp".utf8) + text.prefix(8)
+        header += [UInt8](repeating: 0, count: 64 - header.count)
+        header += long(1) + long(0xF6D6) + long(0x10000) + long(0xD32D) + text.prefix(20)
+        header += [UInt8](repeating: 0, count: 128 - header.count)
+        var table = long(tags.count)
+        var contents: [UInt8] = []
+        for (name, content) in tags {
+            table += Array(name.utf8) + long(128 + 4 + tags.count * 12 + contents.count) + long(content.count)
+            contents += content
+        }
+        let all = header + table + contents
+        return long(all.count) + all.dropFirst(4)
     }
 }
 

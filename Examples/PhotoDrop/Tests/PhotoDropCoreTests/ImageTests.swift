@@ -10,7 +10,16 @@ import Testing
         #expect(type(Array("RIFF....WEBPVP8 ".utf8)) == .webp)
         #expect(type([0, 0, 0, 24] + Array("ftypheic".utf8)) == .heic)
         #expect(type([0, 0, 0, 24] + Array("ftypavif".utf8)) == .avif)
-        #expect(type([0, 0, 0, 24] + Array("ftypisom".utf8)) == nil)
+        #expect(type([0, 0, 0, 24] + Array("ftypisom".utf8)) == .mp4)
+        #expect(type([0, 0, 0, 20] + Array("ftypqt  ".utf8)) == .mov)
+        #expect(type([0, 0, 0, 24] + Array("ftypcrx ".utf8)) == .cr3)
+        #expect(type([0, 0, 0, 24] + Array("ftypM4A ".utf8)) == nil)
+        #expect(type(Array("RIFF....AVI LIST".utf8)) == .avi)
+        #expect(type(Array("RIFF....WAVEfmt ".utf8)) == nil)
+        #expect(type([0x1A, 0x45, 0xDF, 0xA3]) == .webm)
+        #expect(type(Array("FUJIFILMCCD-RAW 0201".utf8)) == .raf)
+        #expect(type(Array("IIU\0".utf8)) == .rw2)
+        #expect(type(Array("IIRS".utf8)) == .orf)
         #expect(type([0x49, 0x49, 0x2A, 0]) == .tiff)
         #expect(type(Array("<svg xmlns='http://www.w3.org/2000/svg'>".utf8)) == nil)
         #expect(type([]) == nil)
@@ -98,7 +107,7 @@ import Testing
         #expect(!output.contains(text: "secret"))
         #expect(!output.contains(text: "GPS"))
         #expect(output.contains(text: "IDAT"))
-        #expect(output.suffix(8) == Array("IEND".utf8) + [9, 9, 9, 9])
+        #expect(output.suffix(8) == Array("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82])
     }
 
     @Test func cutFilesAreNotStripped() throws {

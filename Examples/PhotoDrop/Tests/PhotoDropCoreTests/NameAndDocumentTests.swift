@@ -15,6 +15,18 @@ import Testing
         #expect(FileName.cleaned(proposed, type: .jpeg) == expected)
     }
 
+    @Test(arguments: [
+        ("IMG_1.CR2", ImageType.tiff), ("DSC_1.NEF", .tiff), ("DSC1.arw", .tiff), ("L1.DNG", .tiff),
+        ("P1.ORF", .orf), ("P1.RW2", .rw2),
+        ("DSCF1.RAF", .raf), ("IMG_1.CR3", .cr3), ("IMG_1.MOV", .mov), ("VID_1.mp4", .mp4),
+        ("clip.MKV", .webm), ("a.3gp", .threeGP),
+        ("MVI_1.AVI", .avi), ("IMG_1.HEIC", .heic),
+    ])
+    func `raw files and videos keep their names`(_ name: String, _ type: ImageType) {
+        #expect(FileName.cleaned(name, type: type) == name)
+        #expect(FileName.cleaned("x.exe", type: type) == "x.exe.\(type.fileExtension)")
+    }
+
     @Test func longNames() {
         let name = FileName.cleaned(String(repeating: "é", count: 10_000) + ".jpg", type: .jpeg)
         #expect(name.utf8.count <= 200)

@@ -11,7 +11,7 @@ import Testing
     private func save(_ text: String, as name: String, in folder: PhotoFolder) throws -> String {
         let part = try folder.begin("digest")
         try part.write(text.utf8)
-        return try folder.finish(part, name: name, taken: "2026-11-21T10:00:00").name
+        return try folder.finish(part, name: name, date: "2026-11-21T10:00:00").name
     }
 
     @Test func nothingIsOverwritten() throws {
@@ -45,7 +45,7 @@ import Testing
     private func save(_ content: [UInt8], _ folder: PhotoFolder) throws -> String {
         let part = try folder.begin("digest")
         try part.write(content)
-        return try folder.finish(part, name: "photo.jpg", taken: nil).name
+        return try folder.finish(part, name: "photo.jpg", date: nil).name
     }
 
     @Test func `other files of one name get numbers, and the same content is kept once`() throws {
@@ -72,7 +72,7 @@ import Testing
         for isNew in [true, false] {
             let part = try folder.begin("digest")
             try part.write([1, 2, 3] as [UInt8])
-            let file = try folder.finish(part, name: "photo.jpg", taken: nil)
+            let file = try folder.finish(part, name: "photo.jpg", date: nil)
             #expect(file.name == "photo.jpg")
             #expect(file.isNew == isNew)
         }

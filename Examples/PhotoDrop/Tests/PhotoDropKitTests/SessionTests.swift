@@ -271,6 +271,34 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
+    func `a video arrives with its name, and with the date of the sender's file`() async throws {
+        let scratch = try Scratch()
+        let movie = try scratch.write(
+            "IMG_1.MOV",
+            [0, 0, 0, 20] + Array("ftypqt  ".utf8) + RandomBytes.make(1_000)
+        )
+        let raw = try scratch.write("IMG_1.CR2", Array("II*\0".utf8) + RandomBytes.make(1_000))
+        let date = Date(timeIntervalSince1970: 1_000_000_000)
+        for file in [movie, raw] {
+            try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: file)
+        }
+        let receiver = try receiver(scratch) { $0.count = 2 }
+        let code = try await receiver.start()
+        let running = Task { try await receiver.run() }
+        #expect(try await send(code, [movie, raw]).stored == 2)
+        #expect(try await running.value == .complete)
+        for name in ["IMG_1.MOV", "IMG_1.CR2"] {
+            let file = "\(receiver.folder)/\(name)"
+            #expect(
+                FileManager.default.contents(atPath: file)
+                    == FileManager.default.contents(atPath: "\(scratch.path)/\(name)")
+            )
+            let attributes = try FileManager.default.attributesOfItem(atPath: file)
+            #expect(attributes[.modificationDate] as? Date == date)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
     func nothingCanBePulled() async throws {
         let scratch = try Scratch()
         let file = try scratch.write("a.png", Self.picture(1_000))

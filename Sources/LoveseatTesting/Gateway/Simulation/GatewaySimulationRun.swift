@@ -322,6 +322,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     private func ended(_ link: GatewayLink) {
         links.removeAll { $0 === link }
+        if simulation.isVerbose { printTrees(of: link.client) }
         fetches.removeValue(forKey: ObjectIdentifier(link))?.resume(returning: link.failure == nil)
         report.longestConnection = max(report.longestConnection, link.frames)
         if link.frames > Self.frameBudget {
@@ -329,6 +330,16 @@ final class GatewaySimulationRun: @unchecked Sendable {
         }
         if let failure = link.failure {
             report.problems.append("client \(link.client.peer.index): a session failed: \(failure)")
+        }
+    }
+
+    /// Prints what a client knows of each document that has more than one line.
+    private func printTrees(of client: GatewayClient) {
+        for number in 0...7 {
+            guard let tree = client.peer.tree("d\(number)", in: 0), !tree.isLine else { continue }
+            for line in tree.description.split(separator: "\n") {
+                print("  client", client.peer.index, "d\(number):", line)
+            }
         }
     }
 

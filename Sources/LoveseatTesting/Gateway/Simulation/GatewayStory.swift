@@ -19,13 +19,14 @@ package final class GatewayStory {
     package private(set) var failures: [String] = []
 
     /// - Throws: ``LoveseatError`` if a client's database fails.
-    package init(clients count: Int) throws {
+    package init(clients count: Int, allowsConflicts: Bool = false) throws {
         runtime = SimulatedRuntime(clock, seed: 44)
         twin = GatewayTwin(seed: 44)
         folder =
             FileManager.default.temporaryDirectory.appending(path: "loveseat-story-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         var database = GatewayDatabase()
+        database.options.allowsConflicts = allowsConflicts
         database.putUser(
             "ana",
             GatewayDatabase.PrincipalSettings(channels: ["_default": ["a"]], password: "pw")
@@ -72,6 +73,11 @@ package final class GatewayStory {
         )
     }
 
+    /// An administrator adds a branch beside what the gateway has.
+    package func branch(_ number: Int) throws {
+        try twin.databases[Self.database]?.branch(Self.documentID, body(number).object ?? [:])
+    }
+
     /// A client pushes and pulls once.
     package func sync(_ client: Int) throws {
         number += 1
@@ -104,6 +110,11 @@ package final class GatewayStory {
             return nil
         }
         return current.body.flatMap { JSONElement($0)["n"]?.int }
+    }
+
+    /// What a client knows of the document, in words.
+    package func knowledge(of client: Int) -> String {
+        clients[client].peer.tree(Self.documentID, in: 0)?.description ?? "nothing"
     }
 
     /// The content of the gateway's document; nil if there is none.

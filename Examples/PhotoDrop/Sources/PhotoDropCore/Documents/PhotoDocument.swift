@@ -2,7 +2,7 @@ import Loveseat
 
 /// A photo as a document: `photo:<sha1>:<sender>`.
 ///
-/// Its ID and its body depend on the file and the sender only. Sending a file again makes the same revision, which the receiver has already.
+/// Its ID and its body depend on the file, with its name and date, and the sender only. Sending a file again makes the same revision, which the receiver has already.
 /// If only one of two runs makes a thumbnail, the revisions differ and the ID does not: the receiver still saves the photo once.
 package struct PhotoDocument: Hashable, Sendable {
     package static let prefix = "photo:"
@@ -16,6 +16,8 @@ package struct PhotoDocument: Hashable, Sendable {
     package let info: ImageInfo
     /// A JPEG of at most ``ReceivedPhoto/maximumThumbnail`` bytes; nil if the receiver has to make its own.
     package var thumbnail: BlobReference?
+    /// When the file was changed last, as `2026-11-21T10:00:00Z`: for files that do not say when they were taken.
+    package var modified: String?
 
     package init(sender: SenderID, name: String, photo: BlobReference, info: ImageInfo) {
         self.sender = sender
@@ -41,6 +43,7 @@ package struct PhotoDocument: Hashable, Sendable {
             properties["height"] = JSONValue(height)
         }
         if let taken = info.taken { properties["taken"] = .string(taken) }
+        if let modified { properties["modified"] = .string(modified) }
         if let thumbnail { properties[Self.thumbnailKey] = thumbnail.json }
         return Document(id: id, properties)
     }

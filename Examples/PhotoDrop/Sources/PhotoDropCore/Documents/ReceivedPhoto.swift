@@ -15,6 +15,8 @@ package struct ReceivedPhoto: Hashable, Sendable {
     package let width: Int?
     package let height: Int?
     package let taken: String?
+    /// When the sender's file was changed last.
+    package let modified: String?
 
     /// Reads a received document; nil if it has no blob. The first bytes of the blob show whether it is an image.
     package init?(_ document: Document) {
@@ -36,6 +38,7 @@ package struct ReceivedPhoto: Hashable, Sendable {
         width = document["width"]?.int
         height = document["height"]?.int
         taken = document["taken"]?.string
+        modified = document["modified"]?.string
     }
 
     /// The type that the sender says; nil for others than those that are known.

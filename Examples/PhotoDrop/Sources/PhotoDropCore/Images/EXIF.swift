@@ -73,12 +73,17 @@ package struct EXIF: Hashable, Sendable {
 
     /// An APP1 segment, with its marker and length, that says how to turn the picture and nothing else.
     package static func segment(orientation: Int) -> [UInt8] {
-        var content = marker
-        content += Array("MM".utf8) + [0, 42, 0, 0, 0, 8]
+        let content = marker + content(orientation: orientation)
+        let length = content.count + 2
+        return [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 0xFF)] + content
+    }
+
+    /// EXIF that says how to turn the picture and nothing else, without its marker.
+    package static func content(orientation: Int) -> [UInt8] {
+        var content = Array("MM".utf8) + [0, 42, 0, 0, 0, 8]
         content += [0, 1]  // One entry.
         content += [0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, UInt8(clamping: orientation), 0, 0]
         content += [0, 0, 0, 0]  // No further directory.
-        let length = content.count + 2
-        return [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 0xFF)] + content
+        return content
     }
 }

@@ -1,4 +1,4 @@
-/// What the beginning of an image file says.
+/// What the beginning of the file of a picture or a video says.
 package struct ImageInfo: Hashable, Sendable {
     /// How much of a file's beginning is enough, in bytes.
     package static let headerBytes = 1 << 20
@@ -12,7 +12,7 @@ package struct ImageInfo: Hashable, Sendable {
     package private(set) var taken: String?
     package private(set) var orientation: Int?
 
-    /// Reads the beginning of a file; nil if it is not an image.
+    /// Reads the beginning of a file; nil if it is neither a picture nor a video.
     package init?(header: [UInt8]) {
         guard let type = ImageType(sniffing: header) else { return nil }
         self.type = type
@@ -24,7 +24,7 @@ package struct ImageInfo: Hashable, Sendable {
             (width, height) = (reader.number(at: 16, bytes: 4), reader.number(at: 20, bytes: 4))
         case .gif: (width, height) = (reader.number(at: 6, bytes: 2), reader.number(at: 8, bytes: 2))
         case .webp: readWebP(reader)
-        case .heic, .avif, .tiff: break
+        default: break
         }
     }
 

@@ -12,13 +12,13 @@ package enum PNGWriter {
         return signature + chunk("IHDR", header) + chunk("IDAT", zlib(pixels)) + chunk("IEND", [])
     }
 
-    private static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+    package static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
         let checked = Array(name.utf8) + content
         return bigEndian(UInt32(content.count)) + checked + bigEndian(crc32(checked))
     }
 
     /// A zlib stream of stored blocks.
-    private static func zlib(_ bytes: [UInt8]) -> [UInt8] {
+    package static func zlib(_ bytes: [UInt8]) -> [UInt8] {
         var stream: [UInt8] = [0x78, 0x01]
         for start in stride(from: 0, to: bytes.count, by: maximumStored) {
             let block = bytes[start..<min(start + maximumStored, bytes.count)]
@@ -30,7 +30,7 @@ package enum PNGWriter {
         return stream + bigEndian(adler32(bytes))
     }
 
-    private static func bigEndian(_ number: UInt32) -> [UInt8] {
+    static func bigEndian(_ number: UInt32) -> [UInt8] {
         stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt32($0)) }
     }
 

@@ -6,27 +6,15 @@ import Synchronization
 package final class DropAuthenticator: ListenerAuthenticator {
     private let session: String
     private let secret: DropSecret
-    private let maximumFailures: Int
-    private let onGuessing: @Sendable () -> Void
-    private let state = Mutex(State())
+    private let connections = Mutex(0)
 
-    private struct State {
-        var failures = 0
-        var connections = 0
-    }
-
-    /// `onGuessing`: called when there were too many wrong passwords.
-    package init(
-        session: String,
-        secret: DropSecret,
-        maximumFailures: Int,
-        onGuessing: @escaping @Sendable () -> Void
-    ) {
+    package init(session: String, secret: DropSecret) {
         self.session = session
         self.secret = secret
-        self.maximumFailures = maximumFailures
-        self.onGuessing = onGuessing
     }
+
+    /// The shorter form has 100 random bits. Wrong secrets are slowed down, and whoever has the code never waits because of them.
+    package var hasUnguessableSecrets: Bool { true }
 
     /// Returns an identity with a name for this connection; nil for a wrong user name or password.
     package func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
@@ -38,17 +26,10 @@ package final class DropAuthenticator: ListenerAuthenticator {
         let isFull = ListenerPasswordAuthenticator.isEqual(secret.full, credentials.password)
         let isCompactUser = ListenerPasswordAuthenticator.isEqual(compactUser, credentials.username)
         let isCompact = ListenerPasswordAuthenticator.isEqual(secret.compact, credentials.password)
-        guard isFullUser && isFull || isCompactUser && isCompact else {
-            let failures = state.withLock { state in
-                state.failures += 1
-                return state.failures
-            }
-            if failures == maximumFailures { onGuessing() }
-            return nil
-        }
-        let number = state.withLock { state in
-            state.connections += 1
-            return state.connections
+        guard isFullUser && isFull || isCompactUser && isCompact else { return nil }
+        let number = connections.withLock { connections in
+            connections += 1
+            return connections
         }
         return PeerIdentity(username: user, address: client.address, name: "connection-\(number)")
     }

@@ -62,7 +62,7 @@ package final class PhotoFolder: Sendable {
         }
     }
 
-    /// Begins a file. ``finish(_:name:taken:)`` or ``discard(_:)`` has to follow.
+    /// Begins a file. ``finish(_:name:date:)`` or ``discard(_:)`` has to follow.
     package func begin(_ digest: String) throws(DropError) -> Part {
         let name = partPrefix + digest
         unlinkat(descriptor, name, 0)
@@ -81,10 +81,10 @@ package final class PhotoFolder: Sendable {
     ///
     /// - Returns: The file's name, and whether it is this file; false if there was one with the same content.
     /// - Throws: `disk`. The file is removed then.
-    package func finish(_ part: Part, name: String, taken: String?) throws(DropError) -> (
+    package func finish(_ part: Part, name: String, date: String?) throws(DropError) -> (
         name: String, isNew: Bool
     ) {
-        if let taken, let time = Self.time(taken) {
+        if let date, let time = Self.time(date) {
             var times = [time, time]
             futimens(part.descriptor, &times)
         }
@@ -203,8 +203,8 @@ package final class PhotoFolder: Sendable {
     }
 
     /// A time without a time zone counts as local time.
-    private static func time(_ taken: String) -> timespec? {
-        guard let date = LocalTime.date(taken) else { return nil }
+    private static func time(_ text: String) -> timespec? {
+        guard let date = LocalTime.date(text) else { return nil }
         return timespec(tv_sec: Int(date.timeIntervalSince1970), tv_nsec: 0)
     }
 

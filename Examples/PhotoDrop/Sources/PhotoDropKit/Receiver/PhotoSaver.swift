@@ -277,7 +277,7 @@ package actor PhotoSaver {
             throw error
         }
         let name = FileName.cleaned(photo.name, type: info.type)
-        let file = try folder.finish(part, name: name, taken: photo.taken)
+        let file = try folder.finish(part, name: name, date: photo.taken ?? photo.modified)
         return (file.name, content, file.isNew)
     }
 

@@ -16,8 +16,6 @@ package final class Receiver: Sendable {
         /// It lasted as long as a session may.
         case expired
         case stopped
-        /// There were too many wrong passwords.
-        case guessing
 
         package var text: String {
             switch self {
@@ -25,7 +23,6 @@ package final class Receiver: Sendable {
             case .idle: "nobody was connected for a while"
             case .expired: "the session lasted a day"
             case .stopped: "stopped"
-            case .guessing: "somebody is guessing at the code"
             }
         }
     }
@@ -118,9 +115,7 @@ package final class Receiver: Sendable {
         configuration.incomingFilter = { filter.refusal($0, $1, $2) }
         configuration.authenticator = DropAuthenticator(
             session: record.id,
-            secret: record.secret,
-            maximumFailures: options.limits.wrongPasswords,
-            onGuessing: { [end] in end.yield(.guessing) }
+            secret: record.secret
         )
         couchListener =
             options.servesCouchDB

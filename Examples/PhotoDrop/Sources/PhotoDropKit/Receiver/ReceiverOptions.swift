@@ -74,7 +74,7 @@ package struct ReceiverOptions: Codable, Sendable {
         let seconds = 0.001...1e9
         return seconds.contains(idleSeconds) && seconds.contains(limits.seconds) && count ?? 1 > 0
             && maximumSenders > 0 && limits.photos > 0 && limits.otherDocuments >= 0
-            && limits.documentBytes > 0 && limits.wrongPasswords > 0
+            && limits.documentBytes > 0
     }
 }
 
@@ -102,8 +102,6 @@ package struct ReceiverLimits: Codable, Hashable, Sendable {
     package var documentBytes = 64 << 10
     /// The space that stays free where the session's database is, in bytes.
     package var freeBytes: UInt64 = 500 << 20
-    /// Wrong passwords before the session ends.
-    package var wrongPasswords = 100
     /// How long a session may last, in seconds.
     package var seconds = 86_400.0
 

@@ -94,15 +94,21 @@ package struct PhotoShelf: Sendable {
     {
         let before = try Self.stamp(path)
         guard let info = ImageInfo(header: try Self.header(path)) else {
-            throw DropError(.data, "not a photo")
+            throw DropError(.data, "neither a photo nor a video")
         }
-        let photo: PhotoDocument
-        if let edge = changes.maximumEdge, max(info.width ?? .max, info.height ?? .max) > edge {
+        var photo: PhotoDocument
+        if !info.type.isVideo, let edge = changes.maximumEdge,
+            max(info.width ?? .max, info.height ?? .max) > edge
+        {
             let smaller = try await resized(path, info, edge)
             defer { try? FileManager.default.removeItem(atPath: smaller) }
             photo = try await store(smaller, name, changes)
         } else {
             photo = try await store(path, name, changes)
+        }
+        // With --strip, the document does not say when the file was made.
+        if !changes.strips, photo.info.taken == nil {
+            photo.modified = before.modified.map { LocalTime.universalText($0) }
         }
         guard try Self.stamp(path) == before else {
             throw DropError(.data, "it changed while it was read")
@@ -131,7 +137,7 @@ package struct PhotoShelf: Sendable {
     /// Puts a file into the database.
     private func store(_ path: String, _ name: String, strips: Bool) throws(DropError) -> PhotoDocument {
         guard var info = ImageInfo(header: try Self.header(path)) else {
-            throw DropError(.data, "not a photo")
+            throw DropError(.data, "neither a photo nor a video")
         }
         let type = info.type.mediaType
         do {

@@ -48,7 +48,7 @@ package struct Vips: Sendable {
     ///   - folder: For a file that is needed meanwhile.
     /// - Returns: The content of the JPEG.
     package func thumbnail(of input: String, _ info: ImageInfo, in folder: String) async -> [UInt8]? {
-        guard info.pixels ?? 0 <= Self.maximumPixels else { return nil }
+        guard !info.type.isVideo, info.pixels ?? 0 <= Self.maximumPixels else { return nil }
         let name = TextCoding.hexadecimal(RandomBytes.make(Self.nameBytes))
         let output = "\(folder)/thumb-\(name).jpg"
         defer { try? FileManager.default.removeItem(atPath: output) }

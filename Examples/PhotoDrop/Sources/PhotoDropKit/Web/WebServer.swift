@@ -180,8 +180,14 @@ package final class WebServer: Sendable {
     }
 
     private func reply(to request: Request) async -> WebReply {
-        guard isOwnHost(request.head.authority) else {
-            return .text(.misdirectedRequest, "use the address that photodrop has printed")
+        let others = request.headers.filter { $0.name.canonicalName == "host" }.map(\.value)
+        let hosts = [request.head.authority].compactMap(\.self) + others
+        do { try policy.check(hosts: hosts, origins: request.headers[values: .origin]) } catch {
+            return .text(
+                .init(code: error.status),
+                error.status == 403
+                    ? "this page may not do that" : "use the address that photodrop has printed"
+            )
         }
         let target = request.head.path ?? "/"
         if let key = URLComponents(string: target)?.queryItems?.first(where: { $0.name == "k" })?.value {
@@ -194,7 +200,10 @@ package final class WebServer: Sendable {
             switch request.method {
             case .get, .head: return try await route(WebRequest(request, body: []))
             case .post:
-                guard isOwnOrigin(request) else { return .text(.forbidden, "this page may not do that") }
+                // Only a browser sends the cookie, and it says for which page.
+                guard request.headers[.origin] != nil else {
+                    return .text(.forbidden, "this page may not do that")
+                }
                 var body = try await request.body.collect(upTo: Self.maximumBody)
                 return try await route(
                     WebRequest(request, body: body.readBytes(length: body.readableBytes) ?? [])
@@ -237,14 +246,15 @@ package final class WebServer: Sendable {
         }
     }
 
-    /// Refuses names that somebody else made point to this computer.
-    private func isOwnHost(_ authority: String?) -> Bool {
-        guard let authority else { return false }
-        return origins.contains { $0.hasSuffix("://\(authority)") }
-    }
-
-    private func isOwnOrigin(_ request: Request) -> Bool {
-        request.headers[.origin].map(origins.contains) ?? false
+    /// Refuses names that somebody else made point to this computer, and other pages.
+    private var policy: RequestPolicy {
+        state.withLock { state in
+            RequestPolicy(
+                hosts: .exactly(state.hosts.map { "\($0):\(state.port)" }),
+                allowsOwnPages: true,
+                isSecure: state.tls != nil
+            )
+        }
     }
 }
 

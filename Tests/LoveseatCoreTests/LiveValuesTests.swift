@@ -2,11 +2,12 @@ import Foundation
 import LoveseatCore
 import LoveseatModel
 import LoveseatTesting
+import Observation
 import Testing
 
 /// Values that are read again after each change.
 @Suite(.timeLimit(.minutes(1)))
-struct ObservationTests {
+struct LiveValuesTests {
     private let scratch: Scratch
     private let database: Database
     private let sights: LoveseatCore.Collection
@@ -17,9 +18,37 @@ struct ObservationTests {
         sights = try database.createCollection(name: "sights")
     }
 
-    private struct Sight: Codable, Identifiable, Equatable {
+    fileprivate struct Sight: Codable, Identifiable, Equatable {
         var id: String
         var likes: Int
+    }
+
+    /// Public types must leave the names of modules alone, in which macros look for what they need.
+    @MainActor @Observable
+    fileprivate final class Model {
+        private(set) var likes: [Int] = []
+
+        func follow(_ sights: LoveseatCore.Collection, until count: Int) async throws {
+            for try await values in try sights.observe(as: Sight.self) {
+                likes = values.map(\.likes)
+                if likes.count == count { return }
+            }
+        }
+    }
+
+    @Test @MainActor func `an observable model follows documents`() async throws {
+        let model = Model()
+        nonisolated(unsafe) var isSeen = false
+        withObservationTracking {
+            _ = model.likes
+        } onChange: {
+            isSeen = true
+        }
+        let following = Task { try await model.follow(sights, until: 2) }
+        try sights.save(Sight(id: "a", likes: 1))
+        try sights.save(Sight(id: "b", likes: 2))
+        try await following.value
+        #expect(isSeen && model.likes == [1, 2])
     }
 
     @Test func `the first value comes at once, then one for each change that matters`() async throws {

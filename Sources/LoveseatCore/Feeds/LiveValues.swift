@@ -10,7 +10,7 @@ import LoveseatStorage
 ///
 /// The sequence ends when a collection that is observed is deleted, when the database is closed, and when the iterating task is cancelled.
 /// It throws what reading throws, and then it ends.
-public struct Observation<Element: Sendable>: AsyncSequence, Sendable {
+public struct LiveValues<Element: Sendable>: AsyncSequence, Sendable {
     /// Iterating throws ``LoveseatError``, or what the closure throws that reads the value.
     public typealias Failure = any Error
 
@@ -22,7 +22,7 @@ public struct Observation<Element: Sendable>: AsyncSequence, Sendable {
         self.read = read
     }
 
-    /// Returns the iterator of the observation's only consumer.
+    /// Returns the iterator of the sequence's only consumer.
     public func makeAsyncIterator() -> Iterator {
         Iterator(changes: changes.makeAsyncIterator(), read: read)
     }
@@ -78,7 +78,7 @@ extension Database {
     public func observe<Value: Sendable>(
         _ collections: [Collection],
         _ body: @escaping @Sendable (ReadTransaction) throws -> Value
-    ) throws(LoveseatError) -> Observation<Value> {
+    ) throws(LoveseatError) -> LiveValues<Value> {
         try observe(collections, isRelevant: { _ in true }, body)
     }
 
@@ -87,12 +87,12 @@ extension Database {
         _ collections: [Collection],
         isRelevant: @escaping @Sendable ([String]) -> Bool,
         _ body: @escaping @Sendable (ReadTransaction) throws -> Value
-    ) throws(LoveseatError) -> Observation<Value> {
+    ) throws(LoveseatError) -> LiveValues<Value> {
         // One waiting event stands for all changes since the last value.
         let buffer = FeedBuffer<Void>(limit: 1, cost: { _ in 1 }, merge: { _, _ in })
         let changes = try feed(of: collections, buffer) { if isRelevant($0) { buffer.push(()) } }
         buffer.push(())
-        return Observation(changes) { [self] in try await read(body) }
+        return LiveValues(changes) { [self] in try await read(body) }
     }
 
     /// Subscribes to the commits of collections, until the database closes or one of the collections is deleted.
@@ -135,7 +135,7 @@ extension Collection {
     /// ```
     ///
     /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed` inside a transaction's closure.
-    public func observe(_ listing: DocumentListing = .all) throws(LoveseatError) -> Observation<[Document]> {
+    public func observe(_ listing: DocumentListing = .all) throws(LoveseatError) -> LiveValues<[Document]> {
         try observe(listing) { try $0.documents(listing, in: self) }
     }
 
@@ -143,27 +143,27 @@ extension Collection {
     ///
     /// Iterating throws `decodingError` if one of the documents does not fit the type.
     public func observe<T: Decodable & Sendable>(_ listing: DocumentListing = .all, as type: T.Type)
-        throws(LoveseatError) -> Observation<[T]>
+        throws(LoveseatError) -> LiveValues<[T]>
     {
         try observe(listing) { try $0.documents(listing, in: self, as: T.self) }
     }
 
     /// Observes the IDs of documents; see ``observe(_:)``. There is also a value after a change that leaves the IDs as they are.
     public func observeDocumentIDs(_ listing: DocumentListing = .all) throws(LoveseatError)
-        -> Observation<[String]>
+        -> LiveValues<[String]>
     {
         try observe(listing) { try $0.documentIDs(listing, in: self) }
     }
 
     /// Observes the number of documents. There is also a value after a change that leaves the number as it is.
-    public func observeCount() throws(LoveseatError) -> Observation<UInt64> {
+    public func observeCount() throws(LoveseatError) -> LiveValues<UInt64> {
         try observe(.all) { try $0.count(in: self) }
     }
 
     /// Observes one document: its content now, and again after each change. It is nil while the document does not exist or is deleted.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed` inside a transaction's closure.
-    public func observe(id: some DocumentKey) throws(LoveseatError) -> Observation<Document?> {
+    public func observe(id: some DocumentKey) throws(LoveseatError) -> LiveValues<Document?> {
         let id = id.documentID
         return try database.observe([self], isRelevant: { $0.contains { $0.isExactly(id) } }) {
             try $0.document(id: id, in: self)
@@ -174,7 +174,7 @@ extension Collection {
     ///
     /// Iterating throws `decodingError` if the document does not fit the type.
     public func observe<T: Decodable & Sendable>(id: some DocumentKey, as type: T.Type)
-        throws(LoveseatError) -> Observation<T?>
+        throws(LoveseatError) -> LiveValues<T?>
     {
         let id = id.documentID
         return try database.observe([self], isRelevant: { $0.contains { $0.isExactly(id) } }) {
@@ -185,7 +185,7 @@ extension Collection {
     private func observe<Value: Sendable>(
         _ listing: DocumentListing,
         _ body: @escaping @Sendable (ReadTransaction) throws -> Value
-    ) throws(LoveseatError) -> Observation<Value> {
+    ) throws(LoveseatError) -> LiveValues<Value> {
         try database.observe([self], isRelevant: { $0.contains(where: listing.mayContain) }, body)
     }
 }

@@ -1,0 +1,85 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+/// What a shell proposes when the user presses the Tab key. Whatever fails proposes nothing.
+enum Completions {
+    private static let maximum = 200
+
+    /// Databases, and folders that may contain some.
+    static func databases(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        let start = typed.lastIndex(of: "/").map { typed.index(after: $0) } ?? typed.startIndex
+        let (folder, name) = (String(typed[..<start]), typed[start...])
+        let files = FileManager.default
+        let found = (try? files.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
+        return found.filter { $0.utf8.starts(with: name.utf8) && ($0.first != "." || name.first == ".") }
+            .compactMap { entry in
+                var isFolder: ObjCBool = false
+                guard files.fileExists(atPath: folder + entry, isDirectory: &isFolder), isFolder.boolValue
+                else { return nil }
+                let suffix = ".loveseat"
+                return folder + (entry.hasSuffix(suffix) ? String(entry.dropLast(suffix.count)) : entry + "/")
+            }
+            .sorted()
+    }
+
+    /// The IDs of the documents of the database that is named before.
+    static func documentIDs(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        read(words, index) { database in
+            let name = try option(["-c", "--collection"], in: words)?.collectionName ?? .default
+            guard let collection = try database.collection(name: name.name, scope: name.scope) else {
+                return []
+            }
+            return try database.read {
+                try $0.documentIDs(DocumentListing(prefix: unquoted(typed), limit: maximum), in: collection)
+            }
+        }
+    }
+
+    /// The collections of the database that is named before, and of the commands that have an option for several.
+    static func collections(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        read(words, index) { database in
+            try database.collections(named: []).map(\.fullName).filter { $0.utf8.starts(with: typed.utf8) }
+        }
+    }
+
+    /// The labels of identities.
+    static func identityLabels(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        let labels = (try? TLSIdentity.labels(in: Identities.store)) ?? []
+        return labels.filter { $0.utf8.starts(with: unquoted(typed).utf8) }
+    }
+
+    private static func read(_ words: [String], _ index: Int, _ body: (Database) throws -> [String])
+        -> [String]
+    {
+        // The first words are the program's and the commands' names; the first word of which there is a database is the database.
+        for (place, word) in words.enumerated() where place > 0 && place != index && !word.hasPrefix("-") {
+            var argument = DatabaseArgument()
+            argument.database = unquoted(word)
+            guard (try? argument.exists) == true, let database = try? argument.read() else { continue }
+            defer { try? database.close() }
+            return (try? body(database)) ?? []
+        }
+        return []
+    }
+
+    private static func option(_ names: [String], in words: [String]) -> String? {
+        for (place, word) in words.enumerated() {
+            if names.contains(word), words.indices.contains(place + 1) { return unquoted(words[place + 1]) }
+            for name in names where word.hasPrefix("\(name)=") {
+                return unquoted(String(word.dropFirst(name.count + 1)))
+            }
+        }
+        return nil
+    }
+
+    /// Shells pass words as they were typed.
+    private static func unquoted(_ word: String) -> String {
+        String(word.filter { $0 != "\"" && $0 != "'" && $0 != "\\" })
+    }
+}
+
+extension CompletionKind {
+    static var documentID: CompletionKind { .custom { Completions.documentIDs($0, $1, $2) } }
+    static var identityLabel: CompletionKind { .custom { Completions.identityLabels($0, $1, $2) } }
+}

@@ -1,0 +1,117 @@
+import Dispatch
+import Foundation
+import LoveseatModel
+import Synchronization
+
+/// Inflates and parses large bodies on threads of its own, one or two at a time, so that the threads that serve requests stay free.
+///
+/// The work of a request is a number of turns. The next turn is for the client that has had the least time, and of its requests for the one
+/// of which the least was done: a small body never waits for all of a large one.
+package final class BodyWorkers: Sendable {
+    /// The workers of all listeners of the process.
+    static let shared = BodyWorkers(places: max(1, min(2, ProcessInfo.processInfo.activeProcessorCount - 1)))
+
+    /// Bodies up to this size are read where they arrive, in bytes. Parsing as much takes a millisecond.
+    static let smallBody = 256 << 10
+
+    private struct Waiter {
+        let done: Int
+        let number: UInt64
+        let start: CheckedContinuation<Void, Never>
+    }
+
+    private struct Client {
+        /// The time that its turns took, in nanoseconds, counted from when it came among those that were there.
+        var time: UInt64
+        var running = 0
+        var waiting: [Waiter] = []
+    }
+
+    private struct State {
+        var free: Int
+        var clients: [ExactText: Client] = [:]
+        /// The time of the client whose turn was the last.
+        var now: UInt64 = 0
+        var number: UInt64 = 0
+
+        /// Takes the waiter whose turn it is.
+        mutating func next() -> Waiter? {
+            guard free > 0 else { return nil }
+            var best: (name: ExactText, place: Int, rank: (UInt64, Int, UInt64))?
+            for (name, client) in clients {
+                for (place, waiter) in client.waiting.enumerated() {
+                    let rank = (client.time, waiter.done, waiter.number)
+                    if let best, best.rank <= rank { continue }
+                    best = (name, place, rank)
+                }
+            }
+            guard let (name, place, _) = best, var client = clients.removeValue(forKey: name) else {
+                return nil
+            }
+            let waiter = client.waiting.remove(at: place)
+            client.running += 1
+            now = max(now, client.time)
+            clients[name] = client
+            free -= 1
+            return waiter
+        }
+    }
+
+    private let state: Mutex<State>
+    private let threads = WorkerThreads()
+
+    package init(places: Int) { state = Mutex(State(free: places)) }
+
+    /// Does a part of the work of a request, when it is its turn. `client`: its address. `done`: how many bytes of the request were worked on
+    /// before.
+    package func turn<Value>(of client: String, done: Int, _ work: () throws -> Value) async throws -> Value {
+        try await withTaskExecutorPreference(threads) {
+            let name = ExactText(client)
+            await begin(name, done)
+            let start = DispatchTime.now().uptimeNanoseconds
+            defer { end(name, after: DispatchTime.now().uptimeNanoseconds &- start) }
+            return try work()
+        }
+    }
+
+    /// How many requests of a client wait for their turn; nil if it has none at all.
+    package func waiting(of client: String) -> Int? {
+        state.withLock { $0.clients[ExactText(client)]?.waiting.count }
+    }
+
+    private func begin(_ name: ExactText, _ done: Int) async {
+        await withCheckedContinuation { continuation in
+            let waiter = state.withLock { state -> Waiter? in
+                state.number &+= 1
+                let waiter = Waiter(done: done, number: state.number, start: continuation)
+                state.clients[name, default: Client(time: state.now)].waiting.append(waiter)
+                return state.next()
+            }
+            waiter?.start.resume()
+        }
+    }
+
+    private func end(_ name: ExactText, after time: UInt64) {
+        let waiter = state.withLock { state -> Waiter? in
+            state.free += 1
+            if var client = state.clients[name] {
+                client.running -= 1
+                client.time = max(client.time, state.now) &+ time
+                // Whoever has nothing to do saves no time up.
+                state.clients[name] = client.running == 0 && client.waiting.isEmpty ? nil : client
+            }
+            return state.next()
+        }
+        waiter?.start.resume()
+    }
+}
+
+/// The threads on which large bodies are read.
+private final class WorkerThreads: TaskExecutor {
+    private let queue = DispatchQueue(label: "loveseat.bodies", attributes: .concurrent)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}

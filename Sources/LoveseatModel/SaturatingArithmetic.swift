@@ -1,0 +1,23 @@
+/// Arithmetic on numbers that a peer or a user names, which may be any.
+extension FixedWidthInteger {
+    /// The sum, or the nearest number that there is.
+    package func addingSaturated(_ other: Self) -> Self {
+        let (sum, overflows) = addingReportingOverflow(other)
+        guard overflows else { return sum }
+        return other < 0 ? .min : .max
+    }
+
+    /// The difference, or the nearest number that there is.
+    package func subtractingSaturated(_ other: Self) -> Self {
+        let (difference, overflows) = subtractingReportingOverflow(other)
+        guard overflows else { return difference }
+        return Self.isSigned && other < 0 ? .max : .min
+    }
+
+    /// The product, or the nearest number that there is.
+    package func multipliedSaturated(by other: Self) -> Self {
+        let (product, overflows) = multipliedReportingOverflow(by: other)
+        guard overflows else { return product }
+        return (self < 0) == (other < 0) ? .max : .min
+    }
+}
