@@ -77,7 +77,8 @@ struct FirstStepsTests {
                 }
                 let process = Process()
                 process.executableURL = URL(filePath: "/bin/sh")
-                process.arguments = ["-c", "cd \"$(mktemp -d \(folder.path)/run-XXXXXX)\"; echo {} > tower.json; \(safe)"]
+                let begin = "cd \"$(mktemp -d \(folder.path)/run-XXXXXX)\"; echo {} > tower.json"
+                process.arguments = ["-c", "\(begin); \(safe)"]
                 process.currentDirectoryURL = URL(filePath: folder.path)
                 process.environment = ProcessInfo.processInfo.environment.merging([
                     "PATH": "\(folder.path)/bin:/usr/bin:/bin",

@@ -186,8 +186,7 @@ extension RevisionTree {
     /// Closes a revision in favour of what a hub has now, unless only a deletion of another document would be left.
     /// This is only known if the deletion's line reaches its first revision, because a hub trims long histories.
     ///
-    /// Whoever puts something else on top of it again and again knows of a deletion that this database does not know, and the hub's line
-    /// cannot tell.
+    /// A peer that puts something else on top of it each time knows a deletion that is not known here: the line does not show it.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         let mine = (original: original(mine.id), isDeleted: mine.isDeleted)
