@@ -82,7 +82,7 @@ struct DatabaseArgument: ParsableArguments {
 
     /// Opens an existing database for reading, without any other file, if no process writes.
     func inspect() throws -> Database {
-        guard exists else { return try open() }
+        guard try exists else { return try open() }
         var config = DatabaseConfiguration(directory: parts.directory, readOnly: true)
         config.excludesWriters = true
         return try Database(name: parts.name, config: config)

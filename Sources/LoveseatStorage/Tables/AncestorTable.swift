@@ -69,7 +69,9 @@ extension StoreReadTransaction {
                 sql:
                     "SELECT revision, child, flags FROM ancestors WHERE collection = ? AND doc_id = ? AND generation >= ? ORDER BY generation DESC"
             ),
-            arguments: [collection.number, record.id, Int64(record.revision.generation).subtractingSaturated(limit)]
+            arguments: [
+                collection.number, record.id, Int64(record.revision.generation).subtractingSaturated(limit),
+            ]
         )
         guard !rows.isEmpty else { return record }
         var tree = try record.tree()

@@ -104,7 +104,12 @@ extension StoreWriteTransaction {
             let flags = rowFlags(of: branch.body, isDeleted: branch.isDeleted).treeFlags
             do throws(OtherContent) {
                 if let revision = branch.history.first {
-                    let arrived = RevisionTree.Node(id: revision, parent: nil, flags: flags, body: branch.body)
+                    let arrived = RevisionTree.Node(
+                        id: revision,
+                        parent: nil,
+                        flags: flags,
+                        body: branch.body
+                    )
                     if try Self.compare([arrived], with: &tree) { mended.insert(index) }
                 }
                 accepted.append(
