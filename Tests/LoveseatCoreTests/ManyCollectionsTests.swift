@@ -51,6 +51,8 @@ struct ManyCollectionsTests {
         let status = await replicator.waitUntilStopped()
         #expect(status.error == nil)
         #expect(status.progress.completed == status.progress.total)
+        #expect(status.progress.isTotalKnown)
+        #expect(status.progress.compared >= status.progress.documents)
         return status.progress.documents
     }
 
