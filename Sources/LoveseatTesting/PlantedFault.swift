@@ -54,8 +54,6 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case staleDeltaBase
     /// A local edit gives up none of the other candidates that its author knew.
     case leaveOthersOpen
-    /// A verdict leaves nothing on what it keeps.
-    case leaveNothing
     /// A copy for a hub counts more than its original.
     case rankCopiesHigher
     /// A deletion is taken for one of every document of that name.
@@ -85,7 +83,6 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .trustOwnCheckpoint: [.addresses]
         case .ignorePolicy, .forgetRevocations: [.access]
         case .believeUncoveredMarks: [.power]
-        case .leaveNothing: [.verdicts]
         default: []
         }
     }
@@ -104,7 +101,6 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .leaveOthersOpen: .closingAtEdit
         case .rankCopiesHigher: .rankOfCopy
         case .forgetOrigins: .origin
-        case .leaveNothing: .verdicts
         default: []
         }
     }

@@ -17,6 +17,9 @@ struct RawProbeTests {
 
     /// The probes that our listener answers in another way, with the reasons (docs/couchdb.md, "Deviations").
     private static let deviations: [String: String] = [
+        "raw-http/0": "a request names its host, also one of HTTP/1.0: pages are told by it",
+        "raw-http/1": "a request names its host",
+        "raw-http/24": "x is not a name of this host",
         "raw-http/5": "a method in lower case is no HTTP",
         "raw-http/9": "lines that end in a bare LF are refused: two readers may see two requests",
         "raw-http/11": "folded headers are refused for the same reason, as RFC 9112 allows",

@@ -29,7 +29,7 @@ struct PortTests {
             let text =
                 "\(scheme)://\(generator.pick(Self.hosts)):\(digits)\(generator.pick(["", "/", "/db", "/db?a=b:1", "#x:5"]))"
             let expected: UInt16? =
-                digits.isEmpty ? (scheme.lowercased().hasSuffix("s") ? 443 : 80) : UInt16(digits)
+                digits.isEmpty ? (["https", "wss"].contains(scheme.lowercased()) ? 443 : 80) : UInt16(digits)
             guard let url = URL(string: text) else { continue }
             let port = digits.hasPrefix("+") ? nil : expected.flatMap { $0 > 0 ? $0 : nil }
             #expect(url.validPort == port, "\(text)")

@@ -87,7 +87,7 @@ struct QueryPrinterTests {
             if random.generator.chance(0.7) { (query.grouping, query.order) = ([], []) }
             if (try? QueryCompiler.compile(query.text, catalog: catalog)) != nil { translated += 1 }
         }
-        #expect(translated > 500, "\(translated)")
+        #expect(translated > 100, "\(translated)")
     }
 
     @Test func `an alias that is used very often is refused, and not translated for ever`() throws {

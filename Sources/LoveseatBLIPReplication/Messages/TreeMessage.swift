@@ -120,9 +120,7 @@ package enum TreeMessage {
         knowledge: TreeKnowledge, current: RevisionID
     ) {
         let bytes = Array(bytes)
-        guard let json = try? JSONElement(parsing: bytes, limits: JSONLimits(refusesDuplicateKeys: true)),
-            json.kind == .object
-        else {
+        guard let json = try? JSONElement(parsing: bytes), json.kind == .object else {
             throw invalid("not a JSON object")
         }
         // Few bodies have blobs or reserved names, and all of them are searched at once.
@@ -170,6 +168,10 @@ package enum TreeMessage {
                 throw invalid("a body that is none")
             }
             let bytes = Array(element.bytes)
+            guard (try? JSONElement(scanning: bytes, limits: JSONLimits(refusesDuplicateKeys: true))) != nil
+            else {
+                throw invalid("a body in which a key occurs twice")
+            }
             // Reserved names are never stored. Few bodies have a string that could be one.
             if !arePlain, bytes.contains(word: "\"_") || bytes.contains(word: "\\u") {
                 guard !element.members.contains(where: { $0.key.hasPrefix("_") && $0.key != "_attachments" })

@@ -69,9 +69,7 @@ extension RevisionTree {
         make: (Draft) throws -> Node
     ) rethrows {
         var kept: Node?
-        if peer != .hub, !omissions.contains(.verdicts), let node = nodes[id], !node.isDeleted,
-            let body = node.body, id.generation < .max
-        {
+        if peer != .hub, let node = nodes[id], !node.isDeleted, let body = node.body, id.generation < .max {
             kept = try make(Draft(parent: id, givenUp: others, isDeleted: false, body: body))
         }
         try giveUp(others, make: make)

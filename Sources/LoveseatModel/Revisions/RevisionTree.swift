@@ -98,8 +98,6 @@ package struct RevisionTree: Hashable, Sendable {
         package static let origin = Omissions(rawValue: 4)
         /// A copy on a hub's line is taken for an edit.
         package static let recognition = Omissions(rawValue: 8)
-        /// A verdict leaves nothing on what it keeps.
-        package static let verdicts = Omissions(rawValue: 16)
     }
 
     package init() {}

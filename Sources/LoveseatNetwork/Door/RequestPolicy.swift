@@ -144,14 +144,16 @@ public struct RequestPolicy: Sendable {
             guard let end = name.firstIndex(of: "]"), isPort(name[name.index(after: end)...]) else {
                 return nil
             }
-            return String(name[..<end].dropFirst().prefix { $0 != "%" })
+            // Only addresses stand in brackets.
+            let address = name[..<end].dropFirst().prefix { $0 != "%" }
+            return address.contains(":") ? String(address) : nil
         }
         if let colon = name.firstIndex(of: ":") {
             guard isPort(name[colon...]) else { return nil }
             name = name[..<colon]
         }
         if name.last == "." { name = name.dropLast() }
-        return name.isEmpty ? nil : name.lowercased()
+        return name.isEmpty || name.last == "." ? nil : name.lowercased()
     }
 
     private static func isPort(_ text: Substring) -> Bool {
