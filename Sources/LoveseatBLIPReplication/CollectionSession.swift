@@ -65,8 +65,12 @@ extension ReplicationSession {
             )
         }
 
-        mutating func add(to progress: inout ReplicationProgress, pulls: Bool) {
-            if pulls && !pull.isCaughtUp || push?.hasMore == true { progress.isTotalKnown = false }
+        /// Whether what either side has was compared.
+        mutating func isCompared(pulls: Bool) -> Bool {
+            (!pulls || pull.isCaughtUp) && push?.hasMore != true
+        }
+
+        mutating func add(to progress: inout ReplicationProgress) {
             progress.add(pull.progress)
             guard let pushed = push?.progress else { return }
             progress.documentsPushed += pushed.documents

@@ -131,9 +131,8 @@ package actor ReplicationDriver: Replication {
             return changed
         }
         updateTime()
-        for (index, name) in peer.session.collectionNames.enumerated() where names.contains(name) {
-            perform(peer.localChange(index))
-        }
+        let indices = peer.session.collectionIndices
+        for index in names.compactMap({ indices[$0] }).sorted() { perform(peer.localChange(index)) }
     }
 
     private func updateTime() { peer.now = runtime.unixTime() / 1_000 }

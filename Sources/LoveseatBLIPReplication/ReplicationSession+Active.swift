@@ -18,7 +18,7 @@ extension ReplicationSession {
         isMobile2 = negotiated == .mobile2
         // The form of 2.x is understood by every peer; it has no collections.
         hasCollections = !isSoleDefault
-        collections = plan.collections.enumerated().map { index, binding in
+        let sessions = plan.collections.enumerated().map { index, binding in
             var checkpoint = CheckpointSession(
                 collection: index,
                 id: binding.checkpointID,
@@ -29,6 +29,7 @@ extension ReplicationSession {
             let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
             return CollectionSession(name: binding.name, checkpoint: checkpoint, pull: pull)
         }
+        begin(sessions)
         for index in collections.indices where !plan.isFetch {
             guard let stored = effects.ask({ try $0.checkpoint(of: index) }) else { return }
             collections[index].checkpoint?.loaded(stored)
@@ -96,7 +97,7 @@ extension ReplicationSession {
             options.takesDeltas = plan.usesDeltas
             options.removesByBody = isMobile2
         }
-        return PullSession(
+        var pull = PullSession(
             collection: index,
             wireIndex: wireIndex,
             isActive: true,
@@ -105,6 +106,8 @@ extension ReplicationSession {
             peer: peerKind,
             tuning: tuning
         )
+        pull.resumesBlobs = peer.resumesBlobs
+        return pull
     }
 
     private mutating func startAll() {
@@ -124,14 +127,16 @@ extension ReplicationSession {
                 request.isContinuous = plan.isContinuous
                 request.batch =
                     peerKind == .loveseat ? tuning.changesAskedOfLoveseat : tuning.changesAskedFor
-                // Other peers leave out deletions that were made while the pull went on.
-                request.activeOnly =
-                    binding.isEmpty && request.since == nil && peer.announcesLateDeletions
+                // Other peers leave out deletions that were made while the pull went on. A peer that only has the default collection
+                // to replicate has not said yet what it is.
+                let needsNoTombstones = binding.isEmpty && request.since == nil
+                request.activeOnly = needsNoTombstones && peer.announcesLateDeletions
+                request.lateActiveOnly = needsNoTombstones && hasCollections == false
                 request.sendsReplacements = true
                 // Over the older protocol revoked documents are announced like any others (gateway.md 32).
                 request.wantsRevocations = !isMobile2
                 request.channels = binding.channels
-                request.documentIDs = binding.documentIDs
+                request.documentIDs = binding.documentIDs.map { ListedIDs($0) }
                 request.extensions = extensions
                 effects.append(.send(request.message, then: .subscribe(collection: index)))
             }
@@ -187,7 +192,11 @@ extension ReplicationSession {
         let digest = collections[index].pull.digest(handle)
         collections[index].pull.blobEnded(handle, error, &effects)
         // Documents of any collection may have waited for this one.
-        for index in collections.indices { collections[index].pull.blobCame(digest) }
+        guard let digest else { return }
+        for index in collections.indices
+        where collections.mayBeBusy(index) && collections[index].pull.isWaiting(for: digest) {
+            collections[index].pull.blobCame(digest)
+        }
     }
 
     /// Fetches documents that the feed of changes has passed.

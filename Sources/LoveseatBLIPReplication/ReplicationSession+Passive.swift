@@ -145,9 +145,9 @@ extension ReplicationSession {
             options.restrictsAccess = plan.restrictsAccess
         }
         options.extensions = extensions
-        collections = names.enumerated().map { index, name in
+        let sessions = names.enumerated().map { index, name in
             let wireIndex = hasCollections == true ? index : nil
-            let pull = PullSession(
+            var pull = PullSession(
                 collection: index,
                 wireIndex: wireIndex,
                 isActive: false,
@@ -156,8 +156,10 @@ extension ReplicationSession {
                 peer: peerKind,
                 tuning: tuning
             )
+            pull.resumesBlobs = peer.resumesBlobs
             return CollectionSession(name: name, pull: pull)
         }
+        begin(sessions)
     }
 
     /// The collection that a message means, or why it means none (replication.md §B.1).
@@ -245,7 +247,7 @@ extension ReplicationSession {
             )
             collections[index].push?.sendsTreeBlobs = peer.takesTreeBlobs
             // What is deleted from now on is announced: the peer may have the document by then.
-            if subscription.activeOnly {
+            if subscription.activeOnly || (subscription.lateActiveOnly && extensions != nil) {
                 collections[index].push?.tombstonesSkipped = effects.store.lastSequence(in: index)
             }
             findLosses(index)

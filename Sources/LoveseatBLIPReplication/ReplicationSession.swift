@@ -23,7 +23,7 @@ package struct ReplicationSession {
     let role: Role
     let tuning: ReplicationTuning
     var phase = Phase.connecting
-    var collections: [CollectionSession] = []
+    var collections = CollectionSessions()
     var effects: SessionEffects
     /// Unix time in seconds, for the `time` of checkpoints.
     package var now: Int64 = 0
@@ -92,15 +92,13 @@ package struct ReplicationSession {
     package var isOver: Bool { phase == .over }
 
     /// The received revisions that wait for something take all the memory that they may: others wait outside.
-    package var isFull: Bool {
-        collections.reduce(0) { $0 + $1.pull.bufferedBytes } > tuning.receivedBytes
-    }
+    package var isFull: Bool { collections.total.bufferedBytes > tuning.receivedBytes }
 
     /// Revisions that the peer was asked for, or was told that it may send, and that have not come.
-    package var revisionsExpected: Int { collections.reduce(0) { $0 + $1.pull.expectations.count } }
+    package var revisionsExpected: Int { collections.total.expectations }
 
-    /// The collections of this session, in its order; none before the peers agreed on them.
-    package var collectionNames: [CollectionName] { collections.map(\.name) }
+    /// The positions of the collections by their names; none before the peers agreed on them.
+    package private(set) var collectionIndices: [CollectionName: Int] = [:]
 
     // MARK: Events
 
@@ -150,7 +148,7 @@ package struct ReplicationSession {
     package mutating func sent(_ what: ReplyContinuation) -> [ReplicationEffect] {
         event { session in
             guard case .revision(let index, let number) = what else { return }
-            session.collections[index].push?.transmitting.remove(number)
+            session.collections[index].push?.transmitted(number)
         }
     }
 
@@ -290,22 +288,41 @@ package struct ReplicationSession {
             countViolations()
             settle()
             if let failure = effects.failure { fail(failure) }
+            collections.endEvent()
         }
         return effects.take()
     }
 
-    /// Takes every collection as far as it gets without the peer.
+    /// The collections of a session that begins.
+    mutating func begin(_ sessions: [CollectionSession]) {
+        collections = CollectionSessions(sessions)
+        collectionIndices = Dictionary(
+            sessions.enumerated().map { ($1.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    /// Takes every collection that the event touched as far as it gets without the peer.
     private mutating func goOn() {
         guard phase != .over else { return }
-        for index in collections.indices {
+        forTouched { session, index in
             var moved: [PullSession.Moved]
             repeat {
-                collections[index].goOn(isActive: plan != nil, &effects)
-                moved = collections[index].pull.takeMoved()
-                for document in moved { follow(document, index) }
+                session.collections[index].goOn(isActive: session.plan != nil, &session.effects)
+                moved = session.collections[index].pull.takeMoved()
+                for document in moved { session.follow(document, index) }
             } while !moved.isEmpty
         }
         beginBlobReads()
+    }
+
+    /// Does something for every collection that the event touched, and those that are touched by that.
+    private mutating func forTouched(_ body: (inout ReplicationSession, Int) -> Void) {
+        var next = 0
+        while next < collections.touched.count {
+            body(&self, collections.touched[next])
+            next += 1
+        }
     }
 
     /// The pull changed a document.
@@ -381,7 +398,7 @@ package struct ReplicationSession {
     }
 
     private var collectionFailure: LoveseatError? {
-        for index in collections.indices {
+        for index in collections.touched {
             if let failure = collections[index].pull.failure ?? collections[index].push?.failure {
                 return failure
             }
@@ -389,37 +406,48 @@ package struct ReplicationSession {
         return nil
     }
 
-    /// Looks at the whole after every event: whether to save checkpoints, to end, and what to tell the app.
+    /// Looks at what an event touched, and at the sum of all: whether to save checkpoints, to end, and what to tell the app.
     private mutating func settle() {
         if let failure = effects.failure ?? collectionFailure { fail(failure) }
-        guard phase == .running || phase == .stopping else { return }
-        for index in collections.indices
-        where collections[index].mayHaveMoreToPush && !isBusy(index) {
-            collections[index].mayHaveMoreToPush = false
-            collections[index].push?.hasMore = true
-            collections[index].pumpPush(&effects)
-        }
-        if phase == .running, let plan, plan.pulls, !plan.isFetch {
-            for index in collections.indices where !isBusy(index) { fetchMissed(index) }
-            if plan.isContinuous {
-                for index in collections.indices where collections[index].needsRetry {
-                    collections[index].planRetry(index, after: tuning.retryDelay, &effects)
-                }
+        let (pulls, isContinuous) = (plan?.pulls == true, plan?.isContinuous == true)
+        let mayFetch = phase == .running && pulls && plan?.isFetch == false
+        let goesOn = phase == .running || phase == .stopping
+        forTouched { session, index in
+            if goesOn, session.collections[index].mayHaveMoreToPush, !session.isBusy(index) {
+                session.collections[index].mayHaveMoreToPush = false
+                session.collections[index].push?.hasMore = true
+                session.collections[index].pumpPush(&session.effects)
             }
-        }
-        let busy = collections.indices.contains { isBusy($0) }
-        if let plan {
-            let isEnding = phase == .stopping || (!busy && !plan.isContinuous)
-            for index in collections.indices {
-                collections[index].noteProgress(now: !busy || isEnding, plan, time: now, tuning, &effects)
+            if mayFetch, !session.isBusy(index) { session.fetchMissed(index) }
+            if mayFetch, isContinuous, session.collections[index].needsRetry {
+                session.collections[index].planRetry(
+                    index,
+                    after: session.tuning.retryDelay,
+                    &session.effects
+                )
             }
-            if let failure = effects.failure { return fail(failure) }
-            let isUnsaved = (!busy || isEnding) && collections.indices.contains { needsCheckpoint($0) }
-            report(isBusy: busy || isUnsaved)
-            if isEnding, !isUnsaved { close(1000, "") }
-        } else {
-            report(isBusy: busy)
+            session.collections.count(index, isBusy: session.isBusy(index), pulls: pulls)
         }
+        guard goesOn else { return }
+        let busy = collections.total.busy > 0
+        guard let plan else { return report(isBusy: busy) }
+        let isEnding = phase == .stopping || (!busy && !plan.isContinuous)
+        let isNow = !busy || isEnding
+        if isNow { collections.resumeNotes() } else { collections.deferNotes() }
+        forTouched { session, index in
+            session.collections[index].noteProgress(
+                now: isNow,
+                plan,
+                time: session.now,
+                session.tuning,
+                &session.effects
+            )
+            if isNow { session.collections.count(index, isUnsaved: session.needsCheckpoint(index)) }
+        }
+        if let failure = effects.failure { return fail(failure) }
+        let isUnsaved = isNow && collections.total.unsaved > 0
+        report(isBusy: busy || isUnsaved)
+        if isEnding, !isUnsaved { close(1000, "") }
     }
 
     private func needsCheckpoint(_ index: Int) -> Bool {
@@ -429,11 +457,8 @@ package struct ReplicationSession {
 
     /// While busy, small steps are left out.
     private mutating func report(isBusy: Bool) {
-        var progress = ReplicationProgress()
-        progress.isTotalKnown = phase == .running
-        for index in collections.indices {
-            collections[index].add(to: &progress, pulls: plan?.pulls == true)
-        }
+        var progress = collections.total.progress
+        progress.isTotalKnown = phase == .running && collections.total.uncompared == 0
         if !isBusy { progress.completed = progress.total }
         if let (wasBusy, last) = lastReport, wasBusy == isBusy {
             let isSmall =

@@ -103,6 +103,23 @@ package struct ReplicationTuning: Hashable, Sendable {
     package init() {}
 }
 
+extension ReplicationTuning {
+    /// Up to so many connections each has all of its room.
+    private static let fewConnections = 16
+
+    /// The same for one of many connections, so that all together hold a bounded amount for peers that read slowly. A fast peer among them
+    /// has a shorter pipeline.
+    func shared(among connections: Int) -> Self {
+        guard connections > Self.fewConnections else { return self }
+        var tuning = self
+        tuning.unansweredBytes = min(unansweredBytes, max(128 << 10, (32 << 20) / connections))
+        tuning.revisionsQueued = min(revisionsQueued, max(100, 16_000 / connections))
+        tuning.listsInFlight = min(listsInFlight, max(1, 320 / connections))
+        tuning.transmittingBytes = min(transmittingBytes, max(64 << 10, (16 << 20) / connections))
+        return tuning
+    }
+}
+
 /// What a single message may be. No good peer comes near these.
 extension ReplicationTuning {
     /// In bytes. A list of 200 changes, the most that anybody is asked for, has less than 100 kB.

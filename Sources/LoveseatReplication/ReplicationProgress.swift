@@ -24,6 +24,18 @@ package struct ReplicationProgress: Hashable, Sendable {
         documents += part.documents
         deltas = deltas + part.deltas
     }
+
+    /// Replaces the part of a collection in a sum. Whether the total is known is no sum.
+    package mutating func replace(_ old: Self, by new: Self) {
+        completed = completed &- old.completed &+ new.completed
+        total = total &- old.total &+ new.total
+        compared = compared &- old.compared &+ new.compared
+        documents = documents &- old.documents &+ new.documents
+        documentsPushed = documentsPushed &- old.documentsPushed &+ new.documentsPushed
+        deltas.sent = deltas.sent &- old.deltas.sent &+ new.deltas.sent
+        deltas.received = deltas.received &- old.deltas.received &+ new.deltas.received
+        deltas.bytesSaved = deltas.bytesSaved &- old.deltas.bytesSaved &+ new.deltas.bytesSaved
+    }
 }
 
 /// What deltas did in both directions.

@@ -22,6 +22,13 @@ package final class ChangeHub: Sendable {
     }
 
     private let state = Mutex(State())
+    private let published = Atomic<UInt64>(0)
+
+    /// A number that changes with every commit that is reported.
+    package var version: UInt64 { published.load(ordering: .acquiring) }
+
+    /// Says that something changed of which nobody is told.
+    func noteSilentChange() { published.add(1, ordering: .releasing) }
 
     package init() {}
 
@@ -51,6 +58,7 @@ package final class ChangeHub: Sendable {
     package func unsubscribe(_ token: Int) { state.withLock { $0.subscribers[token] = nil } }
 
     func publish(_ commits: [CollectionCommit]) {
+        if !commits.isEmpty { noteSilentChange() }
         for commit in commits {
             let interested = state.withLock { state in
                 state.subscribers.filter { $0.value.collection == commit.number }.sorted { $0.key < $1.key }

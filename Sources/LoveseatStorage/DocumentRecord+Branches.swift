@@ -28,6 +28,8 @@ package struct DocumentBranches: Sendable {
     private let incomplete: Set<RevisionID>
     /// The revisions that a client may know of, and those of them whose content it may not have; nil without restrictions.
     private var visible: (known: Set<RevisionID>, withheld: Set<RevisionID>)?
+    /// The places of the leaves; empty if there is one.
+    private var indices: [RevisionID: Int] = [:]
 
     package init(of record: DocumentRecord) throws(LoveseatError) {
         self.record = record
@@ -78,9 +80,7 @@ package struct DocumentBranches: Sendable {
                     )
                 }
             }
-            others.sort { one, other in
-                one.isDeleted == other.isDeleted ? other.id.ranksBehind(one.id) : other.isDeleted
-            }
+            others = Self.ranked(others)
         } else if tree.lacksCurrentBody {
             incomplete.formUnion(tree.leaves.map(\.id))
         }
@@ -95,7 +95,23 @@ package struct DocumentBranches: Sendable {
                 )
             ] + others
         // The rule between Loveseats chooses one of several deletions; CouchDB's peers expect the highest.
-        if leaves.count > 1, leaves.allSatisfy(\.isDeleted) { leaves.sort { $1.id.ranksBehind($0.id) } }
+        if leaves.count > 1, leaves.allSatisfy(\.isDeleted) { leaves = Self.ranked(leaves) }
+        noteIndices()
+    }
+
+    /// Live leaves before deleted ones, as CouchDB ranks them.
+    private static func ranked(_ branches: [DocumentBranch]) -> [DocumentBranch] {
+        let ranks = branches.map(\.id.rank)
+        let order = branches.indices.sorted { one, other in
+            branches[one].isDeleted == branches[other].isDeleted
+                ? ranks[other] < ranks[one] : branches[other].isDeleted
+        }
+        return order.map { branches[$0] }
+    }
+
+    private mutating func noteIndices() {
+        guard leaves.count > 1 else { return }
+        indices = Dictionary(leaves.enumerated().map { ($1.id, $0) }) { first, _ in first }
     }
 
     /// The winner.
@@ -123,6 +139,7 @@ package struct DocumentBranches: Sendable {
             return !isAllowed(branch)
         }
         restricted.visible = (known, Set(withheld))
+        restricted.noteIndices()
         return restricted
     }
 
@@ -142,7 +159,7 @@ package struct DocumentBranches: Sendable {
 
     /// Any revision whose content is here.
     package func revision(_ id: RevisionID) -> DocumentBranch? {
-        if let leaf = leaves.first(where: { $0.id == id }) { return leaf }
+        if let leaf = leaf(id) { return leaf }
         guard let tree, visible?.known.contains(id) ?? true, visible?.withheld.contains(id) != true else {
             return nil
         }
@@ -151,6 +168,13 @@ package struct DocumentBranches: Sendable {
 
     /// The leaves that descend from a revision, or are it.
     package func leaves(above id: RevisionID) -> [DocumentBranch] {
-        leaves.filter { $0.history.contains(id) }
+        if let leaf = leaf(id) { return [leaf] }
+        return leaves.filter { $0.history.contains(id) }
+    }
+
+    /// A leaf by its ID.
+    private func leaf(_ id: RevisionID) -> DocumentBranch? {
+        guard leaves.count > 1 else { return leaves.first.flatMap { $0.id == id ? $0 : nil } }
+        return indices[id].map { leaves[$0] }
     }
 }

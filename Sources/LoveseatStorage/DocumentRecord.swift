@@ -126,6 +126,29 @@ package final class DocumentRecord: Sendable {
         return bytes + (known ?? Array(digest(tree.summary ?? RevisionTree.summary(ofLine: current.id))))
     }
 
+    /// The same document with another tree, which has the same leaves.
+    func replacing(_ tree: RevisionTree) throws(LoveseatError) -> DocumentRecord {
+        guard let current = tree.node(revision) else { return self }
+        let isTold = flags.contains(.branched)
+        return DocumentRecord(
+            row: row,
+            id: id,
+            sequence: sequence,
+            revision: revision,
+            flags: flags,
+            synced: synced,
+            marks: marks,
+            expires: expires,
+            encodedTree: Self.encode(
+                tree,
+                current: current,
+                isTold: isTold,
+                digest: isTold ? storedDigest : nil
+            ),
+            body: body
+        )
+    }
+
     /// The digest as the row holds it; nil if there is none.
     var storedDigest: [UInt8]? {
         guard flags.contains(.branched), let digest = encodedTree?.suffix(Self.digestLength),

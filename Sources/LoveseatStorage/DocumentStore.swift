@@ -1,5 +1,6 @@
 import GRDB
 package import LoveseatModel
+private import LoveseatPlatform
 import Synchronization
 
 /// Documents in SQLite, and blobs beside them.
@@ -28,6 +29,8 @@ package final class DocumentStore: Sendable {
         package var omissions: RevisionTree.Omissions = []
         /// Whether to keep as many ancestors' bodies as an earlier process asked for, if that is more.
         package var remembersAncestorBodies = false
+        /// The time by which tombstones age, in seconds since 1970.
+        package var time: @Sendable () -> Int64 = { Int64(LoveseatPlatform.time(nil)) }
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
@@ -60,6 +63,7 @@ package final class DocumentStore: Sendable {
     /// The number of open transactions on all threads.
     let transactionsOpen = Atomic<Int>(0)
     let durableWrites = Atomic<Int>(0)
+    private let connections = Atomic<Int>(0)
     let compactions = SharedRuns<(blobs: Int, bytes: UInt64)>()
     /// The maximum number of concurrent reads of a database file.
     static let readers = 4
@@ -195,6 +199,17 @@ package final class DocumentStore: Sendable {
     // MARK: Collections
 
     package var collections: [CollectionHandle] { catalog.withLock { Array($0.collections.values) } }
+
+    /// The number of connections that replicate this database.
+    package var connectionCount: Int { connections.load(ordering: .relaxed) }
+
+    package func noteConnection(isOpen: Bool) {
+        if isOpen {
+            connections.add(1, ordering: .relaxed)
+        } else {
+            connections.subtract(1, ordering: .relaxed)
+        }
+    }
 
     /// How many revisions of a line are kept.
     package var revisionLimit: Int { max(options.revisionDepth, catalog.withLock { $0.revisionLimit ?? 0 }) }

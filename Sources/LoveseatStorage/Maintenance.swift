@@ -23,7 +23,10 @@ extension DocumentStore {
         let freed = try blobs.collectGarbage {
             // This waits for the transaction that runs, whose references are not recorded. What was taken out of documents is on the disk
             // before their blobs go: after a power loss they would be there again.
-            try write(durably: true) { try $0.noteCompaction() }
+            try write(durably: true) { transaction in
+                try transaction.noteCompaction()
+                try transaction.noteAllDeletions()
+            }
             return try read { try $0.referencedBlobs() }
         }
         try maintain { db in

@@ -5,7 +5,7 @@ enum Schema {
     /// `lvst`, which distinguishes a Loveseat database from other SQLite files.
     static let applicationID: Int32 = 0x6C76_7374
     /// The version this code writes. Since version 7 a tree's copies for hubs say in their names what they are copies of; an earlier version
-    /// could not read them. The tables are those of version 6.
+    /// could not read them, and it does not know the tables of deletions and ancestors.
     static let version: Int32 = 7
 
     static let shared = """
@@ -34,7 +34,30 @@ enum Schema {
             revision INTEGER NOT NULL,
             body TEXT NOT NULL
         );
-        """ + grants + marks + losses + markRanges + indexes
+        """ + grants + marks + losses + markRanges + indexes + deletions + ancestors
+
+    /// Since version 7.
+    static let ancestors = """
+        CREATE TABLE IF NOT EXISTS ancestors (
+            collection INTEGER NOT NULL,
+            doc_id TEXT NOT NULL,
+            generation INTEGER NOT NULL,
+            revision TEXT NOT NULL,
+            child TEXT NOT NULL,
+            flags INTEGER NOT NULL,
+            PRIMARY KEY (collection, doc_id, generation, revision, child)
+        ) WITHOUT ROWID;
+        """
+
+    /// Since version 7.
+    static let deletions = """
+        CREATE TABLE IF NOT EXISTS deletions (
+            collection INTEGER NOT NULL,
+            time INTEGER NOT NULL,
+            sequence INTEGER NOT NULL,
+            PRIMARY KEY (collection, time)
+        ) WITHOUT ROWID;
+        """
 
     /// Since version 6. An earlier version could not write to a table with an index, which calls functions that it does not have.
     static let indexes = """
@@ -126,4 +149,6 @@ package struct RowFlags: OptionSet, Hashable, Sendable {
     package static let verified = RowFlags(rawValue: 32)
     /// The history has more than one line.
     package static let branched = RowFlags(rawValue: 64)
+    /// Revisions deep in the history are in the table of ancestors.
+    package static let hasAncestors = RowFlags(rawValue: 128)
 }

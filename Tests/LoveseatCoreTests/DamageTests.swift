@@ -192,7 +192,7 @@ struct DamageTests {
     }
 
     /// Ways in which a revision comes that is here already.
-    enum Way: CaseIterable { case couchDB, loveseat, tree, archive }
+    enum Way: CaseIterable { case couchDB, batch, loveseat, tree, archive }
 
     @Test(arguments: Way.allCases)
     func `damaged content is replaced by what the revision was made of, and by nothing else`(_ way: Way)
@@ -221,6 +221,25 @@ struct DamageTests {
                 switch way {
                 case .couchDB:
                     try transaction.insertBranch(line, of: "d", in: handle, body: body, isDeleted: false)
+                case .batch:
+                    let others = (1...3 as ClosedRange<UInt8>).map { number in
+                        StoreWriteTransaction.ReceivedBranch(
+                            history: [RevisionID(generation: 2, digest: [number]), line[1]],
+                            body: .emptyObject,
+                            isDeleted: false
+                        )
+                    }
+                    let branch = StoreWriteTransaction.ReceivedBranch(
+                        history: line,
+                        body: body,
+                        isDeleted: false
+                    )
+                    let results = try transaction.insertBranches(
+                        others + [branch],
+                        of: "d",
+                        in: handle
+                    )
+                    _ = try results[3].get()
                 case .archive: _ = try transaction.restore(archived, of: "d", body: body, in: handle)
                 case .loveseat, .tree:
                     let id = try #require(RevisionID("2-aa"))

@@ -30,7 +30,8 @@ struct BranchTests {
     private func branches(_ index: Int, id: String = "x") throws -> DocumentBranches {
         let collection = try databases[index].defaultCollection()
         let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
-        return try DocumentBranches(of: try #require(record))
+        let whole = try collection.openStore().whole(try #require(record), in: collection.handle)
+        return try DocumentBranches(of: whole)
     }
 
     private func leaves(_ index: Int, id: String = "x") throws -> [String] {

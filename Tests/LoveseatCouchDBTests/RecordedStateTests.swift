@@ -73,8 +73,10 @@ struct RecordedStateTests {
         #expect(pass.failed.isEmpty)
         let collection = try active.collection
         for (id, leaves) in Dictionary(grouping: wanted, by: { $0.id }) {
-            let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
-            let found = try DocumentBranches(of: try #require(record, "\(id)")).leaves.map {
+            let store = try collection.openStore()
+            let record = try store.readRows { try $0.record(id, in: collection.handle) }
+            let whole = try store.whole(try #require(record, "\(id)"), in: collection.handle)
+            let found = try DocumentBranches(of: whole).leaves.map {
                 Leaf(
                     history: $0.history.map(\.text),
                     isDeleted: $0.isDeleted,

@@ -91,7 +91,10 @@ struct ActiveSide {
     func history(_ id: String) throws -> [String] {
         let collection = try collection
         let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
-        return try record.map { try DocumentBranches(of: $0).winner.history.map(\.text) } ?? []
+        let store = try collection.openStore()
+        return try record.map {
+            try DocumentBranches(of: store.whole($0, in: collection.handle)).winner.history.map(\.text)
+        } ?? []
     }
 
     func save(_ id: String, _ json: JSONValue) throws {

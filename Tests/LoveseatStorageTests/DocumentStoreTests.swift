@@ -9,9 +9,9 @@ final class TemporaryStore {
     let store: DocumentStore
     let collection: CollectionHandle
 
-    init() throws {
+    init(options: DocumentStore.Options = DocumentStore.Options()) throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "loveseat-\(UUID().uuidString)").path
-        store = try DocumentStore.open(folder: folder)
+        store = try DocumentStore.open(folder: folder, options: options)
         collection = try #require(store.collection(.default))
     }
 

@@ -9,14 +9,18 @@ import Testing
 extension ReplayedPeer {
     /// An active session of the default collection with a puppet as its passive peer, which has answered the opening
     /// questions.
+    ///
+    /// `named`: collections besides the default one.
     func activeLine(
         _ negotiated: ReplicationProtocol = .mobile3,
+        named: [CollectionName] = [],
         answering extensions: MessageProperties = [:],
         _ change: (inout ActivePlan) -> Void = { _ in }
     ) throws -> Line {
-        let handle = try collection(.default)
-        let binding = ActivePlan.Binding(name: .default, checkpointID: "cp-x")
-        var plan = ActivePlan(collections: [binding], pushes: false, pulls: true, isContinuous: false)
+        let names = [.default] + named
+        let handles = try names.map { try collection($0) }
+        let bindings = names.map { ActivePlan.Binding(name: $0, checkpointID: "cp-x") }
+        var plan = ActivePlan(collections: bindings, pushes: false, pulls: true, isContinuous: false)
         change(&plan)
         let store = store
         let remote = try store.write { try $0.remoteNumber("puppet") }
@@ -24,14 +28,18 @@ extension ReplayedPeer {
             { ReplicationSession(active: plan, store: $0) },
             ConnectionStore(
                 store: store,
-                collections: [handle],
-                checkpointIDs: ["cp-x"],
+                collections: handles,
+                checkpointIDs: names.map { _ in "cp-x" },
                 remote: remote,
                 nowMilliseconds: { 0 }
             ),
             resolve: { _ in nil }
         )
         try line.connect(negotiated)
+        for request in line.requests where request.message.profile == "getCollections" {
+            let none = "[\(names.map { _ in "{}" }.joined(separator: ","))]"
+            try line.puppet.reply(Message([:], body: Array(none.utf8)), to: request.number)
+        }
         for request in line.requests where request.message.profile == "getCheckpoint" {
             try line.puppet.reply(ReplyError("HTTP", 404, "missing"), to: request.number)
         }

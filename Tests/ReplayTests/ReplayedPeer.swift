@@ -179,6 +179,7 @@ extension Message {
         var result = Dictionary(properties.pairs.map { ($0.name, $0.value) }) { $1 }
         for name in ["client", "sequence", "loveseat"] { result[name] = result[name].map { _ in "…" } }
         result["loveseat"] = nil
+        result["loveseat_active_only"] = nil
         // Real ones ask every peer to leave out tombstones, and lose deletions by it (replication.md §6).
         result["activeOnly"] = nil
         // They ask for lists of 200, of which one at a time fits what they ask for.

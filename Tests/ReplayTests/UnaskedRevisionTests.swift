@@ -80,6 +80,36 @@ struct UnaskedRevisionTests {
     }
 
     @Test(arguments: [true, false])
+    func `what the peer could not send is asked for again, whether other collections are busy or do nothing`(
+        _ isBusy: Bool
+    ) throws {
+        let names = try (1...3).map { try #require(CollectionName(path: "many.c\($0)")) }
+        let line = try ours.activeLine(named: names) { $0.isContinuous = true }
+        var fetched: [String] = []
+        line.onFetch = { notice in
+            fetched.append("\(notice.collection) \(notice.documentIDs)")
+            return true
+        }
+        for index in 0...3 {
+            let collection = "\(index)"
+            if index == 2 {
+                let list = #"[[1,"a","1-aa"]]"#
+                _ = try line.ask("changes", ["collection": collection], list).get()
+                try line.tell(
+                    "norev",
+                    ["collection": collection, "id": "a", "rev": "1-aa", "sequence": "1", "error": "503"],
+                    ""
+                )
+            }
+            if !isBusy || index == 2 { try line.tell("changes", ["collection": collection], "null") }
+        }
+        try line.takeCheckpoints()
+        try line.settle()
+        #expect(fetched.count >= 3 && fetched.allSatisfy { $0 == #"2 ["a"]"# }, "\(fetched)")
+        #expect(line.failure == nil && !line.isClosed)
+    }
+
+    @Test(arguments: [true, false])
     func `a revision that nobody asked for is refused and not stored, and the session goes on`(
         _ isActive: Bool
     ) throws {

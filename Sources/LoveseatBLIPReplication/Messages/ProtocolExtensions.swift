@@ -8,6 +8,8 @@ struct ProtocolExtensions: Hashable {
     static let blobOffset = "loveseat_offset"
     /// Of `rev`: the first revision of the line, where the history does not reach it.
     static let origin = "loveseat_origin"
+    /// Of `subChanges`, if the peer has not said yet what it is: as `activeOnly`, for one that announces late deletions.
+    static let activeOnly = "loveseat_active_only"
     static let none = ProtocolExtensions(
         knowsTrees: false,
         resumesBlobs: false,
@@ -62,7 +64,9 @@ extension ReplicationSession {
     }
 
     mutating func noteExtensions(_ text: String?) {
-        guard self.extensions != nil, let extensions = ProtocolExtensions(text) else { return }
+        guard self.extensions != nil, let extensions = ProtocolExtensions(text), extensions != peer else {
+            return
+        }
         peer = extensions
         let kind = peerKind
         for index in collections.indices {

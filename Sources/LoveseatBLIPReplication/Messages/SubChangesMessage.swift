@@ -1,5 +1,6 @@
 import LoveseatBLIP
 import LoveseatModel
+import LoveseatReplication
 
 /// `subChanges` (replication.md §6).
 struct SubChangesMessage: Hashable, Sendable {
@@ -14,6 +15,8 @@ struct SubChangesMessage: Hashable, Sendable {
     var batch = 200
     /// No tombstones that were there before.
     var activeOnly = false
+    /// The same for a peer that announces deletions that are made after it subscribed; others ignore it.
+    var lateActiveOnly = false
     /// A newer revision may come in place of an announced one.
     var sendsReplacements = false
     /// Whether the peer wants to hear of documents that it may not have any more.
@@ -21,7 +24,7 @@ struct SubChangesMessage: Hashable, Sendable {
     /// Of a gateway, to pull from; none for all.
     var channels: [String] = []
     /// Only these documents; nil for all.
-    var documentIDs: [String]?
+    var documentIDs: ListedIDs?
     /// The peer is a gateway that replicates from here, and refuses lists that do not say so (gateway.md 49).
     private(set) var isGateway = false
     /// What the subscriber says beyond the protocol.
@@ -41,6 +44,7 @@ struct SubChangesMessage: Hashable, Sendable {
         since = properties["since"].flatMap { RemoteSequence(json: $0) }
         isContinuous = properties["continuous"].map { $0.lowercased() != "false" } ?? false
         batch = min(max(properties.int("batch") ?? 200, 10), 1_000)
+        lateActiveOnly = properties.bool(ProtocolExtensions.activeOnly)
         activeOnly = properties.bool("activeOnly")
         sendsReplacements = properties.bool("sendReplacementRevs")
         wantsRevocations = properties.bool("revocations")
@@ -50,7 +54,7 @@ struct SubChangesMessage: Hashable, Sendable {
         guard let body = try? JSONElement(parsing: message.body) else {
             throw ReplyError("HTTP", 400, "Invalid JSON body")
         }
-        documentIDs = body["docIDs"].map { $0.items.compactMap(\.string) }
+        documentIDs = body["docIDs"].map { ListedIDs($0.items.lazy.compactMap(\.string)) }
     }
 
     /// Where in our own feed the subscriber is. What is higher than any sequence can be is the end.
@@ -64,6 +68,7 @@ struct SubChangesMessage: Hashable, Sendable {
         if sendsReplacements { message.properties["sendReplacementRevs"] = "true" }
         message.properties["versioning"] = Self.versioning
         if activeOnly { message.properties["activeOnly"] = "true" }
+        if lateActiveOnly { message.properties[ProtocolExtensions.activeOnly] = "true" }
         if wantsRevocations { message.properties["revocations"] = "true" }
         message.properties[ProtocolExtensions.property] = extensions
         if !channels.isEmpty {
@@ -71,7 +76,7 @@ struct SubChangesMessage: Hashable, Sendable {
             message.properties["channels"] = channels.joined(separator: ",")
         }
         if let documentIDs {
-            message.body = JSONText(canonical: ["docIDs": .array(documentIDs.map { .string($0) })]).bytes
+            message.body = JSONText(canonical: ["docIDs": .array(documentIDs.ids.map { .string($0) })]).bytes
         }
         return message
     }

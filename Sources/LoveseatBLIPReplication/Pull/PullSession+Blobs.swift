@@ -51,9 +51,11 @@ extension PullSession {
 
     /// Documents that waited for this blob go on when it is their turn: it came, or could not be had for another document, and
     /// any of them may be the next to ask.
-    mutating func blobCame(_ digest: BlobDigest?) {
-        if let digest { waitingForTurn += waitingForBlob.removeValue(forKey: digest) ?? [] }
+    mutating func blobCame(_ digest: BlobDigest) {
+        waitingForTurn += waitingForBlob.removeValue(forKey: digest) ?? []
     }
+
+    func isWaiting(for digest: BlobDigest) -> Bool { waitingForBlob[digest] != nil }
 
     /// The blob that a fetch is for.
     func digest(_ handle: BlobHandle) -> BlobDigest? {

@@ -9,7 +9,12 @@ extension PushSession {
 
     var canSend: Bool {
         sendingRoom > 0 && transmitting.count * 2 <= tuning.revisionsTransmitting
-            && unansweredBytes < tuning.unansweredBytes
+            && transmittingBytes * 2 <= tuning.transmittingBytes && unansweredBytes < tuning.unansweredBytes
+    }
+
+    /// The transport has got all bytes of a message.
+    mutating func transmitted(_ number: Int) {
+        if let size = transmitting.removeValue(forKey: number) { transmittingBytes -= size }
     }
 
     mutating func sendMore(_ effects: inout SessionEffects) {
@@ -17,7 +22,7 @@ extension PushSession {
         let next = queue.prefix(sendingRoom).prefix { document in
             let size = document.change.bodySize
             defer { bytes += size }
-            return bytes == 0 || bytes + size <= tuning.transmittingBytes
+            return bytes == 0 || bytes + size <= tuning.transmittingBytes - transmittingBytes
         }
         let deliveries = next.compactMap { document -> (Outgoing, Delivery)? in
             guard case .wanted(let delivery) = document.stage else { return nil }
@@ -103,7 +108,8 @@ extension PushSession {
         unansweredBytes += parcel.bytes
         nextMessage += 1
         inFlight[nextMessage] = document
-        transmitting.insert(nextMessage)
+        transmitting[nextMessage] = parcel.bytes
+        transmittingBytes += parcel.bytes
         document.stage = .sent(delivery, parcel)
         effects.append(.send(message, then: .revision(collection: collection, number: nextMessage)))
     }
@@ -125,7 +131,7 @@ extension PushSession {
         _ answer: Result<Message, ReplyError>,
         _ effects: inout SessionEffects
     ) {
-        transmitting.remove(number)
+        transmitted(number)
         guard let document = inFlight.removeValue(forKey: number),
             case .sent(let delivery, let parcel) = document.stage
         else { return }

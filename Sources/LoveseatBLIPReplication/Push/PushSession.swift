@@ -30,11 +30,13 @@ struct PushSession {
     let isContinuous: Bool
     /// Whether deltas are sent to a peer that takes them.
     let sendsDeltas: Bool
-    let tuning: ReplicationTuning
+    private let ownTuning: ReplicationTuning
+    /// What it may hold while so many connections are open.
+    private(set) var tuning: ReplicationTuning
 
     private let initiallyCompleted: SequenceSet
     /// Only these documents; nil for all.
-    private let documentIDs: DocumentSet?
+    private let documentIDs: ListedIDs?
     private(set) var lastRead: UInt64
     var hasMore = true
     private(set) var backlog = Backlog.isRead(toItsEnd: false)
@@ -53,8 +55,9 @@ struct PushSession {
     /// Those that were sent, by the number of the message.
     var inFlight: [Int: Outgoing] = [:]
     var nextMessage = 0
-    /// The messages of which the transport has not got all bytes.
-    var transmitting: Set<Int> = []
+    /// The messages of which the transport has not got all bytes, with the sizes of their bodies, and the sum of these.
+    var transmitting: [Int: Int] = [:]
+    var transmittingBytes = 0
     var unansweredBytes = 0
     /// Those that the peer forbade once, in order.
     var forbidden: [Outgoing] = []
@@ -89,10 +92,10 @@ struct PushSession {
         self.wireIndex = wireIndex
         self.mode = mode
         self.isContinuous = isContinuous
-        self.tuning = tuning
+        (ownTuning, self.tuning) = (tuning, tuning)
         documentIDs =
             if case .announcing(let subscription) = mode {
-                subscription.documentIDs.map { DocumentSet($0) }
+                subscription.documentIDs
             } else {
                 nil
             }
@@ -159,6 +162,7 @@ struct PushSession {
 
     private mutating func read(_ isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
         flushMarks(&effects)
+        tuning = ownTuning.shared(among: effects.store.connections)
         let query = query(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
         guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
         hasMore = page.hasMore

@@ -75,13 +75,36 @@ struct Info: ParsableCommand {
 
 struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Remove blobs that no document refers to, and return free space to the file system."
+        abstract: "Remove blobs that no document refers to, and return free space to the file system.",
+        discussion: """
+            With --tombstones, deletions that are older than that are forgotten. A peer that was away for longer, and still has such a \
+            document, brings it back.
+
+            EXAMPLE: loveseat compact trips --tombstones 90d
+            """
     )
 
     @OptionGroup var argument: DatabaseArgument
+    @Option(
+        help: ArgumentHelp(
+            "Also forget deletions that are older than this: a number with s, m, h or d. The default is to keep all.",
+            valueName: "age"
+        )
+    )
+    var tombstones: String?
+
+    func validate() throws {
+        guard tombstones.map({ TimeSpan.seconds($0) != nil }) ?? true else {
+            throw ValidationError("--tombstones must be a number with s, m, h or d, such as 90d.")
+        }
+    }
 
     func run() throws {
         let database = try argument.open()
+        if let age = tombstones.flatMap({ TimeSpan.seconds($0) }) {
+            let removed = try database.removeTombstones(olderThan: .seconds(age))
+            Output.remark("\(removed.counted("tombstone")) removed")
+        }
         try database.performMaintenance(type: .compact)
         try database.close()
     }

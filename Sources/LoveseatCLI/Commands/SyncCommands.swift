@@ -111,7 +111,9 @@ struct SyncOptions: ParsableArguments {
         let status = await replicator.waitUntilStopped()
         reporting?.monitor.stop()
         var counts = await counting.value
-        if type != .pull { counts.refusedEarlier = max(0, try Self.refused(replicator) - counts.refused) }
+        if type != .pull {
+            counts.refusedEarlier = max(0, try replicator.refusedDocumentCount() - counts.refused)
+        }
         let isPaired = try !database.pairedPeers().isEmpty
         try await database.close()
         if let names = permitted(status.error, configuration) {
@@ -182,6 +184,12 @@ struct SyncOptions: ParsableArguments {
     private func advised(_ error: LoveseatError, _ configuration: ReplicatorConfiguration, isPaired: Bool)
         -> LoveseatError
     {
+        if error.message.hasPrefix("not replicated: ") {
+            return LoveseatError(
+                error.code,
+                "\(error.message) with --collections, as in --collections _default,travel.trips=trips"
+            )
+        }
         if error.code == .httpNotFound, configuration.collections.count > 1, peer.collections.isEmpty {
             return LoveseatError(
                 error.code,
@@ -260,13 +268,6 @@ struct SyncOptions: ParsableArguments {
             let error = isLeftOut ? nil : document.error
             if isPush { failure.push = error } else { failure.pull = error }
             failures[id] = failure.push == nil && failure.pull == nil ? nil : failure
-        }
-    }
-
-    /// How many documents the peer has refused.
-    private static func refused(_ replicator: Replicator) throws -> Int {
-        try replicator.config.collections.reduce(0) {
-            $0 + (try replicator.refusedDocuments(collection: $1.collection)).count
         }
     }
 

@@ -42,7 +42,7 @@ struct PeerOptions: ParsableArguments {
     var headerFile: String?
     @Option(
         help:
-            "The collections, separated by commas. The default is all. Collections that do not exist here are created."
+            "The collections, separated by commas. The default is all. Collections that do not exist here are created. For a CouchDB, scope.collection=NAME names the database of a collection; one collection alone uses the database of the URL."
     )
     var collections = ""
     @Option(help: "Only these documents, separated by commas.")
@@ -247,13 +247,24 @@ struct PeerOptions: ParsableArguments {
         }
     }
 
+    /// The collections, with the names of their databases at a CouchDB.
+    private var collectionsAndDatabases: [(collection: CollectionName, database: String?)] {
+        get throws {
+            try collections.listItems.map { item in
+                let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return (try String(parts[0]).collectionName, parts.count > 1 ? String(parts[1]) : nil)
+            }
+        }
+    }
+
     /// The configuration that these options make.
     ///
     /// `connects`: whether it will be started. Then missing collections are created.
     func configuration(_ database: Database, _ type: ReplicatorType, connects: Bool) throws
         -> ReplicatorConfiguration
     {
-        let names = try collections.collectionNames
+        let named = try collectionsAndDatabases
+        let names = named.map(\.collection)
         let authenticator = try authenticator(connects: connects)
         let filter = try filter()
         if connects {
@@ -266,6 +277,10 @@ struct PeerOptions: ParsableArguments {
             entry.pushFilter = filter
             entry.pullFilter = filter
             entry.filterVersion = filters.isEmpty ? nil : filters.joined(separator: "\n")
+            entry.remoteDatabase =
+                named.last {
+                    $0.collection.fullName.isExactly(collection.fullName)
+                }?.database
             return entry
         }
         let peer = paired ? try pairedPeer(of: database) : nil

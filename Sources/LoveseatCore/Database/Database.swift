@@ -358,6 +358,28 @@ public final class Database: Sendable {
 
     // MARK: Maintenance
 
+    /// Removes the tombstones of documents that were deleted here, or whose deletion arrived here, at least so long ago. Nothing does
+    /// that by itself: without this call deletions are kept for ever.
+    ///
+    /// A peer that has not replicated with this database since before a deletion, and has the document, brings it back: choose an age that
+    /// is longer than any peer is away, and call this at all peers. Peers whose pull was complete since keep their tombstones, and
+    /// nothing comes back from them. ``MaintenanceType/compact`` then returns the space to the file system. In a database of an earlier
+    /// version, tombstones begin to age when it is compacted, or at the first call of this method.
+    ///
+    /// - Parameter age: With zero or less, all tombstones are removed. Fractions of seconds do not count.
+    /// - Returns: The number of tombstones that were removed.
+    /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed` inside a transaction's closure, `notWriteable`, an error of the disk.
+    @discardableResult
+    public func removeTombstones(olderThan age: Duration) throws(LoveseatError) -> Int {
+        let store = try store
+        try refuseInTransaction()
+        let removed = try DocumentStore.wrapping {
+            try store.removeTombstones(olderThan: age.components.seconds)
+        }
+        LogDomain.database.log(.info, "\(name): removed \(removed.counted("tombstone"))")
+        return removed
+    }
+
     /// Cleans up, optimises or checks the database.
     ///
     /// This call blocks the thread until it is done, which takes time in proportion to the size of the database.

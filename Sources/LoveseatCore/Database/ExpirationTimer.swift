@@ -60,7 +60,12 @@ package final class ExpirationTimer: Sendable {
         guard !state.withLock({ $0.isStopped }) else { return }
         state.withLock { $0.next = nil }
         var next: Int64?
-        for collection in store.collections {
+        let collections = store.collections
+        // Of many collections few have documents that expire.
+        let numbers =
+            collections.count > 1
+            ? try? store.read { try $0.numbers(of: collections, with: .expiration) } : nil
+        for collection in collections where numbers?.contains(collection.number) ?? true {
             do {
                 var hasMore = true
                 while hasMore {

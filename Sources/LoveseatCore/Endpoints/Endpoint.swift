@@ -63,8 +63,13 @@ package protocol PeerEndpoint: Endpoint {
     var remoteName: String { get }
     /// What the endpoint selects of the peer's documents, by which checkpoints are told apart. The default is nil: everything.
     var selection: String? { get }
+    /// Whether collections may be replicated with databases of other names (``CollectionConfiguration/remoteDatabase``). The default is
+    /// false.
+    var namesDatabases: Bool { get }
     /// Whether a second connection to the peer is possible meanwhile. The default is true.
     var takesSecondConnection: Bool { get }
+    /// The endpoint as it is used for these collections. The default is the endpoint itself.
+    func bound(to collections: [CollectionConfiguration]) -> Self
     /// The reason why it can never be used, such as an invalid URL.
     func validate() throws(LoveseatError)
     /// Connects to the peer, and returns a replication over that connection, which has not begun.
@@ -78,7 +83,11 @@ package protocol PeerEndpoint: Endpoint {
 extension PeerEndpoint {
     package var selection: String? { nil }
 
+    package var namesDatabases: Bool { false }
+
     package var takesSecondConnection: Bool { true }
+
+    package func bound(to collections: [CollectionConfiguration]) -> Self { self }
 
     package func networkChanges() -> AsyncStream<Void>? { nil }
 }

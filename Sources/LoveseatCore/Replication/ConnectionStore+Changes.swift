@@ -30,6 +30,8 @@ struct RevisionMark {
 extension ConnectionStore {
     /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
     private static let rowsScanned = 1_000
+    /// Bytes of bodies looked at, by all connections together, and by one of many.
+    private static let bytesScanned = (of: 64 << 20, least: 256 << 10)
     /// After so many rows, what the scan left in the connection's cache is freed.
     private static let longScan = 100
 
@@ -39,13 +41,18 @@ extension ConnectionStore {
 
     private func page(_ index: Int, _ query: ChangeQuery) throws -> ChangePage {
         let collection = collections[index]
+        // Of many collections most have nothing new.
+        if access == nil, store.contains(collection), store.lastSequence(collection) <= query.since {
+            return ChangePage([], through: query.since, hasMore: false)
+        }
         var candidates: [(change: LocalChange, record: DocumentRecord)] = []
         var through = query.since
         var scanned = 0
         let now = nowMilliseconds()
         let left = query.isForPush && leavesOutMarked(index) ? remote : nil
         let rule = query.isForPush ? rule(index) : nil
-        var isAtEnd = false
+        var (isAtEnd, isCut, bytes) = (false, false, 0)
+        let bytesScanned = max(Self.bytesScanned.least, Self.bytesScanned.of / connections)
         var doubted: [String] = []
         var losses: [(change: LocalChange, record: DocumentRecord)] = []
         try store.read { transaction in
@@ -58,10 +65,13 @@ extension ConnectionStore {
                 if let change = try change(of: record, query, in: index, rule: rule, now: now) {
                     candidates.append((change, record))
                 }
-                return candidates.count < query.limit && scanned < Self.rowsScanned
+                bytes += record.body.bytes.count
+                isCut =
+                    candidates.count >= query.limit || scanned >= Self.rowsScanned || bytes >= bytesScanned
+                return !isCut
             }
             if scanned >= Self.longScan { transaction.forgetPages() }
-            if candidates.count < query.limit, scanned < Self.rowsScanned {
+            if !isCut {
                 isAtEnd = true
                 through = max(through, try transaction.lastSequence(collection))
             }
@@ -73,7 +83,7 @@ extension ConnectionStore {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
             guard try mayRead(record, in: collection) else { continue }
-            read.keep(record, of: collection)
+            read.keep(record, of: collection, among: connections)
             found.append(candidate)
         }
         for (change, record) in losses where try !mayRead(record, in: collection) { found.append(change) }
@@ -127,7 +137,11 @@ extension ConnectionStore {
         now: Int64
     ) throws -> LocalChange? {
         if record.isDeleted, record.sequence <= query.tombstonesSkipped { return nil }
-        if let ids = query.documentIDs ?? rule?.documentIDs, !ids.contains(record.id) { return nil }
+        if let ids = query.documentIDs {
+            guard ids.contains(record.id) else { return nil }
+        } else if let ids = rule?.documentIDs, !ids.contains(record.id) {
+            return nil
+        }
         if let expires = record.expires, expires <= now { return nil }
         if query.isForPush, record.hasConflicts { return nil }
         let knowledge = query.tellsTrees ? record.knowledgeDigest : nil
@@ -328,6 +342,14 @@ extension ConnectionStore {
 
     package func conflicts(in index: Int, after sequence: UInt64) throws(LoveseatError) -> ConflictPage {
         try asking {
+            if sequence == 0, collections.count > 1 {
+                let numbers =
+                    try inConflict ?? store.read { try $0.numbers(of: collections, with: .conflict) }
+                inConflict = numbers
+                guard numbers.contains(collections[index].number) else {
+                    return ConflictPage(ids: [], next: nil)
+                }
+            }
             let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
             return ConflictPage(ids: found.ids, next: found.next)
         }

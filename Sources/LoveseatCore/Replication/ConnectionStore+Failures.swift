@@ -59,8 +59,11 @@ struct DocumentFailure {
     init(revision: RevisionID, error: LoveseatError) { (self.revision, self.error) = (revision, error) }
 
     static func prefix(_ direction: Direction, in collection: CollectionHandle, remote: Int) -> String {
-        "\(direction.rawValue)/\(remote)/\(collection.number)/"
+        "\(prefix(direction, remote: remote))\(collection.number)/"
     }
+
+    /// What the keys of all collections begin with.
+    static func prefix(_ direction: Direction, remote: Int) -> String { "\(direction.rawValue)/\(remote)/" }
 
     static func key(_ direction: Direction, _ id: String, in collection: CollectionHandle, remote: Int)
         -> String

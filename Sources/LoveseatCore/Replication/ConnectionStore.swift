@@ -36,6 +36,8 @@ package final class ConnectionStore: RevisionStore {
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
+    /// The collections with conflicts when the connection began, by their numbers; nil before that was asked.
+    var inConflict: Set<Int64>?
     /// The documents that could not be stored when they were pulled, by collection.
     var failures: [Int: DocumentSet] = [:]
     package let nowMilliseconds: () -> Int64
@@ -61,7 +63,12 @@ package final class ConnectionStore: RevisionStore {
         self.checkpointIDs = checkpointIDs
         self.remote = remote
         self.nowMilliseconds = nowMilliseconds
+        store.noteConnection(isOpen: true)
     }
+
+    deinit { store.noteConnection(isOpen: false) }
+
+    package var connections: Int { max(1, store.connectionCount) }
 
     /// For the passive side, which learns from its peer which collections to serve.
     ///
@@ -80,6 +87,7 @@ package final class ConnectionStore: RevisionStore {
         shared = SharedBlobs(proven, peer: peer.recordName)
         self.nowMilliseconds = nowMilliseconds
         (collections, checkpointIDs, remote, rules, userChanges) = ([], [], nil, [], 0)
+        store.noteConnection(isOpen: true)
     }
 
     /// Says what became of the database in a session's terms.

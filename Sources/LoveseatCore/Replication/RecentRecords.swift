@@ -12,18 +12,22 @@ struct RecentRecords {
         let documentID: ExactText
     }
 
-    private static let bound = 2 << 20
+    /// Bytes that one connection keeps of each age, and all connections together.
+    private static let (bound, boundOfAll) = (2 << 20, 32 << 20)
+    private static let smallestBound = 64 << 10
 
     private var young: [Key: DocumentRecord] = [:]
     private var old: [Key: DocumentRecord] = [:]
     private var youngBytes = 0
 
-    mutating func keep(_ record: DocumentRecord, of collection: CollectionHandle) {
+    /// `connections`: how many there are. Of many each keeps less.
+    mutating func keep(_ record: DocumentRecord, of collection: CollectionHandle, among connections: Int) {
         let key = Key(collection: collection.number, documentID: ExactText(record.id))
         let size = record.body.bytes.count + (record.encodedTree?.count ?? 0)
-        let isKept = size < Self.bound / 16
+        let bound = min(Self.bound, max(Self.smallestBound, Self.boundOfAll / (2 * connections)))
+        let isKept = size < bound / 16
         if isKept { youngBytes += size }
-        if youngBytes > Self.bound {
+        if youngBytes > bound {
             (old, young) = (young, [:])
             youngBytes = size
         }

@@ -32,6 +32,13 @@ public struct CollectionConfiguration: Sendable {
     /// Decides between two versions of a document. Nil, the default, means ``ConflictResolver/default``.
     public var conflictResolver: (any ConflictResolverProtocol)?
 
+    /// The name of the CouchDB database with which the collection is replicated, on the server of the endpoint's URL.
+    ///
+    /// The default is nil: a collection that is replicated alone, and the default collection, use the database that the URL names; other
+    /// collections use `database.scope.collection`, a name that Loveseat's listeners serve and CouchDB does not allow. Peers that speak
+    /// Couchbase's protocol have collections of the same names, and the replicator stops with `invalidParameter` if this is set.
+    public var remoteDatabase: String?
+
     /// Creates a configuration that replicates all documents of a collection.
     public init(collection: Collection, conflictResolver: (any ConflictResolverProtocol)? = nil) {
         self.collection = collection
@@ -45,6 +52,12 @@ public struct CollectionConfiguration: Sendable {
 
     /// Throws for settings that cannot work.
     func validate() throws(LoveseatError) {
+        guard remoteDatabase?.isEmpty != true else {
+            throw LoveseatError(
+                .invalidParameter,
+                "the name of the remote database for collection \(collection.fullName) is empty"
+            )
+        }
         for channel in channels ?? [] where channel.isEmpty || channel.contains(",") {
             throw LoveseatError(.invalidParameter, "\"\(channel)\" is not a valid channel name")
         }

@@ -73,7 +73,7 @@ extension ReplicationSetup {
         if pushing.replicatorType == .pull { pushing.replicatorType = .push }
         var count = 0
         for entry in config.collections {
-            let pending = try PendingDocuments(pushing, entry.collection)
+            let pending = try PendingDocuments(pushing, entry)
             count += try DocumentStore.wrapping { try pending.all().count }
         }
         return count

@@ -41,6 +41,24 @@ extension Replicator {
 }
 
 extension Replicator {
+    /// The number of documents of all collections that the peer refuses (``refusedDocuments(collection:)``).
+    package func refusedDocumentCount() throws(LoveseatError) -> Int {
+        let setup = try ReplicationSetup(config, registersPeer: false)
+        let prefix = DocumentFailure.prefix(.push, remote: setup.remote)
+        // Nearly always there is none.
+        let keys = try DocumentStore.wrapping {
+            try setup.store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys
+        }
+        guard !keys.isEmpty else { return 0 }
+        let numbers = Set(keys.compactMap { $0.text.split(separator: "/").first.flatMap { Int64($0) } })
+        var count = 0
+        for entry in config.collections where numbers.contains(entry.collection.handle.number) {
+            let pending = try PendingDocuments(config, entry)
+            count += try DocumentStore.wrapping { try pending.refused().count }
+        }
+        return count
+    }
+
     /// The checkpoint of the first collection; nil if there is none yet.
     package func savedCheckpoint() throws(LoveseatError) -> JSONText? {
         try ReplicationSetup(config, registersPeer: false).replica.checkpoint(of: 0).body
@@ -50,25 +68,32 @@ extension Replicator {
 /// Compares a collection with what is known to be at the peer.
 struct PendingDocuments {
     let setup: ReplicationSetup
-    let index: Int
+    let handle: CollectionHandle
     let rules: CollectionRules
 
     init(_ config: ReplicatorConfiguration, _ collection: Collection) throws(LoveseatError) {
+        guard let entry = config.collections.first(where: { $0.collection == collection }) else {
+            throw LoveseatError(
+                .notOpen,
+                "collection \(collection.fullName) is not in the replicator's configuration"
+            )
+        }
+        try self.init(config, entry)
+    }
+
+    init(_ config: ReplicatorConfiguration, _ entry: CollectionConfiguration) throws(LoveseatError) {
         guard config.replicatorType != .pull else {
             throw LoveseatError(
                 .unsupported,
                 "Pending Document IDs are not supported on pull-only replicators."
             )
         }
-        guard let index = config.collections.firstIndex(where: { $0.collection == collection }) else {
-            throw LoveseatError(
-                .notOpen,
-                "collection \(collection.fullName) is not in the replicator's configuration"
-            )
-        }
+        // The other collections say nothing about this one.
+        var config = config
+        config.collections = [entry]
         setup = try ReplicationSetup(config, registersPeer: false)
-        self.index = index
-        rules = setup.rules[index]
+        handle = setup.handles[0]
+        rules = setup.rules[0]
     }
 
     /// What the next push assumes to be at the peer.
@@ -82,8 +107,8 @@ struct PendingDocuments {
     }
 
     func known(_ view: StoreReadTransaction) throws -> Known {
-        let id = setup.checkpointIDs[index]
-        let marks = try view.marks(of: setup.remote, in: setup.handles[index])
+        let id = setup.checkpointIDs[0]
+        let marks = try view.marks(of: setup.remote, in: handle)
         return Known(
             completed: try view.localCheckpoint(id).map { Checkpoint(JSONElement($0)).completed }
                 ?? SequenceSet([0...0]),
@@ -96,7 +121,7 @@ struct PendingDocuments {
         try setup.store.read { view in
             let known = try known(view)
             try view.changes(
-                in: setup.handles[index],
+                in: handle,
                 since: known.completed.completeUpTo ?? 0,
                 notSyncedWith: known.believesMarks ? setup.remote : nil
             ) { record in
@@ -108,7 +133,6 @@ struct PendingDocuments {
     }
 
     func refused() throws -> [(documentID: String, error: LoveseatError)] {
-        let handle = setup.handles[index]
         return try setup.store.read { view in
             let known = try known(view)
             var refused: DocumentMap<LoveseatError> = [:]
@@ -129,7 +153,7 @@ struct PendingDocuments {
 
     func contains(_ id: String) throws -> Bool {
         let candidate = try setup.store.read { view -> FilterCandidate? in
-            guard let record = try view.record(id, in: setup.handles[index]),
+            guard let record = try view.record(id, in: handle),
                 try isPending(record, try known(view))
             else { return nil }
             return FilterCandidate(record)

@@ -46,7 +46,7 @@ extension Replicator {
         let pending = try PendingDocuments(config, collection)
         return try DocumentStore.wrapping {
             let store = pending.setup.store
-            let handle = pending.setup.handles[pending.index]
+            let handle = pending.handle
             let key = DocumentFailure.key(.push, documentID, in: handle, remote: pending.setup.remote)
             let (record, refusal, known) = try store.read {
                 (

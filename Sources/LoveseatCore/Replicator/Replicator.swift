@@ -40,7 +40,7 @@ public final class Replicator: Sendable {
 
     /// Creates a replicator. It connects when it is started.
     public init(_ config: ReplicatorConfiguration) {
-        self.config = config
+        self.config = config.bound
         runtime = .system
         supervisor = ReplicationSupervisor(runtime: .system)
     }

@@ -48,7 +48,7 @@ public struct ReplicatorConfiguration: Sendable {
     public static let defaultCompressionLevel = 1
 
     /// The peer's endpoint.
-    public let target: any Endpoint
+    public private(set) var target: any Endpoint
     /// The collections to replicate, each once. They have to belong to one `Database` instance.
     public package(set) var collections: [CollectionConfiguration]
     /// The directions in which documents are transferred. The default is both.
@@ -175,6 +175,14 @@ public struct ReplicatorConfiguration: Sendable {
         }
     }
 
+    /// The configuration with a target that knows the collections.
+    var bound: ReplicatorConfiguration {
+        guard let target = target as? any PeerEndpoint else { return self }
+        var bound = self
+        bound.target = target.bound(to: collections)
+        return bound
+    }
+
     /// Throws for settings that cannot work.
     func validate() throws(LoveseatError) {
         guard let first = collections.first else {
@@ -219,6 +227,12 @@ public struct ReplicatorConfiguration: Sendable {
             throw LoveseatError(
                 .invalidParameter,
                 "\(type(of: target)) is not an endpoint that a replicator can use"
+            )
+        }
+        if !target.namesDatabases, let entry = collections.first(where: { $0.remoteDatabase != nil }) {
+            throw LoveseatError(
+                .invalidParameter,
+                "collection \(entry.collection.fullName) cannot be replicated with a database of another name: only a CouchDB has databases instead of collections"
             )
         }
         try target.validate()

@@ -85,7 +85,8 @@ package struct Exporter {
         if let time = record.expires { head += ",\"_expires\":\(time)" }
         if isOnlyOfPeers || collection.isOnlyOfPeers(body, of: record.id) { head += ",\"_peer\":true" }
         if writesRevisions {
-            let archived = try ArchivedRevisions(record)
+            let whole = try collection.openStore().whole(record, in: collection.handle)
+            let archived = try ArchivedRevisions(whole)
             var value: JSONValue = ["id": .string(archived.revision.text)]
             if archived.isDeleted { value["deleted"] = true }
             if let tree = archived.encodedTree { value["tree"] = .string(Data(tree).base64EncodedString()) }

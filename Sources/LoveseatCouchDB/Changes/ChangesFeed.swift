@@ -8,6 +8,8 @@ import NIOCore
 struct ChangesFeed: Sendable {
     let request: ChangesRequest
     let entry: Databases.Entry
+    /// What all feeds of the server share.
+    let shared: ChangesPages
 
     /// The most rows and bytes of a page.
     private static let pageRows = 500
@@ -132,6 +134,47 @@ struct ChangesFeed: Sendable {
         if written < page.text.count { try await writer.write(page.text[written...]) }
     }
 
+    /// Writes the next part of a feed that goes on. Clients that follow in the same form share its text.
+    private func writeNext(
+        after position: UInt64,
+        limit: Int,
+        to writer: inout any ResponseBodyWriter
+    ) async throws -> (count: Int, through: UInt64, isLast: Bool) {
+        let key = sharedKey(at: position, limit: limit)
+        let version = entry.store.changes.version
+        if let found = key.flatMap({ shared.page($0, version: version) }) {
+            if found.text.readableBytes > 0 { try await writer.write(found.text) }
+            return (found.count, found.through, found.isLast)
+        }
+        let page = try await page(after: position, limit: limit)
+        guard let key, page.documents.isEmpty else {
+            try await write(page, to: &writer)
+            return (page.count, page.through, page.isLast)
+        }
+        let text = ByteBuffer(bytes: page.text)
+        shared.keep(
+            ChangesPages.Page(text: text, count: page.count, through: page.through, isLast: page.isLast),
+            as: key,
+            version: version
+        )
+        if text.readableBytes > 0 { try await writer.write(text) }
+        return (page.count, page.through, page.isLast)
+    }
+
+    /// What a part depends on; nil if it is this client's alone.
+    private func sharedKey(at position: UInt64, limit: Int) -> ChangesPages.Key? {
+        guard entry.access == nil, !request.isDescending, limit >= Self.pageRows, case .none = request.filter
+        else { return nil }
+        return ChangesPages.Key(
+            collection: entry.handle.number,
+            position: position,
+            isEvents: request.feed == .eventsource,
+            allLeaves: request.allLeaves,
+            withDocuments: request.withDocuments,
+            options: request.options
+        )
+    }
+
     private var start: UInt64 {
         guard request.isDescending else { return request.since }
         return UInt64(Int64.max)
@@ -195,21 +238,37 @@ struct ChangesFeed: Sendable {
         try await finish(through, to: &writer)
     }
 
+    /// Has the kernel take no more than this for a client that does not read, in bytes. What is on its way does not count, so that a fast
+    /// client is as fast as before.
+    private static let maximumUnsent = 64 << 10
+
+    private static func keepLittleUnsent(by channel: any Channel) {
+        #if os(Linux)
+        // TCP_NOTSENT_LOWAT
+        let option = ChannelOptions.Types.SocketOption(level: .tcp, name: NIOBSDSocket.Option(rawValue: 25))
+        // A kernel without the option takes more.
+        channel.setOption(option, value: maximumUnsent).whenComplete { _ in }
+        #endif
+    }
+
     /// Writes rows until the client goes, the limit is reached, or nothing happens for long.
     func writeContinuous(to writer: inout any ResponseBodyWriter, _ channel: any Channel) async throws {
         let events = FeedEvents(entry, channel)
         defer { events.end() }
         let isEvents = request.feed == .eventsource
+        Self.keepLittleUnsent(by: channel)
         try await writer.write(ByteBuffer())
         var iterator = events.stream.makeAsyncIterator()
         var (position, count) = (start, 0)
         feed: while true {
             var hasMore = count < request.limit
             while hasMore {
-                guard let page = try? await page(after: position, limit: request.limit - count) else {
+                // Nothing is made for a client that does not read.
+                try await writer.write(ByteBuffer())
+                let rest = request.limit - count
+                guard let page = try? await writeNext(after: position, limit: rest, to: &writer) else {
                     break feed
                 }
-                try await write(page, to: &writer)
                 count += page.count
                 position = page.through
                 hasMore = !page.isLast && count < request.limit

@@ -107,14 +107,23 @@ extension CouchDBServer {
         _ entry: Databases.Entry
     ) async throws -> [Found] {
         let records = try entry.store.readRows { view in
-            try page.map { wanted in
-                try wanted.error == nil ? wanted.id.flatMap { try view.record($0, in: entry.handle) } : nil
+            var last: DocumentRecord?
+            return try page.map { wanted in
+                guard wanted.error == nil, let id = wanted.id else { return nil as DocumentRecord? }
+                if let last, last.id.isExactly(id) { return last }
+                last = try view.record(id, in: entry.handle)
+                return last
             }
         }
         var sent: [String] = []
+        // Revisions of one document are asked for one after the other.
+        var last: (record: DocumentRecord, branches: DocumentBranches?)?
         let found = try zip(page, records).map { wanted, record in
             guard let id = wanted.id, wanted.error == nil else { return Self.refused(wanted) }
-            let branches = try record.flatMap { try entry.branches(of: $0) }
+            if let record, last.map({ $0.record !== record }) ?? true {
+                last = (record, try lastBranches.branches(of: record, in: entry))
+            }
+            let branches = record == nil ? nil : last?.branches
             if branches != nil { sent.append(id) }
             return self.answer(wanted, id, branches, renderer, isLatest)
         }

@@ -106,17 +106,35 @@ extension CouchDBServer {
     private func write(_ batch: Batch, _ entry: Databases.Entry) async throws -> [JSONValue] {
         guard !batch.documents.isEmpty else { return [] }
         return try await entry.write(batch.documents.map(\.change)) { transaction, verdicts in
+            let refusals = zip(batch.documents, verdicts).map { $0.refusal ?? $1 }
+            let accepted = zip(batch.documents, refusals).filter { $1 == nil }.map(\.0)
+            var results = try Self.save(accepted, batch.isNewEdit, entry, transaction)[...]
             var rows: [JSONValue] = []
-            for (document, verdict) in zip(batch.documents, verdicts) {
-                if let refusal = document.refusal ?? verdict {
+            for (document, refusal) in zip(batch.documents, refusals) {
+                if let refusal {
                     rows.append(Self.row(for: refusal, of: document, batch.isNewEdit))
                     continue
                 }
-                if let row = try Self.write(document, batch.isNewEdit, entry, transaction) {
-                    rows.append(row)
-                }
+                guard let result = results.popFirst() else { break }
+                if let row = try Self.row(for: result, of: document, batch.isNewEdit) { rows.append(row) }
             }
             return rows
+        }
+    }
+
+    private static func save(
+        _ documents: [PreparedDocument],
+        _ isNewEdit: Bool,
+        _ entry: Databases.Entry,
+        _ transaction: StoreWriteTransaction
+    ) throws -> [Result<RevisionID, any Error>] {
+        guard isNewEdit else {
+            return try DocumentSaving.saveReplicated(documents, in: entry.handle, transaction)
+        }
+        return documents.map { document in
+            Result {
+                try DocumentSaving.save(document, isNewEdit: true, in: entry.handle, transaction)
+            }
         }
     }
 
@@ -134,22 +152,14 @@ extension CouchDBServer {
         return row
     }
 
-    /// Writes one document of a batch.
-    ///
-    /// - Returns: its row; nil for a replicated document without an error.
-    private static func write(
-        _ document: PreparedDocument,
-        _ isNewEdit: Bool,
-        _ entry: Databases.Entry,
-        _ transaction: StoreWriteTransaction
+    /// The row of a document; nil for a replicated one without an error.
+    private static func row(
+        for result: Result<RevisionID, any Error>,
+        of document: PreparedDocument,
+        _ isNewEdit: Bool
     ) throws -> JSONValue? {
         do {
-            let revision = try DocumentSaving.save(
-                document,
-                isNewEdit: isNewEdit,
-                in: entry.handle,
-                transaction
-            )
+            let revision = try result.get()
             return isNewEdit
                 ? ["ok": true, "id": .string(document.id), "rev": .string(revision.text)] : nil
         } catch {

@@ -3,7 +3,7 @@ import LoveseatModel
 import LoveseatStorage
 
 /// What a client wants to see of documents.
-struct DocumentOptions: Sendable {
+struct DocumentOptions: Hashable, Sendable {
     var withRevisions = false
     var withRevisionInfo = false
     var withConflicts = false

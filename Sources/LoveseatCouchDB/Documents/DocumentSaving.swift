@@ -165,37 +165,102 @@ enum DocumentSaving {
         in handle: CollectionHandle,
         _ transaction: StoreWriteTransaction
     ) throws -> RevisionID {
+        guard !isNewEdit else {
+            try check(document)
+            return try saveEdit(document, in: handle, transaction)
+        }
+        guard let result = try saveReplicated([document], in: handle, transaction).first else {
+            throw CouchDBError.missing
+        }
+        return try result.get()
+    }
+
+    /// Saves revisions with their histories. Reads and writes a document once, however many of its revisions there are.
+    ///
+    /// - Returns: for each its revision, or why it was not stored: ``CouchDBError``, `InsertRefusal`, or `corruptRevisionData` for a damaged
+    ///   document.
+    static func saveReplicated(
+        _ documents: [PreparedDocument],
+        in handle: CollectionHandle,
+        _ transaction: StoreWriteTransaction
+    ) throws -> [Result<RevisionID, any Error>] {
+        var places: DocumentMap<[Int]> = [:]
+        var order: [ExactText] = []
+        for (index, document) in documents.enumerated() {
+            let id = ExactText(document.id)
+            if places[id, default: []].isEmpty { order.append(id) }
+            places[id, default: []].append(index)
+        }
+        var results = [Result<RevisionID, any Error>](
+            repeating: .failure(CouchDBError.missing),
+            count: documents.count
+        )
+        for id in order {
+            let indices = places[id] ?? []
+            do {
+                let revisions = indices.map { documents[$0] }
+                let saved = try saveBranches(revisions, of: id.text, in: handle, transaction)
+                for (index, result) in zip(indices, saved) { results[index] = result }
+            } catch let error as LoveseatError where error.code == .corruptRevisionData {
+                for index in indices { results[index] = .failure(error) }
+            }
+        }
+        return results
+    }
+
+    private static func saveBranches(
+        _ documents: [PreparedDocument],
+        of id: String,
+        in handle: CollectionHandle,
+        _ transaction: StoreWriteTransaction
+    ) throws -> [Result<RevisionID, any Error>] {
+        // A stub may stand for an attachment that comes with another revision of the same batch.
+        if documents.count > 1, documents.contains(where: \.hasStubs) {
+            return try documents.flatMap { try saveBranches([$0], of: id, in: handle, transaction) }
+        }
+        let record =
+            documents.contains(where: \.hasStubs) ? try transaction.record(id, in: handle) : nil
+        let known = try record.map { try DocumentBranches(of: transaction.whole($0, in: handle)) }
+        var branches: [StoreWriteTransaction.ReceivedBranch] = []
+        let revisions = documents.map { document -> Result<RevisionID, any Error> in
+            Result {
+                try check(document)
+                guard let revision = document.history.first else {
+                    throw CouchDBError.badRequest(
+                        "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
+                    )
+                }
+                let body = try body(
+                    of: document,
+                    generation: Int(revision.generation),
+                    ancestors: document.history.compactMap { known?.revision($0)?.body }
+                )
+                branches.append(
+                    StoreWriteTransaction.ReceivedBranch(
+                        history: document.history,
+                        body: body,
+                        isDeleted: document.isDeleted
+                    )
+                )
+                return revision
+            }
+        }
+        var inserted = try transaction.insertBranches(branches, of: id, in: handle)[...]
+        return revisions.map { revision in
+            guard case .success = revision, let outcome = inserted.popFirst() else { return revision }
+            return outcome.flatMap { _ in revision }.mapError { error in
+                guard let other = error as? StoreWriteTransaction.OtherContent else { return error }
+                return CouchDBError(409, "conflict", other.reason)
+            }
+        }
+    }
+
+    private static func check(_ document: PreparedDocument) throws(CouchDBError) {
         // The document that it stands for would be lost.
         if document.isRemoved {
             throw CouchDBError(400, "doc_validation", "Bad special document member: _removed")
         }
         if let name = document.missingBlob { throw CouchDBError.missingStub(name, in: document.id) }
-        if isNewEdit { return try saveEdit(document, in: handle, transaction) }
-        guard let revision = document.history.first else {
-            throw CouchDBError.badRequest(
-                "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
-            )
-        }
-        let record =
-            document.attachments.isEmpty ? nil : try transaction.record(document.id, in: handle)
-        let branches = try record.map { try DocumentBranches(of: $0) }
-        let body = try body(
-            of: document,
-            generation: Int(revision.generation),
-            ancestors: document.history.compactMap { branches?.revision($0)?.body }
-        )
-        do {
-            try transaction.insertBranch(
-                document.history,
-                of: document.id,
-                in: handle,
-                body: body,
-                isDeleted: document.isDeleted
-            )
-        } catch let error as StoreWriteTransaction.OtherContent {
-            throw CouchDBError(409, "conflict", error.reason)
-        }
-        return revision
     }
 
     private static func saveEdit(

@@ -174,15 +174,21 @@ package struct DumpImporter {
         (waiting, waitingBytes) = ([], 0)
         defer { withExtendedLifetime(batch) {} }
         try store.write { transaction in
-            for (number, revision) in batch {
-                do {
-                    _ = try DocumentSaving.save(
-                        revision.document,
-                        isNewEdit: revision.document.history.isEmpty,
-                        in: collection.handle,
-                        transaction
-                    )
-                } catch { throw located(error, number) }
+            let documents = batch.map(\.1.document)
+            let results =
+                documents.contains(where: \.history.isEmpty)
+                ? documents.map { document in
+                    Result {
+                        try DocumentSaving.save(
+                            document,
+                            isNewEdit: document.history.isEmpty,
+                            in: collection.handle,
+                            transaction
+                        )
+                    }
+                } : try DocumentSaving.saveReplicated(documents, in: collection.handle, transaction)
+            for ((number, _), result) in zip(batch, results) {
+                do { _ = try result.get() } catch { throw located(error, number) }
             }
         }
         count += batch.count

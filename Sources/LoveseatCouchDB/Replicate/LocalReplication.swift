@@ -106,7 +106,9 @@ struct LocalReplication: Sendable {
         page.checked = wanted.reduce(0) { $0 + $1.leaves.count }
         page.missing = try target.store.readRows { view in
             try wanted.compactMap { id, leaves in
-                let known = try view.record(id, in: target.handle).map { try DocumentBranches(of: $0) }
+                let known = try view.record(id, in: target.handle).map {
+                    try DocumentBranches(of: view.whole($0, in: target.handle))
+                }
                 let missing = leaves.filter { !(known?.contains($0) ?? false) }
                 return missing.isEmpty ? nil : (id, missing)
             }
@@ -134,26 +136,24 @@ struct LocalReplication: Sendable {
                     log.counts.failures += 1
                     continue
                 }
-                for leaf in try DocumentBranches(of: record).leaves where wanted.contains(leaf.id) {
-                    guard let body = leaf.body else {
-                        log.counts.failures += 1
-                        continue
-                    }
-                    log.counts.missing += 1
-                    log.counts.read += 1
-                    do {
-                        _ = try transaction.insertBranch(
-                            leaf.history,
-                            of: id,
-                            in: target.handle,
-                            body: body,
+                let named = Set(wanted)
+                let whole = try transaction.whole(record, in: source.handle)
+                let leaves = try DocumentBranches(of: whole).leaves.filter { named.contains($0.id) }
+                let branches = leaves.compactMap { leaf in
+                    leaf.body.map {
+                        StoreWriteTransaction.ReceivedBranch(
+                            history: leaf.history,
+                            body: $0,
                             isDeleted: leaf.isDeleted
                         )
-                        log.counts.written += 1
-                    } catch is RevisionTree.InsertRefusal {
-                        log.counts.failures += 1
-                    } catch is StoreWriteTransaction.OtherContent { log.counts.failures += 1 }
+                    }
                 }
+                let results = try transaction.insertBranches(branches, of: id, in: target.handle)
+                let written = results.count { if case .success = $0 { true } else { false } }
+                log.counts.missing += branches.count
+                log.counts.read += branches.count
+                log.counts.written += written
+                log.counts.failures += leaves.count - written
             }
             log.advance(to: JSONValue(page.through))
             try log.save(transaction)

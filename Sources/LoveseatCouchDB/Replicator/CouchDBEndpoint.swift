@@ -14,8 +14,10 @@ import LoveseatStorage
 /// let replicator = Replicator(ReplicatorConfiguration(collections: [sights], target: endpoint))
 /// ```
 ///
-/// The default collection is replicated with the database of the URL, and any other collection with the database
-/// `database.scope.collection` of the same server. User names and passwords belong in an authenticator, not in the URL.
+/// A collection that is replicated alone, and the default collection, are replicated with the database of the URL; any other collection
+/// with the database that ``CollectionConfiguration/remoteDatabase`` names on the same server, or else with
+/// `database.scope.collection`. CouchDB has no database of such a name: if several collections are replicated, the replicator replicates
+/// those that it can, and then stops with an error that names the others. User names and passwords belong in an authenticator, not in the URL.
 public struct CouchDBEndpoint: PeerEndpoint {
     /// The URL of the database.
     public let url: URL
@@ -32,6 +34,10 @@ public struct CouchDBEndpoint: PeerEndpoint {
 
     /// Whether the URL names the database of every collection, and not only of the default one.
     var isExact = false
+    /// Whether the URL names the database of the one collection that is replicated, which is not the default one.
+    private var isSole = false
+    /// The collections that are replicated, with the names of their databases where the configuration says them.
+    private var databases: [(collection: CollectionName, name: String?)] = []
     /// Which URLs the server may redirect to; nil for all.
     var allowsURL: (@Sendable (URL) -> Bool)?
 
@@ -40,16 +46,45 @@ public struct CouchDBEndpoint: PeerEndpoint {
 
     package var remoteName: String {
         let text = url.absoluteString
-        return (text.hasSuffix("/") ? String(text.dropLast()) : text) + exactSuffix
+        return (text.hasSuffix("/") ? String(text.dropLast()) : text) + suffix
     }
 
-    /// Distinguishes the checkpoints of a collection with its own database from those with one of the same URL.
-    private var exactSuffix: String { isExact ? "#exact" : "" }
+    /// Distinguishes what is known of a database that a collection has by its own choice from what is known of one by the rule.
+    private var suffix: String {
+        let names = databases.compactMap { entry in entry.name.map { "#\(entry.collection.path)=\($0)" } }
+        return (isExact || isSole ? "#exact" : "") + names.sorted().joined()
+    }
+
+    package var namesDatabases: Bool { true }
+
+    package func bound(to collections: [CollectionConfiguration]) -> Self {
+        var endpoint = self
+        endpoint.databases = collections.map { ($0.collection.handle.name, $0.remoteDatabase) }
+        let first = endpoint.databases.first
+        endpoint.isSole = collections.count == 1 && first?.name == nil && first?.collection != .default
+        return endpoint
+    }
+
+    /// The path of the database of a collection.
+    func path(of collection: CollectionName, at address: RemoteAddress) -> String {
+        if isExact || isSole { return address.path }
+        guard let name = databases.first(where: { $0.collection == collection })?.name else {
+            return address.path(of: collection)
+        }
+        return "\(address.rootPath)/\(PathEncoding.segment(name))"
+    }
 
     package var selection: String? { (try? remoteSelection)?.text }
 
     package func validate() throws(LoveseatError) {
-        _ = try RemoteAddress(url)
+        let address = try RemoteAddress(url)
+        let paths = databases.map { path(of: $0.collection, at: address) }
+        guard Set(paths).count == paths.count else {
+            throw LoveseatError(
+                .invalidParameter,
+                "two collections cannot be replicated with one database: name another one for one of them"
+            )
+        }
         _ = try remoteSelection
         _ = try localSelector
     }
@@ -115,7 +150,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
     private func name(of client: RemoteClient, _ address: RemoteAddress) async throws -> String? {
         let root = RemoteDatabase(client: client, path: address.rootPath)
         guard let uuid = try await root.serverUUID() else { return nil }
-        return "couchdb:\(uuid)/\(address.databaseName)\(exactSuffix)"
+        return "couchdb:\(uuid)/\(address.databaseName)\(suffix)"
     }
 }
 

@@ -8,6 +8,8 @@ import LoveseatStorage
 extension CouchDBSession {
     /// Revisions that are asked for at once, and how many such requests are under way.
     private static let bulkSize = 100
+    /// Bytes of documents with attachments that wait to be stored together.
+    private static let bulkBytes = 1 << 20
     private static let bulkRequests = 3
     private static let singleRequests = 6
     /// Revisions that are named to the remote so that it leaves out their attachments.
@@ -62,16 +64,20 @@ extension CouchDBSession {
             try await save(batch.fetched, lane)
         }
         var doubtful: [(DocumentLeaf, RemoteFailure)] = []
+        var gathered = Gathered()
         try await run(singles, atOnce: Self.singleRequests) {
             try await Self.fetch($0, from: remote, blobs: blobs)
         } _: { single in
             switch single.outcome {
-            case .fetched(let fetched): try await save([fetched], lane)
+            case .fetched(let fetched):
+                let due = gathered.add(fetched)
+                if !due.isEmpty { try await save(due, lane) }
             case .missing: try noteMissing(single.leaf, lane)
             case .failed(let failure): try fail(single.leaf, failure, lane)
             case .doubtful(let failure): doubtful.append((single.leaf, failure))
             }
         }
+        try await save(gathered.take(), lane)
         guard let (leaf, failure) = doubtful.first else { return }
         // One document that the remote refuses or fails at must not keep the others back.
         guard await remote.answers() else { throw failure.failure(of: "the document \"\(leaf.documentID)\"") }
@@ -112,7 +118,7 @@ extension CouchDBSession {
                     }
                     continue
                 }
-                let branches = try DocumentBranches(of: record)
+                let branches = try DocumentBranches(of: view.whole(record, in: lane.handle))
                 let known = branches.leaves.prefix(Self.maximumKnown).map(\.id)
                 for revision in revisions where !branches.contains(revision) {
                     let leaf = DocumentLeaf(documentID: id, revision: revision)
@@ -127,6 +133,27 @@ extension CouchDBSession {
         var fetched: [FetchedRevision] = []
         /// What has to be fetched by itself.
         var singles: [WantedLeaf] = []
+    }
+
+    /// Revisions of one document that are stored together: each would read and write all of them.
+    private struct Gathered {
+        private var fetched: [FetchedRevision] = []
+        private var bytes = 0
+
+        /// Adds a revision; returns those that are to be stored now.
+        mutating func add(_ revision: FetchedRevision) -> [FetchedRevision] {
+            let id = revision.document.id
+            let isOther = fetched.last.map { !$0.document.id.isExactly(id) } ?? false
+            let due = isOther || fetched.count >= bulkSize || bytes >= bulkBytes ? take() : []
+            fetched.append(revision)
+            bytes += revision.document.body.bytes.count
+            return due
+        }
+
+        mutating func take() -> [FetchedRevision] {
+            defer { (fetched, bytes) = ([], 0) }
+            return fetched
+        }
     }
 
     struct Single: Sendable {

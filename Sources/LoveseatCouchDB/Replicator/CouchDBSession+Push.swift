@@ -118,7 +118,7 @@ extension CouchDBSession {
                 lane.heldBack.insert(record.sequence)
                 continue
             }
-            let branches = try DocumentBranches(of: record)
+            let branches = try DocumentBranches(of: store.whole(record, in: lane.handle))
             let leaves = branches.leaves.filter { passes($0, of: record.id, lane) }
             if !leaves.isEmpty {
                 page.documents.append(LocalDocument(record: record, branches: branches, leaves: leaves))

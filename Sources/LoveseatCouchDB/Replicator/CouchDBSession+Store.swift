@@ -99,33 +99,42 @@ extension CouchDBSession {
                 false
             )
         }
+        let accepted = zip(fetched, admitted).filter(\.1).map(\.0.document)
         let asksResolver = lane.rules.asksResolver
         return try store.write(call: "replication") { transaction in
-            try zip(fetched, admitted).map { fetched, isAdmitted -> Stored in
-                guard isAdmitted else { return .filtered }
-                do {
-                    _ = try DocumentSaving.save(
-                        fetched.document,
-                        isNewEdit: false,
-                        in: lane.handle,
-                        transaction
-                    )
-                } catch let error as CouchDBError {
-                    if error.status == 412 { return .lacksAttachments }
-                    return .failed(LoveseatError(.remoteError, "it cannot be stored here: \(error.reason)"))
-                } catch let refusal as RevisionTree.InsertRefusal {
-                    return .failed(
-                        LoveseatError(.remoteError, "its history cannot be stored here: \(refusal)")
-                    )
-                } catch let error as LoveseatError where error.code == .corruptRevisionData {
-                    return .failed(error)
-                }
-                guard asksResolver,
-                    let record = try transaction.record(fetched.document.id, in: lane.handle)
-                else { return .stored(hasConflict: false) }
-                return .stored(hasConflict: try !DocumentBranches(of: record).conflicts.isEmpty)
+            var results = try DocumentSaving.saveReplicated(accepted, in: lane.handle, transaction)[...]
+            let inConflict = asksResolver ? try Self.inConflict(accepted, lane, transaction) : []
+            return try zip(fetched, admitted).map { fetched, isAdmitted in
+                guard isAdmitted, let result = results.popFirst() else { return .filtered }
+                return try Self.outcome(result, hasConflict: inConflict.contains(fetched.document.id))
             }
         }
+    }
+
+    /// Those documents that have conflicts now.
+    private static func inConflict(
+        _ documents: [PreparedDocument],
+        _ lane: Lane,
+        _ transaction: StoreWriteTransaction
+    ) throws -> DocumentSet {
+        DocumentSet(
+            try DocumentSet(documents.map(\.id)).sorted.filter { id in
+                guard let record = try transaction.record(id, in: lane.handle) else { return false }
+                return try !DocumentBranches(of: record).conflicts.isEmpty
+            }
+        )
+    }
+
+    private static func outcome(_ result: Result<RevisionID, any Error>, hasConflict: Bool) throws -> Stored {
+        do {
+            _ = try result.get()
+            return .stored(hasConflict: hasConflict)
+        } catch let error as CouchDBError {
+            if error.status == 412 { return .lacksAttachments }
+            return .failed(LoveseatError(.remoteError, "it cannot be stored here: \(error.reason)"))
+        } catch let refusal as RevisionTree.InsertRefusal {
+            return .failed(LoveseatError(.remoteError, "its history cannot be stored here: \(refusal)"))
+        } catch let error as LoveseatError where error.code == .corruptRevisionData { return .failed(error) }
     }
 
     private func resolve(_ id: String, _ pulled: [RevisionID], _ lane: Lane) async {

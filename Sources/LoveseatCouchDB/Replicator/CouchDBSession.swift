@@ -64,7 +64,9 @@ actor CouchDBSession: Replication {
     let store: DocumentStore
     let replica: ConnectionStore
     let hooks: ReplicationHooks
-    let lanes: [Lane]
+    private(set) var lanes: [Lane]
+    /// Why some collections are not replicated; nil if all are.
+    private var omission: LoveseatError?
     let selector: Selector?
     /// How often a waiting remote shows that it is there, in milliseconds.
     let heartbeat: Int
@@ -110,7 +112,7 @@ actor CouchDBSession: Replication {
                     handle: observed[index],
                     remote: RemoteDatabase(
                         client: client,
-                        path: endpoint.isExact ? address.path : address.path(of: binding.name)
+                        path: endpoint.path(of: binding.name, at: address)
                     ),
                     checkpointID: RemoteRequest.checkpointName(binding.checkpointID),
                     rules: index < rules.count ? rules[index] : CollectionRules(),
@@ -126,10 +128,8 @@ actor CouchDBSession: Replication {
 
     /// Looks for the remote's databases, and reads the checkpoints.
     func open() async throws {
-        for lane in lanes {
-            try await lane.remote.open(creates: creates)
-            try await readCheckpoint(lane)
-        }
+        try await openDatabases()
+        for lane in lanes { try await readCheckpoint(lane) }
         if client.isGateway {
             hooks.notify(
                 "the server is a Sync Gateway, whose conflicts, channels and revoked access this protocol does not know: use ws:// or wss:// instead of http:// or https:// in its URL"
@@ -139,6 +139,32 @@ actor CouchDBSession: Replication {
         if store.revisionLimit < 1_000 {
             try await store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
         }
+    }
+
+    /// The errors that concern one database, and not the remote as a whole. CouchDB refuses names by a 400.
+    private static let lacksDatabase: [LoveseatError.Code] = [.init(10_400), .httpForbidden, .httpNotFound]
+
+    /// Leaves out collections whose databases the remote does not have, unless it has none of them.
+    private func openDatabases() async throws {
+        var opened: [Lane] = []
+        var left: [(lane: Lane, error: LoveseatError)] = []
+        for lane in lanes {
+            do { try await lane.remote.open(creates: creates) } catch let error as LoveseatError {
+                guard Self.lacksDatabase.contains(error.code) else { throw error }
+                left.append((lane, error))
+                continue
+            }
+            opened.append(lane)
+        }
+        guard let first = left.first else { return }
+        guard !opened.isEmpty else { throw first.error }
+        let names = left.map(\.lane.name.path).joined(separator: ", ")
+        let error = LoveseatError(
+            first.error.code,
+            "not replicated: \(names): \(first.error.message); choose databases for them"
+        )
+        if plan.isContinuous { hooks.notify(error.message) }
+        (lanes, omission) = (opened, error)
     }
 
     func run() async -> LoveseatError? {
@@ -152,7 +178,7 @@ actor CouchDBSession: Replication {
         farewell.cancel()
         await client.shutDown()
         guard case .failure(let error) = result, !(isStopping && error is CancellationError) else {
-            return nil
+            return isStopping ? nil : omission
         }
         return isStopping ? nil : Self.failure(of: error)
     }

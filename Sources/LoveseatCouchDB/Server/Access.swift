@@ -52,6 +52,7 @@ extension CouchDBServer {
 extension Databases.Entry {
     /// The branches of a document that the client may read; nil if the document does not exist for it. Called outside transactions.
     func branches(of record: DocumentRecord) throws -> DocumentBranches? {
+        let record = try store.whole(record, in: handle)
         guard let access else { return try DocumentBranches(of: record) }
         return try access.branches(of: record)
     }

@@ -45,6 +45,8 @@ final class CouchDBServer: Sendable {
     let visibleCounts = VisibleCounts()
     let clients = ReplicatingClients()
     let jobs = ReplicationJobs()
+    let pages = ChangesPages()
+    let lastBranches = LastBranches()
     /// The URLs that mean this listener.
     let urls: @Sendable () -> [URL]
     /// Nil where Digest is not offered.

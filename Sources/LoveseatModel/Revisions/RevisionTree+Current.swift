@@ -102,10 +102,12 @@ extension RevisionTree {
 
     /// CouchDB's rule: a live one wins, then the higher.
     private func bestKept(of candidates: [Candidate]) -> Candidate? {
-        candidates.max { one, other in
-            guard one.node.isDeleted == other.node.isDeleted else { return one.node.isDeleted }
-            return one.node.id.ranksBehind(other.node.id)
+        guard candidates.count > 1 else { return candidates.first }
+        let ranked = candidates.map { (candidate: $0, isDeleted: $0.node.isDeleted, rank: $0.node.id.rank) }
+        let best = ranked.max { one, other in
+            one.isDeleted == other.isDeleted ? one.rank < other.rank : one.isDeleted
         }
+        return best?.candidate
     }
 
     private func bestByOrigin(of candidates: [Candidate]) -> Candidate? {

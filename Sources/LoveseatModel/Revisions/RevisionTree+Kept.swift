@@ -38,8 +38,14 @@ extension RevisionTree {
             let node = nodes[id]
             try addLine(history, origin: nil, flags: node?.flags ?? [], body: node?.body ?? body)
             if node?.body == nil { nodes[id]?.body = nil }
+            let noted = formerLeaves
             prune(depth: depth)
-            return !hasSameLines(as: before)
+            guard aside.value != nil else { return !hasSameLines(as: before) }
+            // What was put back for this is put aside again, except what a peer took for a leaf, which is no news.
+            var known = before
+            known.formerLeaves = noted
+            known.prune(depth: depth)
+            return !hasSameLines(as: known)
         }
         try addLine(history, origin: nil, flags: flags, body: body)
         if let current = before.current, !isAncestor(current.id, of: id) {
@@ -56,6 +62,112 @@ extension RevisionTree {
         }
         prune(depth: depth)
         return true
+    }
+
+    /// A revision that a peer of CouchDB's wire made, with its history, newest first.
+    package struct Branch: Sendable {
+        package let history: [RevisionID]
+        package let flags: Flags
+        package let body: JSONText
+
+        package init(history: [RevisionID], flags: Flags, body: JSONText) {
+            (self.history, self.flags, self.body) = (history, flags, body)
+        }
+    }
+
+    /// Adds revisions as ``insertBranch(_:flags:body:)`` does for one after the other, in time that is proportional to their number.
+    /// What pruning forgets is decided once, at the end.
+    package mutating func insertBranches(_ branches: [Branch]) -> [Result<Bool, InsertRefusal>] {
+        var results: [Result<Bool, InsertRefusal>] = []
+        results.reserveCapacity(branches.count)
+        var rest = branches[...]
+        while !keepsBranches, let branch = rest.popFirst() { results.append(insertOne(branch)) }
+        insert(rest, &results)
+        return results
+    }
+
+    /// A revision that is refused leaves nothing in the tree, which is stored for the others.
+    private mutating func insertOne(_ branch: Branch) -> Result<Bool, InsertRefusal> {
+        let before = self
+        do throws(InsertRefusal) {
+            return .success(try insertBranch(branch.history, flags: branch.flags, body: branch.body))
+        } catch {
+            self = before
+            return .failure(error)
+        }
+    }
+
+    /// Adds revisions at once, or halves of them where that cannot be done.
+    private mutating func insert(
+        _ branches: ArraySlice<Branch>,
+        _ results: inout [Result<Bool, InsertRefusal>]
+    ) {
+        guard branches.count > 1 else {
+            return results.append(contentsOf: branches.map { insertOne($0) })
+        }
+        if let areNew = insertAtOnce(branches) {
+            return results.append(contentsOf: areNew.map { .success($0) })
+        }
+        let middle = branches.startIndex + branches.count / 2
+        insert(branches[..<middle], &results)
+        insert(branches[middle...], &results)
+    }
+
+    /// Adds revisions to a document with kept branches by one merge.
+    ///
+    /// - Returns: whether each is new; nil, without a change, if their order counts, or one of them may not be added.
+    private mutating func insertAtOnce(_ branches: ArraySlice<Branch>) -> [Bool]? {
+        var lines = TreeKnowledge()
+        var heads: Set<RevisionID> = []
+        var parents: [RevisionID: RevisionID?] = [:]
+        var areNew: [Bool] = []
+        for branch in branches {
+            guard let id = branch.history.first, heads.insert(id).inserted else { return nil }
+            guard !contains(id) else {
+                guard knows(branch.history) else { return nil }
+                areNew.append(false)
+                continue
+            }
+            guard branch.history.count <= keptOfLine, (try? Self.check(branch.history)) != nil,
+                !branch.history.contains(where: \.isFiller)
+            else { return nil }
+            areNew.append(true)
+            lines.nodes.append(
+                Node(
+                    id: id,
+                    parent: branch.history.dropFirst().first,
+                    flags: branch.flags,
+                    body: branch.body
+                )
+            )
+            for (index, ancestor) in branch.history.enumerated().dropFirst() {
+                let parent = index + 1 < branch.history.count ? branch.history[index + 1] : nil
+                // Each line says the parents of its revisions; of equal ones one says enough.
+                if let known = parents[ancestor] {
+                    guard known == parent else { return nil }
+                    continue
+                }
+                if let known = nodes[ancestor]?.parent, known != parent { return nil }
+                parents[ancestor] = parent
+                lines.nodes.append(Node(id: ancestor, parent: parent, flags: [], body: nil))
+            }
+        }
+        guard heads.isDisjoint(with: parents.keys) else { return nil }
+        guard !lines.nodes.isEmpty else { return areNew }
+        let before = self
+        if nodes.count + lines.nodes.count > depth { formerLeaves.value.formUnion(heads) }
+        guard (try? merge(lines)) != nil, leaves.count <= Self.keptLeaves else {
+            self = before
+            return nil
+        }
+        prune(depth: depth)
+        return areNew
+    }
+
+    /// Whether a revision is here with its content, and a history says nothing new about it.
+    private func knows(_ history: [RevisionID]) -> Bool {
+        guard let id = history.first, nodes[id]?.body != nil else { return false }
+        return zip(history, history.dropFirst()).allSatisfy { nodes[$0]?.parent == $1 }
     }
 
     /// Adds an edit of a leaf, made by a peer of CouchDB's wire. `parent`: nil for the first revision.
@@ -94,11 +206,25 @@ extension TreeKnowledge {
 }
 
 extension RevisionID {
-    /// Whether CouchDB ranks this revision behind another one of the same state: by generation, then by the digest's bytes, which are
+    /// The place of a revision among those of the same state, as CouchDB ranks them: by generation, then by the digest's bytes, which are
     /// 16 for 32 hexadecimal digits.
+    package struct Rank: Comparable {
+        let generation: UInt32
+        let digest: [UInt8]
+
+        package static func < (one: Self, other: Self) -> Bool {
+            guard one.generation == other.generation else { return one.generation < other.generation }
+            return one.digest.lexicographicallyPrecedes(other.digest)
+        }
+    }
+
+    /// See ``Rank``. Making one costs more than comparing two.
+    package var rank: Rank { Rank(generation: generation, digest: rankedDigest) }
+
+    /// Whether CouchDB ranks this revision behind another one of the same state.
     package func ranksBehind(_ other: Self) -> Bool {
         guard generation == other.generation else { return generation < other.generation }
-        return rankedDigest.lexicographicallyPrecedes(other.rankedDigest)
+        return rank < other.rank
     }
 
     private var rankedDigest: [UInt8] {

@@ -193,7 +193,7 @@ extension RevisionTree {
         guard let id = history.first else { throw .badHistory }
         var line = TreeKnowledge()
         var ancestors = history.dropFirst().filter { !$0.isFiller }
-        let kept = max(depth, Self.maximumDepth)
+        let kept = keptOfLine
         if ancestors.count > kept {
             // Revisions that would be pruned at once, except the beginning of the line and the place where it meets a
             // known one.

@@ -40,8 +40,12 @@ extension RevisionTree {
                 !formerLeaves.value.contains(id), !remotes.values.contains(id)
             else { return false }
         }
+        var child = line[depth - 1]
         for id in middle {
-            if let node = nodes.removeValue(forKey: id) { nodes[line[depth - 1]]?.forget(node) }
+            guard let node = nodes.removeValue(forKey: id) else { continue }
+            aside.value?.append(AsideRevision(id: id, child: child, flags: node.flags))
+            child = id
+            nodes[line[depth - 1]]?.forget(node)
         }
         return true
     }
@@ -63,8 +67,11 @@ extension RevisionTree {
         nodes = [:]
         for id in kept {
             guard var node = all.nodes[id] else { continue }
+            var child = id
             // The parent that stays is the nearest ancestor that does.
             while let parent = node.parent.flatMap({ all.nodes[$0] }), !kept.contains(parent.id) {
+                aside.value?.append(AsideRevision(id: parent.id, child: child, flags: parent.flags))
+                child = parent.id
                 node.forget(parent)
             }
             nodes[id] = node

@@ -76,6 +76,10 @@ package struct RevisionTree: Hashable, Sendable {
     package var keepsDeletedBodies = false
     /// The number of revisions that are kept of a line. Not stored.
     package var depth = maximumDepth
+    /// The number of revisions of a line that are kept in all, those that were put aside included. Not stored.
+    package var lineDepth = 0
+    /// Revisions that pruning put aside, for the caller to keep elsewhere; nil if nobody wants them. Not stored.
+    var aside = Passing<[AsideRevision]?>(nil)
     /// The leaves of both sides before the last merge. Not stored.
     var formerLeaves = Passing<Set<RevisionID>>([])
     /// The parts of the rule that this database leaves out, for the simulator to notice.

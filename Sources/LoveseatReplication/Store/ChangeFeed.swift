@@ -7,7 +7,7 @@ package struct ChangeQuery: Hashable, Sendable {
     /// Leaves out tombstones up to this sequence.
     package var tombstonesSkipped: UInt64 = 0
     /// Only these documents.
-    package var documentIDs: DocumentSet?
+    package var documentIDs: ListedIDs?
     /// Leaves out what the active side's remote is known to have, and documents in conflict.
     package var isForPush = false
     /// Whether the peer is told what is known beside the current revision.

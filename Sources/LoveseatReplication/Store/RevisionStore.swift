@@ -6,6 +6,9 @@ package import LoveseatModel
 /// was answered is committed. Collections are named by their position in the session. Methods that throw throw what the database
 /// says: ``LoveseatError/Code/busy``, an error of the disk, or that a collection is gone.
 package protocol RevisionStore: AnyObject {
+    /// How many connections share the memory of this database, this one included.
+    var connections: Int { get }
+
     // MARK: Checkpoints and marks
 
     func checkpoint(of collection: Int) throws(LoveseatError) -> StoredCheckpoint
@@ -104,3 +107,7 @@ package protocol RevisionStore: AnyObject {
 
 /// A blob being received.
 package typealias BlobHandle = UInt64
+
+extension RevisionStore {
+    package var connections: Int { 1 }
+}

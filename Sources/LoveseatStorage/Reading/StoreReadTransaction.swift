@@ -178,6 +178,32 @@ package class StoreReadTransaction {
         return (rows.map { $0["doc_id"] }, rows.count == limit ? last : nil)
     }
 
+    /// What few documents have.
+    package enum Rarity: String, Sendable {
+        /// A conflict that was not resolved yet.
+        case conflict = "flags & 16"
+        case expiration = "expires IS NOT NULL"
+    }
+
+    /// The most collections that one statement looks at.
+    private static let collectionsAtOnce = 100
+
+    /// The numbers of those collections that have any document with something. Statements for each of many collections would take longer
+    /// to prepare, and would be kept.
+    package func numbers(of collections: [CollectionHandle], with rarity: Rarity) throws -> Set<Int64> {
+        var found: Set<Int64> = []
+        for start in stride(from: 0, to: collections.count, by: Self.collectionsAtOnce) {
+            let part = collections[start..<min(start + Self.collectionsAtOnce, collections.count)]
+            let questions = part.map {
+                "SELECT \($0.number) WHERE EXISTS (SELECT 1 FROM \"\($0.table)\" WHERE \(rarity.rawValue))"
+            }
+            found.formUnion(
+                try Int64.fetchAll(database, sql: questions.joined(separator: " UNION ALL "))
+            )
+        }
+        return found
+    }
+
     /// The expired documents, and the next time at which one expires.
     package func expired(in collection: CollectionHandle, at now: Int64) throws -> (
         ids: [String], next: Int64?

@@ -14,14 +14,14 @@ extension StoreReadTransaction {
         .map { (JSONText(trusted: Array(($0["body"] as String).utf8)), $0["user_changes"]) }
     }
 
-    /// The entries whose IDs begin with a text, by the rest of the ID.
+    /// The entries whose IDs begin with a text that ends in a slash, by the rest of the ID.
     package func localCheckpoints(prefix: String) throws -> DocumentMap<JSONText> {
+        // A zero follows the slash in ASCII.
         let rows = try Row.fetchAll(
             database.cachedStatement(
-                sql:
-                    "SELECT id, body FROM local_checkpoints WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1"
+                sql: "SELECT id, body FROM local_checkpoints WHERE id >= ?1 AND id < ?2"
             ),
-            arguments: [prefix]
+            arguments: [prefix, prefix.dropLast() + "0"]
         )
         var found: DocumentMap<JSONText> = [:]
         for row in rows {

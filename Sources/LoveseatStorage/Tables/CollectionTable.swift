@@ -100,7 +100,7 @@ enum CollectionTable {
             arguments: [max(last, retired)]
         )
         try db.execute(sql: "DROP TABLE \"\(handle.table)\"")
-        for table in ["grants", "marks", "mark_ranges"] {
+        for table in ["grants", "marks", "mark_ranges", "deletions", "ancestors"] {
             try db.execute(sql: "DELETE FROM \(table) WHERE collection = ?", arguments: [handle.number])
         }
         catalog.marks[handle.number] = nil

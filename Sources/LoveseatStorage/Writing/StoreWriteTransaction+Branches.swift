@@ -17,10 +17,6 @@ extension StoreWriteTransaction {
         replaceCatalog { $0.revisionLimit = limit }
     }
 
-    func branchTree(of record: DocumentRecord?) throws -> RevisionTree {
-        try record.map { try self.tree(of: $0) } ?? newTree
-    }
-
     /// Stores a revision with its history as its author made it, beside whatever is here.
     ///
     /// `history`: newest first.
@@ -61,12 +57,98 @@ extension StoreWriteTransaction {
         if let record, record.revision == revision, history.count == 1, !Self.differ(record.node, arrived) {
             return false
         }
-        var tree = try branchTree(of: record)
+        var tree = try record.map { try wholeTree(of: $0, for: [history], in: collection) } ?? newTree
         let isMended = try Self.compare([arrived], with: &tree)
         let isNews = try tree.insertBranch(history, flags: flags.treeFlags, body: body)
         guard isNews || isMended else { return false }
         try store(tree, over: record, id: id, in: collection)
         return true
+    }
+
+    /// A revision with its history, newest first, as a peer of CouchDB's wire sent it.
+    package struct ReceivedBranch: Sendable {
+        let history: [RevisionID]
+        let body: JSONText
+        let isDeleted: Bool
+
+        package init(history: [RevisionID], body: JSONText, isDeleted: Bool) {
+            (self.history, self.body, self.isDeleted) = (history, body, isDeleted)
+        }
+    }
+
+    /// Stores revisions of one document, each as ``insertBranch(_:of:in:body:isDeleted:)`` does. Reads and writes the document once, however
+    /// many there are.
+    ///
+    /// - Returns: for each whether something changed, or why it was refused: ``RevisionTree/InsertRefusal`` or ``OtherContent``.
+    package func insertBranches(
+        _ branches: [ReceivedBranch],
+        of id: String,
+        in collection: CollectionHandle
+    ) throws -> [Result<Bool, any Error>] {
+        guard let first = branches.first else { return [] }
+        // Most often there is one, and it is new.
+        var results = [try inserted(first, of: id, in: collection)]
+        let rest = branches.dropFirst()
+        // Of a revision that comes twice the second is compared with the first.
+        guard rest.count > 1, Set(rest.map(\.history.first)).count == rest.count,
+            let record = try record(id, in: collection)
+        else {
+            return results + (try rest.map { try inserted($0, of: id, in: collection) })
+        }
+        var tree = try wholeTree(of: record, for: rest.map(\.history), in: collection)
+        let before = tree
+        var accepted: [RevisionTree.Branch] = []
+        var refusals: [Int: OtherContent] = [:]
+        var mended: Set<Int> = []
+        for (index, branch) in rest.enumerated() {
+            let flags = rowFlags(of: branch.body, isDeleted: branch.isDeleted).treeFlags
+            do throws(OtherContent) {
+                if let revision = branch.history.first {
+                    let arrived = RevisionTree.Node(
+                        id: revision,
+                        parent: nil,
+                        flags: flags,
+                        body: branch.body
+                    )
+                    if try Self.compare([arrived], with: &tree) { mended.insert(index) }
+                }
+                accepted.append(
+                    RevisionTree.Branch(history: branch.history, flags: flags, body: branch.body)
+                )
+            } catch { refusals[index] = error }
+        }
+        var outcomes = tree.insertBranches(accepted)[...]
+        if !mended.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
+            let current = tree.current
+            verifyNewBodies(&tree, besides: current, since: before)
+            try store(tree, current: current, over: record, in: collection)
+        }
+        for index in 0..<rest.count {
+            if let refusal = refusals[index] {
+                results.append(.failure(refusal))
+            } else if let outcome = outcomes.popFirst() {
+                results.append(outcome.map { $0 || mended.contains(index) }.mapError { $0 })
+            }
+        }
+        return results
+    }
+
+    private func inserted(_ branch: ReceivedBranch, of id: String, in collection: CollectionHandle) throws
+        -> Result<Bool, any Error>
+    {
+        do {
+            return .success(
+                try insertBranch(
+                    branch.history,
+                    of: id,
+                    in: collection,
+                    body: branch.body,
+                    isDeleted: branch.isDeleted
+                )
+            )
+        } catch let refusal as RevisionTree.InsertRefusal { return .failure(refusal) } catch let other
+            as OtherContent
+        { return .failure(other) }
     }
 
     /// Stores an edit of a leaf.
@@ -109,7 +191,7 @@ extension StoreWriteTransaction {
         }
         let base = parent ?? record.revision
         let revision = try Self.revisionID(parent: base, isDeleted: isDeleted, body: body)
-        var tree = try branchTree(of: record)
+        var tree = try tree(of: record)
         tree.insertEdit(
             revision,
             parent: base,

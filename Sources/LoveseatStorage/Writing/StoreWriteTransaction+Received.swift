@@ -137,7 +137,7 @@ extension StoreWriteTransaction {
     }
 
     /// Records which arrived bodies, other than the current one, are those of which their revisions were made.
-    private func verifyNewBodies(
+    func verifyNewBodies(
         _ tree: inout RevisionTree,
         besides current: RevisionTree.Node?,
         since before: RevisionTree

@@ -82,7 +82,7 @@ extension StoreWriteTransaction {
             return true
         }
         if record.revision == archived.revision, record.body == body {
-            let before = try ArchivedRevisions(record)
+            let before = try ArchivedRevisions(whole(record, in: collection))
             if before.encodedTree == archived.encodedTree { return false }
         }
         var incoming = IncomingRecord(

@@ -35,7 +35,7 @@ extension StoreWriteTransaction {
         guard verdict != .byRule, let record = try record(id, in: collection) else { return false }
         let live = try DocumentBranches(of: record).leaves.filter { !$0.isDeleted }.map(\.id)
         guard live.contains(local), live.contains(remote) else { return false }
-        var tree = try branchTree(of: record)
+        var tree = try tree(of: record)
         try tree.decide(between: local, and: remote, verdict, from: .loveseat, make: made)
         try store(tree, over: record, in: collection)
         return true
@@ -51,7 +51,7 @@ extension StoreWriteTransaction {
         keeping leaf: RevisionID,
         edit: JSONText?
     ) throws -> RevisionID {
-        var tree = try branchTree(of: record)
+        var tree = try tree(of: record)
         let kept = tree.node(leaf)?.body
         let made = try tree.settle(keeping: leaf, edit: edit?.keepingAttachments(of: kept), make: made)
         guard made != nil else { return record.revision }

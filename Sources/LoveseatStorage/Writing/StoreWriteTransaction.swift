@@ -18,6 +18,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     /// The IDs changed in each collection, in order.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
+    /// The collections in which documents were deleted, by their numbers.
+    private var withTombstones: Set<Int64> = []
     private(set) var commits: [CollectionCommit] = []
     /// Whether a mark of what a remote has was removed from a document that keeps its sequence.
     var hasWithdrawnMarks = false
@@ -57,6 +59,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     func finish() throws {
         if let failure { throw failure }
+        if !withTombstones.isEmpty { try noteDeletions(in: withTombstones.sorted()) }
         commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }
             .map {
                 var seen = DocumentSet(minimumCapacity: $0.ids.count)
@@ -133,7 +136,11 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private func configure(_ tree: inout RevisionTree) {
         tree.ancestorBodiesKept = ancestorBodiesKept
         tree.keepsDeletedBodies = keepsDeletedBodies
-        tree.depth = max(options.revisionDepth, catalog.revisionLimit ?? 0)
+        tree.depth = options.revisionDepth
+        if let limit = catalogView.revisionLimit, limit > tree.depth {
+            tree.lineDepth = limit
+            tree.collectAside()
+        }
         tree.omissions = options.omissions
     }
 
@@ -272,6 +279,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         )
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }
+        if catalogView.revisionLimit != nil { try forgetAncestors(of: id, in: collection) }
         try saveLastSequence(of: collection)
         recordChange(of: id, in: collection)
         return true
@@ -327,6 +335,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             replaceCatalog { $0.lastSequence[collection.number] = last }
             return nil
         }
+        if flags.contains(.deleted) { withTombstones.insert(collection.number) }
         recordChange(of: id, in: collection)
         return sequence
     }
@@ -356,6 +365,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             guard let sequence else {
                 throw LoveseatError(.assertionFailed, "a row appeared inside a transaction")
             }
+            try keepAncestors(tree.putAside, of: id, below: current.id, in: collection)
             return sequence
         }
         let sequence = try nextSequence(collection)
@@ -390,6 +400,10 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         statement.bind(6, blob: parts.tree)
         statement.bindText(7, parts.body.bytes)
         try statement.run()
+        try keepAncestors(tree.putAside, of: record.id, below: current.id, in: collection)
+        if parts.flags.contains(.deleted), sequence != record.sequence {
+            withTombstones.insert(collection.number)
+        }
     }
 
     /// The columns of a tree's row.
@@ -411,6 +425,9 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             var flags = RowFlags(rawValue: Int64(current.flags.subtracting(.joint).rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
             if tree.isTold { flags.insert(.branched) }
+            if !tree.putAside.isEmpty || record?.flags.contains(.hasAncestors) == true {
+                flags.insert(.hasAncestors)
+            }
             // A body that was stored before is not verified again, which would hide damage.
             let verified =
                 record?.revision == current.id || flags.contains(.verified)

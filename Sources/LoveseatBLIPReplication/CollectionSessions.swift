@@ -1,0 +1,117 @@
+import LoveseatModel
+import LoveseatReplication
+
+extension ReplicationSession {
+    /// The collections of a session, with the ones that the current event touched and what all of them are together.
+    ///
+    /// A session may have a thousand collections, so nothing is done for each of them after an event of one.
+    struct CollectionSessions: RandomAccessCollection, MutableCollection {
+        private var items: [CollectionSession] = []
+        private var accounts: [Account] = []
+        /// The collections that were changed since the last ``beginEvent()``, each once, in the order of their first change.
+        private(set) var touched: [Int] = []
+        /// The collections whose progress was noted while others were busy.
+        private(set) var unnoted: [Int] = []
+        /// The sum of what is counted for each collection.
+        private(set) var total = Counts()
+
+        /// What is counted for a collection.
+        struct Counts: Hashable {
+            var busy = 0
+            var unsaved = 0
+            /// Whether it is not known yet what either side has.
+            var uncompared = 0
+            var bufferedBytes = 0
+            var expectations = 0
+            var progress = ReplicationProgress()
+
+            fileprivate mutating func replace(_ old: Counts, by new: Counts) {
+                busy += new.busy - old.busy
+                unsaved += new.unsaved - old.unsaved
+                uncompared += new.uncompared - old.uncompared
+                bufferedBytes += new.bufferedBytes - old.bufferedBytes
+                expectations += new.expectations - old.expectations
+                progress.replace(old.progress, by: new.progress)
+            }
+        }
+
+        private struct Account {
+            var counts = Counts()
+            var isTouched = false
+            var isUnnoted = false
+        }
+
+        init() {}
+
+        init(_ items: [CollectionSession]) {
+            self.items = items
+            accounts = Array(repeating: Account(), count: items.count)
+            for index in items.indices { touch(index) }
+        }
+
+        var startIndex: Int { items.startIndex }
+        var endIndex: Int { items.endIndex }
+
+        /// Changing a collection counts as touching it.
+        subscript(index: Int) -> CollectionSession {
+            _read { yield items[index] }
+            _modify {
+                touch(index)
+                yield &items[index]
+            }
+        }
+
+        private mutating func touch(_ index: Int) {
+            guard !accounts[index].isTouched else { return }
+            accounts[index].isTouched = true
+            touched.append(index)
+        }
+
+        mutating func endEvent() {
+            for index in touched { accounts[index].isTouched = false }
+            touched.removeAll(keepingCapacity: true)
+        }
+
+        /// Whether a collection was busy at the end of the last event, or has changed since.
+        func mayBeBusy(_ index: Int) -> Bool {
+            accounts[index].isTouched || accounts[index].counts.busy > 0
+        }
+
+        /// Counts a collection anew.
+        mutating func count(_ index: Int, isBusy: Bool, pulls: Bool) {
+            var counts = Counts()
+            counts.busy = isBusy ? 1 : 0
+            counts.uncompared = items[index].isCompared(pulls: pulls) ? 0 : 1
+            counts.unsaved = accounts[index].counts.unsaved
+            counts.bufferedBytes = items[index].pull.bufferedBytes
+            counts.expectations = items[index].pull.expectations.count
+            items[index].add(to: &counts.progress)
+            guard counts != accounts[index].counts else { return }
+            total.replace(accounts[index].counts, by: counts)
+            accounts[index].counts = counts
+        }
+
+        mutating func count(_ index: Int, isUnsaved: Bool) {
+            let unsaved = isUnsaved ? 1 : 0
+            total.unsaved += unsaved - accounts[index].counts.unsaved
+            accounts[index].counts.unsaved = unsaved
+        }
+
+        /// Remembers that the progress of what this event touched has to be noted once more when nothing is busy.
+        mutating func deferNotes() {
+            for index in touched where !accounts[index].isUnnoted {
+                accounts[index].isUnnoted = true
+                unnoted.append(index)
+            }
+        }
+
+        /// Touches the collections whose progress has to be noted now.
+        mutating func resumeNotes() {
+            for index in unnoted {
+                accounts[index].isUnnoted = false
+                touch(index)
+            }
+            unnoted.removeAll(keepingCapacity: true)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/// Revisions deep in lines that are kept outside of the tree, and put back when somebody asks for whole histories: a document that is edited
+/// often does not read and write them with every edit (docs/schema.md, `ancestors`).
+extension RevisionTree {
+    /// A revision that was put aside.
+    package struct AsideRevision: Hashable, Sendable {
+        package let id: RevisionID
+        /// The descendant that was its child then.
+        package let child: RevisionID
+        package let flags: Flags
+
+        package init(id: RevisionID, child: RevisionID, flags: Flags) {
+            (self.id, self.child, self.flags) = (id, child, flags)
+        }
+    }
+
+    /// Collects what pruning puts aside.
+    package mutating func collectAside() { aside.value = [] }
+
+    /// What pruning has put aside.
+    package var putAside: [AsideRevision] { aside.value ?? [] }
+
+    /// The number of revisions of a line that need not be forgotten at once.
+    var keptOfLine: Int { max(depth, Self.maximumDepth, aside.value == nil ? 0 : lineDepth) }
+
+    /// Puts revisions back, the highest first. What does not fit any more stays away.
+    package mutating func putBack(_ revisions: [AsideRevision]) {
+        var steps = 200_000
+        for revision in revisions {
+            guard revision.id.generation < revision.child.generation, nodes[revision.child] != nil else {
+                continue
+            }
+            if nodes[revision.id] == nil {
+                let known = revision.flags.subtracting([.verified, .hasBlobs, .pending])
+                nodes[revision.id] = Node(id: revision.id, parent: nil, flags: known, body: nil)
+            }
+            guard (try? link(revision.child, to: revision.id, &steps)) != nil else { return }
+        }
+    }
+}

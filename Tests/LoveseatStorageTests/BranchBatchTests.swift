@@ -1,0 +1,67 @@
+import LoveseatModel
+import LoveseatStorage
+import LoveseatTesting
+import Testing
+
+/// Revisions of one document that a peer of CouchDB's wire sends together.
+@Suite struct BranchBatchTests {
+    private typealias Branch = StoreWriteTransaction.ReceivedBranch
+
+    private static func branches(
+        _ generator: inout SeededGenerator,
+        _ lines: inout [[RevisionID]],
+        _ batch: Int
+    ) -> [Branch] {
+        (0..<generator.pick([1, 3, 12])).map { number in
+            var line = generator.pick(lines)
+            if line.count > 1, generator.chance(0.4) { line.removeFirst() }
+            if generator.chance(0.7) {
+                let digest = [UInt8(batch), UInt8(number), generator.pick([1, 2])]
+                line.insert(RevisionID(generation: line[0].generation + 1, digest: digest), at: 0)
+                lines.append(line)
+            }
+            // What a revision says follows from its ID, but for one that a faulty peer sends.
+            let isDeleted = (line[0].digest.utf8.last ?? 0) % 4 == 1
+            let isOther = generator.chance(0.15)
+            let text = isOther ? "other" : line[0].text
+            return Branch(
+                history: line,
+                body: isDeleted ? .emptyObject : JSONText(canonical: ["by": .string(text)]),
+                isDeleted: isDeleted != (isOther && generator.chance(0.3))
+            )
+        }
+    }
+
+    private static func state(_ temporary: TemporaryStore) throws -> [String] {
+        guard let record = try temporary.record("x") else { return [] }
+        let tree = try temporary.store.whole(record, in: temporary.collection).tree()
+        let nodes = tree.nodes.values.map { node in
+            "\(node.id) on \(node.parent?.text ?? "nothing"): \(node.isDeleted) \(node.body?.description ?? "")"
+        }
+        return ["\(record.revision) \(record.body)"] + nodes.sorted()
+    }
+
+    @Test(arguments: PropertySeeds.of("BATCHES", 60))
+    func `revisions that come together are stored and refused as one after the other`(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let (together, single) = (try TemporaryStore(), try TemporaryStore())
+        for side in [together, single] { try side.store.write { try $0.setRevisionLimit(1_000) } }
+        var lines = [[RevisionID(generation: 1, digest: [1])]]
+        for batch in 0..<4 {
+            let branches = Self.branches(&generator, &lines, batch)
+            let results = try together.store.write {
+                try $0.insertBranches(branches, of: "x", in: together.collection)
+            }
+            let expected = branches.map { branch in
+                Result {
+                    try single.store.write {
+                        try $0.insertBranches([branch], of: "x", in: single.collection)[0].get()
+                    }
+                }
+            }
+            #expect(results.map { "\($0)" } == expected.map { "\($0)" })
+            #expect(try Self.state(together) == Self.state(single))
+        }
+        #expect(try together.store.check() == [])
+    }
+}
