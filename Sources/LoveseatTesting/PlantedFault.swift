@@ -68,6 +68,8 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case ignorePolicy
     /// A peer is not told of what it may not have any more.
     case forgetRevocations
+    /// A person who chooses one of several versions deletes that one, too.
+    case deleteWhatIsKept
     /// The driver does not look for what came up while it was sending.
     case loseWakeUp
     /// The driver reads nothing, acknowledgements included, while it waits for room to send.
@@ -83,6 +85,7 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .trustOwnCheckpoint: [.addresses]
         case .ignorePolicy, .forgetRevocations: [.access]
         case .believeUncoveredMarks: [.power]
+        case .deleteWhatIsKept: [.verdicts]
         default: []
         }
     }

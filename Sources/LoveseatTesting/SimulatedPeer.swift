@@ -17,6 +17,12 @@ final class SimulatedPeer: @unchecked Sendable {
     var mayLackTombstones = false
     /// What has reached the disk, and what the oracle held this peer to know then; nil for a peer that never loses power.
     private(set) var durable: (store: StoreSnapshot, knowledge: EditOracle.Knowledge)?
+    /// What ``newlyUnserved()`` has looked at: the database's version, and the last sequence of each collection.
+    private struct JudgedState {
+        var version: UInt64?
+        var sequences: [Int64: UInt64] = [:]
+    }
+    private var judged = JudgedState()
     /// Serves those who connect; nil while it does not listen.
     private(set) var server: ReplicationServer? = ReplicationServer()
 
@@ -149,10 +155,21 @@ final class SimulatedPeer: @unchecked Sendable {
 
     /// The leaves that peers of CouchDB's wire would be told of, and could not be given.
     func unserved() throws -> [String] {
+        judged = JudgedState()
+        return try newlyUnserved()
+    }
+
+    /// ``unserved()``, of the documents that changed since the last call.
+    func newlyUnserved() throws -> [String] {
+        guard judged.version != store.changes.version else { return [] }
+        judged.version = store.changes.version
         var unserved: [String] = []
         try store.read { transaction in
             for collection in collections {
-                try transaction.changes(in: collection, since: 0) { record in
+                let newest = transaction.newestSequence(collection)
+                let last = judged.sequences.updateValue(newest, forKey: collection.number) ?? 0
+                // After a power loss or a backup, all is new.
+                try transaction.changes(in: collection, since: last > newest ? 0 : last) { record in
                     let branches = try DocumentBranches(of: record)
                     for leaf in branches.leaves
                     where leaf.body == nil || branches.revision(leaf.id)?.body == nil

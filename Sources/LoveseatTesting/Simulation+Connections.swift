@@ -140,9 +140,7 @@ extension SimulationRun {
         if let failure = connection.failure, !isDisturbed, simulation.fault == nil {
             report.problems.append("a session failed: \(failure)")
         }
-        guard worlds.contains(.verdicts) else { return }
-        judgeVersions()
-        judgeLists([connection.source, connection.target])
+        if worlds.contains(.verdicts) { judgeVersions() }
     }
 
     func crash() {

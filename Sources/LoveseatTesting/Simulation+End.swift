@@ -8,6 +8,7 @@ extension SimulationRun {
     func runUntilQuiet(limit: Int) throws {
         let start = clock.steps
         while clock.step() {
+            judgeLists { try $0.newlyUnserved() }
             guard clock.steps - start < limit else {
                 report.problems.append("the history does not end: \(limit) events and more to come")
                 return
@@ -117,7 +118,7 @@ extension SimulationRun {
     }
 
     private func checkStores() throws {
-        judgeLists(peers)
+        judgeLists { try $0.unserved() }
         for peer in peers {
             report.problems += try peer.store.check().map { "peer \(peer.index): \($0)" }
             for (digest, content) in blobContents where peer.store.blobs.contains(digest) {

@@ -39,8 +39,17 @@ extension SimulationRun {
             worldDice.chance(0.3) ? JSONText(canonical: ["decided": JSONValue(peer.index)]) : nil
         trace("\(peer.index) decides \(collection)/\(id) for \(kept)")
         try peer.store.write { transaction in
-            guard let record = try transaction.record(id, in: peer.collections[collection]) else { return }
-            _ = try transaction.settle(record, in: peer.collections[collection], keeping: kept, edit: edit)
+            let handle = peer.collections[collection]
+            guard let record = try transaction.record(id, in: handle) else { return }
+            _ = try transaction.settle(record, in: handle, keeping: kept, edit: edit)
+            guard simulation.fault == .deleteWhatIsKept else { return }
+            _ = try transaction.save(
+                id,
+                in: handle,
+                body: .emptyObject,
+                isDeleted: true,
+                condition: .lastWriteWins
+            )
         }
         soleEditors["\(collection)/\(id)"] = .some(nil)
         if let tree = peer.tree(id, in: collection) { oracle.note(peer.index, "\(collection)/\(id)", tree) }
@@ -57,9 +66,9 @@ extension SimulationRun {
     }
 
     /// What a feed lists, every way of fetching serves.
-    func judgeLists(_ peers: [SimulatedPeer]) {
+    func judgeLists(_ unserved: (SimulatedPeer) throws -> [String]) {
         guard report.problems.isEmpty || simulation.fault != nil else { return }
-        do { report.problems += try peers.flatMap { try $0.unserved() } } catch {
+        do { for peer in peers { report.problems += try unserved(peer) } } catch {
             report.problems.append("the leaves of a database cannot be read: \(error)")
         }
     }

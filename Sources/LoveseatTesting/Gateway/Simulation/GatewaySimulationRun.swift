@@ -348,10 +348,19 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private func runUntilQuiet() {
         let start = clock.steps
         while clock.step() {
+            judgeLists()
             guard clock.steps - start < Self.stepBudget else {
                 report.problems.append("ENDLESS: \(Self.stepBudget) events and more to come")
                 return
             }
+        }
+    }
+
+    /// What a feed lists, every way of fetching serves.
+    private func judgeLists() {
+        guard report.problems.isEmpty else { return }
+        do { for client in clients { report.problems += try client.peer.newlyUnserved() } } catch {
+            report.problems.append("the leaves of a database cannot be read: \(error)")
         }
     }
 
