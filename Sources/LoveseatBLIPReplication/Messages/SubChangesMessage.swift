@@ -54,7 +54,14 @@ struct SubChangesMessage: Hashable, Sendable {
         guard let body = try? JSONElement(parsing: message.body) else {
             throw ReplyError("HTTP", 400, "Invalid JSON body")
         }
-        documentIDs = body["docIDs"].map { ListedIDs($0.items.lazy.compactMap(\.string)) }
+        documentIDs = body["docIDs"].map {
+            // Each is here with two quotation marks and a comma.
+            ListedIDs(
+                $0.items.lazy.compactMap(\.string),
+                count: $0.count,
+                size: message.body.count - $0.count
+            )
+        }
     }
 
     /// Where in our own feed the subscriber is. What is higher than any sequence can be is the end.

@@ -6,7 +6,11 @@ package struct ListedIDs: Hashable, Sendable {
     private var table: [UInt32] = []
     private var count = 0
 
-    package init(_ ids: some Sequence<String>) {
+    /// `count`, `size`: about how many there are, and the bytes of all and of their lengths, so that the room for a million is not taken
+    /// twice while it grows.
+    package init(_ ids: some Sequence<String>, count: Int = 0, size: Int = 0) {
+        bytes.reserveCapacity(size)
+        if count > 0 { makeTable(for: count) }
         for id in ids { insert(id) }
     }
 
@@ -48,8 +52,16 @@ package struct ListedIDs: Hashable, Sendable {
         }
     }
 
+    /// An empty table of which so many IDs fill three quarters at most.
+    private mutating func makeTable(for ids: Int) {
+        var size = max(16, table.count)
+        while ids * 4 > size * 3 { size *= 2 }
+        table = []
+        table = Array(repeating: 0, count: size)
+    }
+
     private mutating func grow() {
-        table = Array(repeating: 0, count: max(16, table.count * 2))
+        makeTable(for: count + 1)
         var place = 0
         while place < bytes.count {
             let length = length(at: place)
