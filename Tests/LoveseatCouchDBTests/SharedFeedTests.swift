@@ -30,7 +30,7 @@ struct SharedFeedTests {
         let texts = try await withThrowingTaskGroup(of: (Int, String).self) { group in
             for form in followers {
                 group.addTask {
-                    let path = "/main/_changes?feed=continuous&timeout=1500\(Self.forms[form])"
+                    let path = "/main/_changes?feed=continuous&timeout=6000\(Self.forms[form])"
                     return (form, try await offPool { try client.send("GET", path).text })
                 }
             }

@@ -58,7 +58,9 @@ extension PushSession {
     /// that copy over each other. The next session sees what has become of it.
     func wasTaken(_ content: SendableRevision, of document: Outgoing) -> Bool {
         guard let entry = disagreements[ExactText(document.id)] else { return false }
-        return content.copy.map { $0.original == entry.copied } ?? (content.revision == entry.taken)
+        // A copy on top of the original's own parent is the original.
+        if content.revision == entry.taken { return true }
+        return content.copy.map { $0.original == entry.copied } ?? false
     }
 
     func conflict(_ change: LocalChange) -> LoveseatError {
