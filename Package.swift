@@ -10,6 +10,8 @@ let common: [SwiftSetting] =
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
     ] + (environment["LOVESEAT_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
+    // What cannot be ends the program: for tests, the simulator and fuzzers.
+    + (environment["LOVESEAT_CHECKED"] == nil ? [] : [.define("LOVESEAT_CHECKED")])
 
 let strict = common + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
@@ -66,13 +68,18 @@ let package = Package(
     ],
     targets: [
         // Pure: no Foundation, no clock, no randomness, no input or output of their own.
-        .target(name: "LoveseatModel", swiftSettings: strict),
+        .target(name: "LoveseatAssertions", swiftSettings: strict),
+        .target(name: "LoveseatModel", dependencies: ["LoveseatAssertions"], swiftSettings: strict),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .target(name: "LoveseatBLIP", dependencies: ["CZlib"], swiftSettings: strict),
+        .target(
+            name: "LoveseatBLIP",
+            dependencies: ["CZlib", "LoveseatAssertions"],
+            swiftSettings: strict
+        ),
         .target(name: "LoveseatReplication", dependencies: ["LoveseatModel"], swiftSettings: strict),
         .target(
             name: "LoveseatBLIPReplication",
-            dependencies: ["LoveseatModel", "LoveseatBLIP", "LoveseatReplication"],
+            dependencies: ["LoveseatAssertions", "LoveseatModel", "LoveseatBLIP", "LoveseatReplication"],
             swiftSettings: strict
         ),
 
@@ -112,7 +119,8 @@ let package = Package(
         .target(
             name: "LoveseatCore",
             dependencies: [
-                "CISAL", "CZlib", "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP", "LoveseatReplication",
+                "CISAL", "CZlib", "LoveseatAssertions", "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP",
+                "LoveseatReplication",
                 "LoveseatBLIPReplication", "LoveseatQuery", "LoveseatStorage",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -254,7 +262,8 @@ let package = Package(
         .testTarget(
             name: "LoveseatModelTests",
             dependencies: [
-                "LoveseatModel", "LoveseatTesting", .product(name: "Crypto", package: "swift-crypto"),
+                "LoveseatAssertions", "LoveseatModel", "LoveseatTesting",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: strict
         ),

@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 /// The bounds of a connection.
 package struct BLIPLimits: Hashable, Sendable {
     /// The longest message that is put together, in bytes. Of a longer one the body is left out, but for bodies that are
@@ -64,24 +66,24 @@ package final class BLIPConnection {
     private var encoder: FrameEncoder
     private var decoder: FrameDecoder
 
-    private var queue = OutgoingQueue()
-    private var icebox = OutgoingQueue()
+    private(set) var queue = OutgoingQueue()
+    private(set) var icebox = OutgoingQueue()
     /// Replies that wait for their body.
-    private var starved = OutgoingQueue()
+    private(set) var starved = OutgoingQueue()
     private var acknowledgements: [[UInt8]] = []
-    private var lastRequest: UInt64 = 0
-    private var awaited: [UInt64: (tag: Tag, inPieces: Bool)] = [:]
+    private(set) var lastRequest: UInt64 = 0
+    private(set) var awaited: [UInt64: (tag: Tag, inPieces: Bool)] = [:]
     private var tagsInPieces: Set<Tag> = []
 
-    private var lastIncoming: UInt64 = 0
-    private var requests: [UInt64: IncomingMessage] = [:]
-    private var responses: [UInt64: IncomingMessage] = [:]
-    private var incomingBytes = 0
-    private var spilledBytes = 0
+    private(set) var lastIncoming: UInt64 = 0
+    private(set) var requests: [UInt64: IncomingMessage] = [:]
+    private(set) var responses: [UInt64: IncomingMessage] = [:]
+    private(set) var incomingBytes = 0
+    private(set) var spilledBytes = 0
     /// The numbers of the requests in ``requests``, ascending.
-    private var unfinished: [UInt64] = []
+    private(set) var unfinished: [UInt64] = []
     /// What will be acknowledged of requests when older ones are finished.
-    private var heldAcknowledgements: [UInt64: UInt64] = [:]
+    private(set) var heldAcknowledgements: [UInt64: UInt64] = [:]
     /// Requests whose answers are urgent because they were.
     private var urgentRequests: Set<UInt64> = []
     private var events: [Event] = []
@@ -285,6 +287,7 @@ package final class BLIPConnection {
         case .response, .error: try receiveResponse(frame)
         case .acknowledgeRequest, .acknowledgeResponse: receiveAcknowledgement(frame)
         }
+        if AssertionFailures.areFatal { checkInvariants() }
     }
 
     private func receiveRequest(_ frame: IncomingFrame) throws(BLIPError) {

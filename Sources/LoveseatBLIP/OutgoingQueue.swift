@@ -32,6 +32,11 @@ struct OutgoingQueue: Sendable {
     var first: OutgoingMessage? { messages.first }
     var tags: [BLIPConnection.Tag] { messages.compactMap(\.tag) }
 
+    /// Whether ``bytes`` is what it says.
+    var isSumRight: Bool { bytes == messages.reduce(0) { $0 + $1.pending.count } }
+
+    func allSatisfy(_ holds: (OutgoingMessage) -> Bool) -> Bool { messages.allSatisfy(holds) }
+
     mutating func append(_ message: OutgoingMessage) {
         bytes += message.pending.count
         guard message.isUrgent, messages.count > 1 else { return messages.append(message) }

@@ -41,6 +41,9 @@ extension ReplicationSession {
             var isUnnoted = false
         }
 
+        /// ``total``, added up anew.
+        var sum: Counts { accounts.reduce(into: Counts()) { $0.replace(Counts(), by: $1.counts) } }
+
         init() {}
 
         init(_ items: [CollectionSession]) {

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 package import LoveseatBLIP
 package import LoveseatModel
 package import LoveseatReplication
@@ -128,7 +129,9 @@ package struct ReplicationSession {
         -> [ReplicationEffect]
     {
         event { session in
-            guard case .blob(let index, let handle) = what else { return }
+            guard case .blob(let index, let handle) = what else {
+                return impossible("pieces come of an answer that is no blob")
+            }
             do throws(LoveseatError) {
                 try session.collections[index].pull.blobPiece(
                     handle,
@@ -219,7 +222,9 @@ package struct ReplicationSession {
         -> [ReplicationEffect]
     {
         event { session in
-            guard session.collections[index].resolving.remove(documentID) else { return }
+            guard session.collections[index].resolving.remove(documentID) else {
+                return impossible("a conflict is resolved that nobody was asked to resolve")
+            }
             // The next connection finds the conflict again.
             if let error, error.code == .busy { return session.fail(error) }
             if session.collections[index].resolving.isEmpty,
@@ -288,6 +293,7 @@ package struct ReplicationSession {
             countViolations()
             settle()
             if let failure = effects.failure { fail(failure) }
+            if AssertionFailures.areFatal { checkInvariants() }
             collections.endEvent()
         }
         return effects.take()

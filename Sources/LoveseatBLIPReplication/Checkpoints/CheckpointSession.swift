@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
@@ -171,7 +172,9 @@ struct CheckpointSession: Sendable {
         time: Int64,
         _ effects: inout SessionEffects
     ) {
-        guard case .sent(let checkpoint, let repairs) = stage else { return }
+        guard case .sent(let checkpoint, let repairs) = stage else {
+            return impossible("no checkpoint was sent: \(stage)")
+        }
         switch answer {
         case .success(let message):
             peerRevision = SetCheckpointMessage.Answer(message).revision
@@ -206,7 +209,9 @@ struct CheckpointSession: Sendable {
         time: Int64,
         _ effects: inout SessionEffects
     ) {
-        guard case .refetching(let checkpoint, let repairs) = stage else { return }
+        guard case .refetching(let checkpoint, let repairs) = stage else {
+            return impossible("no checkpoint was asked for: \(stage)")
+        }
         switch answer {
         case .success(let message): peerRevision = GetCheckpointMessage.Answer(message).revision ?? ""
         case .failure(let error) where error.code == 404: peerRevision = ""

@@ -47,6 +47,9 @@ struct Expectations: Sendable {
         entries.keys.contains { $0.documentID.isExactly(documentID) }
     }
 
+    /// Whether ``bytes`` is what it says.
+    var isSumRight: Bool { bytes == entries.values.reduce(0) { $0 + $1.likelySize } }
+
     /// Remembers that a revision was asked for; false if it was asked for before.
     mutating func expect(_ key: Key, _ number: Int, _ place: Announcement, bodySize: Int) -> Bool {
         guard entries[key] == nil else { return false }

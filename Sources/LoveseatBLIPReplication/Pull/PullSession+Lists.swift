@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
@@ -72,7 +73,7 @@ extension PullSession {
 
     /// Says which entries of a list are wanted.
     mutating func judge(_ number: Int, _ effects: inout SessionEffects) {
-        guard let list = lists[number] else { return }
+        guard let list = lists[number] else { return impossible("list \(number) is not here") }
         defer { listBytes -= list.bytes }
         switch list.entries {
         case .changes(let changes):

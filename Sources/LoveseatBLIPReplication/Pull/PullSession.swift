@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
@@ -205,10 +206,16 @@ struct PullSession {
     mutating func timerFired() { (timerIsSet, isTime) = (false, true) }
 
     private mutating func storeBatch(_ effects: inout SessionEffects) {
-        let keys = Array(insertQueue.prefix(tuning.insertBatch))
-        insertQueue.removeFirst(keys.count)
-        let revisions = keys.compactMap { key -> IncomingRevision? in
-            guard let entry = incoming[key] else { return nil }
+        let queued = insertQueue.prefix(tuning.insertBatch)
+        insertQueue.removeFirst(queued.count)
+        let batch = queued.compactMap { key -> (key: Int, entry: Incoming)? in
+            guard let entry = incoming[key] else {
+                impossible("a revision is to be stored that is not here")
+                return nil
+            }
+            return (key, entry)
+        }
+        let revisions = batch.map { _, entry in
             guard let place = entry.expected?.place, let last = outdated[ExactText(entry.revision.documentID)]
             else {
                 return entry.revision
@@ -223,11 +230,16 @@ struct PullSession {
         for case .failed(let error) in results where error.code.domain != .couchbaseLite {
             return effects.fail(error)
         }
-        for (key, result) in zip(keys, results) { stored(key, result, &effects) }
+        invariant(results.count == batch.count, "\(results.count) answers to \(batch.count) revisions")
+        for ((key, entry), result) in zip(batch, results) { stored(key, entry, result, &effects) }
     }
 
-    private mutating func stored(_ key: Int, _ result: InsertResult, _ effects: inout SessionEffects) {
-        guard let entry = incoming[key] else { return }
+    private mutating func stored(
+        _ key: Int,
+        _ entry: Incoming,
+        _ result: InsertResult,
+        _ effects: inout SessionEffects
+    ) {
         let id = entry.revision.documentID
         switch result {
         case .inserted, .alreadyHere, .conflict:
@@ -259,7 +271,9 @@ struct PullSession {
         finishesSequence: Bool = true,
         _ effects: inout SessionEffects
     ) {
-        guard let entry = incoming.removeValue(forKey: key) else { return }
+        guard let entry = incoming.removeValue(forKey: key) else {
+            return impossible("a revision is answered that is not here")
+        }
         if let error, finishesSequence {
             noteFailure(entry.revision.documentID, entry.revision.history[0], error, &effects)
         }

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatModel
 
 /// Remote sequences announced and not finished, in the order of announcement (replication.md §5.1).
@@ -20,7 +21,9 @@ struct RemoteSequences: Sendable {
 
     mutating func finish(_ number: Int) {
         let index = number - removed
-        guard order.indices.contains(index), index >= head else { return }
+        guard order.indices.contains(index), index >= head, !order[index].isFinished else {
+            return impossible("sequence \(number) was not announced, or is finished twice")
+        }
         order[index].isFinished = true
         while head < order.count, order[head].isFinished {
             done = order[head].sequence

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
@@ -25,7 +26,10 @@ extension PushSession {
             return bytes == 0 || bytes + size <= tuning.transmittingBytes - transmittingBytes
         }
         let deliveries = next.compactMap { document -> (Outgoing, Delivery)? in
-            guard case .wanted(let delivery) = document.stage else { return nil }
+            guard case .wanted(let delivery) = document.stage else {
+                impossible("a revision is to be sent that the peer does not want: \(document.stage)")
+                return nil
+            }
             return (document, delivery)
         }
         queue.removeFirst(next.count)
@@ -134,7 +138,7 @@ extension PushSession {
         transmitted(number)
         guard let document = inFlight.removeValue(forKey: number),
             case .sent(let delivery, let parcel) = document.stage
-        else { return }
+        else { return impossible("message \(number) was not sent, or is answered twice") }
         unansweredBytes -= parcel.bytes
         switch answer {
         case .success(let message): taken(document, parcel, RevisionMessage.Answer(message), &effects)
@@ -157,7 +161,9 @@ extension PushSession {
         let mayBeOld = parcel.isDistant || document.change.hasDoubtedMark
         if pulls, mayBeOld, parcel.copy == nil, peer == .hub { return doubt(document, parcel.revision) }
         if let copy = parcel.copy {
-            disagreements[ExactText(document.id), default: Disagreement()].copied = copy.original
+            var entry = disagreements[ExactText(document.id)] ?? Disagreement()
+            (entry.copied, entry.taken) = (copy.original, parcel.revision)
+            disagreements[ExactText(document.id)] = entry
             effects.ask {
                 try $0.adoptCopy(parcel.revision, of: document.id, parent: copy.parent, in: collection)
             }
@@ -206,7 +212,10 @@ extension PushSession {
     /// Everything else is through.
     mutating func tryForbiddenAgain() {
         for document in forbidden {
-            guard case .forbidden(let delivery) = document.stage else { continue }
+            guard case .forbidden(let delivery) = document.stage else {
+                impossible("a document waits for another try that was not forbidden: \(document.stage)")
+                continue
+            }
             document.stage = .wanted(delivery)
             queue.append(document)
         }

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
@@ -264,7 +265,9 @@ struct PushSession {
         _ answer: Result<Message, ReplyError>,
         _ effects: inout SessionEffects
     ) {
-        guard let list = lists.removeValue(forKey: number) else { return }
+        guard let list = lists.removeValue(forKey: number) else {
+            return impossible("list \(number) was not sent, or is answered twice")
+        }
         do throws(ReplyError) {
             let message = try answer.get()
             if isProposing {

@@ -1,4 +1,6 @@
 private import Foundation
+private import Logging
+import LoveseatAssertions
 import LoveseatModel
 package import LoveseatStorage
 private import Synchronization
@@ -54,9 +56,18 @@ package final class DatabaseInstance: Sendable {
 
     private static let registry = Mutex(Registry())
 
+    /// Has the log say of a state that cannot be, once any database is open.
+    private static let logsFailedAssertions: Void = AssertionFailures.send {
+        LogDomain.database.log(
+            .critical,
+            "assertionFailed: \($0): please report it, with what was done before"
+        )
+    }
+
     /// Opens a folder, or returns the instance that has it open.
     static func open(folder: String, options: DocumentStore.Options) throws(LoveseatError) -> DatabaseInstance
     {
+        _ = logsFailedAssertions
         let path = canonical(folder)
         let database = try withFolder(path) { (folder) throws(LoveseatError) in
             if folder.isBeingRemoved { throw LoveseatError(.busy, "\(path) is being deleted: try again") }

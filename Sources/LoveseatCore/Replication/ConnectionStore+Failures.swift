@@ -1,3 +1,4 @@
+import LoveseatAssertions
 package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
@@ -20,7 +21,7 @@ extension ConnectionStore {
     package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in index: Int)
         throws(LoveseatError)
     {
-        guard let remote else { return }
+        guard let remote else { return impossible("a passive peer asks for nothing again") }
         failures[index, default: []].insert(failed.documentID)
         guard failures[index, default: []].count <= Self.failuresKept else {
             throw LoveseatError(

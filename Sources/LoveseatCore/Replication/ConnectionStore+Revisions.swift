@@ -1,4 +1,5 @@
 import Logging
+import LoveseatAssertions
 package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
@@ -248,7 +249,7 @@ extension ConnectionStore {
     package func adoptCopy(_ copy: RevisionID, of id: String, parent: RevisionID, in index: Int)
         throws(LoveseatError)
     {
-        guard let remote else { return }
+        guard let remote else { return impossible("a passive peer sends no copies") }
         try asking {
             try marking(index) {
                 try $0.adoptCopy(copy, of: id, parent: parent, remote: remote, in: collections[index])

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 package import LoveseatModel
 package import LoveseatReplication
 package import LoveseatStorage
@@ -135,7 +136,7 @@ package final class ConnectionStore: RevisionStore {
     }
 
     package func saveCheckpoint(_ body: JSONText, of index: Int, coversMarks: Bool) throws(LoveseatError) {
-        guard let remote else { return }
+        guard let remote else { return impossible("a passive peer saves no checkpoint of its own") }
         let id = checkpointIDs[index]
         try asking {
             try store.write(call: "replication") { transaction in

@@ -1,0 +1,114 @@
+import LoveseatAssertions
+import LoveseatModel
+import LoveseatReplication
+
+/// What holds between two events of a session, whatever the peer does. Builds with `LOVESEAT_CHECKED` look at it after each event.
+extension ReplicationSession {
+    func checkInvariants() {
+        guard phase != .over else { return }
+        for index in collections.touched {
+            collections[index].pull.checkInvariants()
+            collections[index].push?.checkInvariants()
+        }
+        collections.checkInvariants()
+    }
+}
+
+extension ReplicationSession.CollectionSessions {
+    fileprivate func checkInvariants() {
+        // Of many collections a sum would cost as much as what it checks saves.
+        guard count <= 16 else { return }
+        invariant(sum == total, "the sum of the collections is \(sum), and was kept as \(total)")
+    }
+}
+
+extension PullSession {
+    fileprivate func checkInvariants() {
+        guard failure == nil else { return }
+        invariant(
+            listBytes == lists.values.reduce(0) { $0 + $1.bytes },
+            "\(listBytes) bytes are counted of \(lists.count) lists"
+        )
+        invariant(
+            waitingLists.allSatisfy { lists[$0] != nil } && waitingLists.count == lists.count,
+            "lists \(waitingLists) wait, and \(lists.keys.sorted()) are here"
+        )
+        invariant(
+            insertBytes == insertQueue.reduce(0) { $0 + (incoming[$1]?.revision.body.bytes.count ?? 0) },
+            "\(insertBytes) bytes are counted of \(insertQueue.count) revisions to be stored"
+        )
+        invariant(
+            bufferedBytes == incoming.values.reduce(0) { $0 + $1.bytes },
+            "\(bufferedBytes) bytes are counted of \(incoming.count) received revisions"
+        )
+        invariant(fetches.count <= tuning.blobsFetching, "\(fetches.count) blobs are being fetched")
+        checkPlaces()
+    }
+
+    /// Each received revision is in the one place that its stage names.
+    private func checkPlaces() {
+        let ready = incoming.values.count {
+            if case .ready = $0.stage { true } else { false }
+        }
+        invariant(
+            ready == insertQueue.count
+                && insertQueue.allSatisfy { if case .ready = incoming[$0]?.stage { true } else { false } },
+            "\(ready) revisions are complete, and \(insertQueue) are to be stored"
+        )
+        invariant(
+            fetches.values.allSatisfy { incoming[$0]?.missing.isEmpty == false },
+            "a blob is being fetched for a revision that lacks none"
+        )
+        let waiting = waitingForTurn.count + waitingForBlob.values.reduce(0) { $0 + $1.count }
+        invariant(
+            ready + fetches.count + waiting == incoming.count,
+            "of \(incoming.count) revisions \(ready) are complete, \(fetches.count) get blobs, \(waiting) wait"
+        )
+        invariant(
+            expectations.isSumRight,
+            "\(expectations.bytes) bytes are expected, which is not the sum of what was asked for"
+        )
+    }
+}
+
+extension PushSession {
+    private static func isOffered(_ document: Outgoing) -> Bool {
+        if case .offered = document.stage { true } else { false }
+    }
+
+    fileprivate func checkInvariants() {
+        guard failure == nil else { return }
+        let unanswered = inFlight.values.reduce(0) { sum, document in
+            if case .sent(_, let parcel) = document.stage { sum + parcel.bytes } else { .min }
+        }
+        invariant(
+            unansweredBytes == unanswered,
+            "\(unansweredBytes) bytes are counted of \(inFlight.count) revisions without an answer"
+        )
+        invariant(
+            transmittingBytes == transmitting.values.reduce(0, +)
+                && transmitting.keys.allSatisfy { inFlight[$0] != nil },
+            "\(transmittingBytes) bytes are counted of \(transmitting.count) revisions in transmission"
+        )
+        invariant(
+            queue.allSatisfy { if case .wanted = $0.stage { true } else { false } },
+            "a revision is to be sent that the peer does not want"
+        )
+        invariant(
+            waiting.allSatisfy(Self.isOffered) && lists.values.allSatisfy { $0.allSatisfy(Self.isOffered) },
+            "a document is offered whose revision is elsewhere"
+        )
+        invariant(
+            forbidden.allSatisfy { if case .forbidden = $0.stage { true } else { false } },
+            "a document waits for another try that was not forbidden"
+        )
+        invariant(
+            !isProposing || inFlight.values.allSatisfy { documents[ExactText($0.id)] === $0 },
+            "a revision is on its way of a document that is done with"
+        )
+        invariant(
+            inFlight.values.allSatisfy { !completed.contains($0.change.sequence) } || !isProposing,
+            "a sequence counts as done whose revision is not answered"
+        )
+    }
+}
