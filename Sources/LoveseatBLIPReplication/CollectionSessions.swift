@@ -55,10 +55,10 @@ extension ReplicationSession {
         var startIndex: Int { items.startIndex }
         var endIndex: Int { items.endIndex }
 
-        /// Changing a collection counts as touching it.
+        /// Changing a collection counts as touching it. Inlined, since a coroutine that is called allocates its frame.
         subscript(index: Int) -> CollectionSession {
-            _read { yield items[index] }
-            _modify {
+            @inline(__always) _read { yield items[index] }
+            @inline(__always) _modify {
                 touch(index)
                 yield &items[index]
             }

@@ -154,7 +154,9 @@ package struct DocumentBranches: Sendable {
         if incomplete.contains(id) { return false }
         if let visible { return visible.known.contains(id) }
         guard let tree else { return id == record.revision }
-        return tree.contains(id) || tombstones[id] != nil || tree.hasForgotten(id)
+        // Of a leaf that has only lost a peer may know more: that it was given up.
+        if let leaf = tombstones[id] { return tree.closed.contains(tree.original(leaf)) }
+        return tree.contains(id) || tree.hasForgotten(id)
     }
 
     /// Any revision whose content is here.

@@ -8,7 +8,7 @@ struct RawStatement {
     private let database: Database
 
     init(_ sql: String, in database: Database) throws {
-        self.init(try database.cachedStatement(sql: sql), in: database)
+        self.init(try database.cachedStatement(exactly: sql), in: database)
     }
 
     /// The caller keeps the statement.
@@ -118,5 +118,17 @@ struct RawStatement {
             start: start,
             count: start == nil ? 0 : Int(sqlite3_column_bytes(pointer, column))
         )
+    }
+}
+
+extension Database {
+    /// A statement of the cache, whose keys are strings: two texts that are canonically equivalent, and name two properties, would be one
+    /// there. So what is not ASCII ends with a comment that tells them apart.
+    func cachedStatement(exactly sql: String) throws -> Statement {
+        if sql.utf8.allSatisfy({ $0 < 0x80 }) { return try cachedStatement(sql: sql) }
+        let hash = sql.utf8.reduce(into: 0xCBF2_9CE4_8422_2325 as UInt64) { hash, byte in
+            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3
+        }
+        return try cachedStatement(sql: "\(sql) -- \(hash)")
     }
 }

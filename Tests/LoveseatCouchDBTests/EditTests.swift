@@ -26,6 +26,37 @@ struct EditTests {
         #expect(revived.status == 201 && revived.json["rev"]?.string?.hasPrefix("3-") == true)
     }
 
+    @Test(arguments: [true, false])
+    func `a document whose blob is not here is refused, alone, by name`(_ isEdit: Bool) async throws {
+        let served = try await ServedDatabase()
+        let blob: JSONValue = ["@type": "blob", "digest": "sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=", "length": 3]
+        let documents: [JSONValue] = [
+            ["_id": "a", "_rev": "1-aa"], ["_id": "b", "_rev": "1-bb", "deep": [["photo": blob]]],
+            ["_id": "c", "_rev": "1-cc"],
+        ]
+        let rows =
+            try await served.call(
+                "POST",
+                "/main/_bulk_docs",
+                [
+                    "new_edits": .bool(isEdit),
+                    "docs": .array(
+                        documents.map {
+                            var document = $0
+                            if isEdit { document["_rev"] = nil }
+                            return document
+                        }
+                    ),
+                ]
+            ).json.array ?? []
+        let refused = rows.filter { $0["error"] != nil }
+        #expect(refused.map { $0["id"]?.string } == ["b"])
+        #expect(refused.first?["error"]?.string == "forbidden")
+        for (id, status) in [("a", 200), ("b", 404), ("c", 200)] {
+            #expect(try await served.call("GET", "/main/\(id)?attachments=true").status == status)
+        }
+    }
+
     @Test func `a document is not copied to a local one`() async throws {
         let served = try await ServedDatabase()
         _ = try await served.call("PUT", "/main/d", ["n": 1])

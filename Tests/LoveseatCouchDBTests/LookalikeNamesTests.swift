@@ -43,6 +43,41 @@ struct LookalikeNamesTests {
         return found
     }
 
+    @Test func `queries that differ in a lookalike name have their own answers, one after the other`()
+        async throws
+    {
+        let served = try await ServedDatabase()
+        var random = SeededGenerator(seed: 5)
+        for number in 0..<60 {
+            let (one, other) = Self.pair(&random)
+            let collection = try served.database.createCollection(name: "c\(number)")
+            try collection.save(
+                try Document(id: "d", json: JSONText(canonical: [one: 1, other: 2]).bytes)
+            )
+            for _ in 0..<2 {
+                for (name, value) in [(one, 1), (other, 2)] {
+                    let query = try served.database.createQuery("SELECT `\(name)` AS x FROM c\(number)")
+                    #expect(try await query.execute(as: [String: Int].self).map { $0["x"] } == [value])
+                }
+            }
+            // A dot in a field's name is a path there.
+            guard number < 20, !one.utf8.contains(UInt8(ascii: ".")) else { continue }
+            // Indexes on both make both statements alike.
+            for name in [one, other] {
+                let body: JSONValue = ["index": ["fields": [.string("n\(number)\(name)")]]]
+                #expect(try await served.call("POST", "/main/_index", body).status == 200)
+            }
+            let names = [one, other].map { "n\(number)\($0)" }
+            let fields: JSONValue = [names[0]: 1, names[1]: 2]
+            #expect(try await served.call("PUT", "/main/f\(number)", fields).status == 201)
+            for (name, value) in zip(names, [1, 2] as [JSONValue]) {
+                let found = try await served.call("POST", "/main/_find", ["selector": [name: value]])
+                #expect(found.json["docs"]?.array?.count == 1, "\(name)")
+            }
+        }
+        await served.listener.stop()
+    }
+
     @Test func `attachments stay two through every request, a save with stubs, a pull and a push`()
         async throws
     {

@@ -52,8 +52,10 @@ struct ChangesFeed: Sendable {
             if request.isDescending {
                 try view.changesBackwards(in: entry.handle, before: position, visit: take)
             } else {
+                // Each row is read as it is at that moment: what is saved after this comes with the next page, even if this one shows it.
+                let last = try view.lastSequence(entry.handle)
                 try view.changes(in: entry.handle, since: position, visit: take)
-                if page.isLast { page.through = max(page.through, try view.lastSequence(entry.handle)) }
+                if page.isLast { page.through = max(page.through, last) }
             }
         }
         // The policy and the rendering come after the transaction.

@@ -235,6 +235,7 @@ enum DocumentSaving {
                     generation: Int(revision.generation),
                     ancestors: document.history.compactMap { known?.revision($0)?.body }
                 )
+                try checkBlobs(of: body, document, transaction)
                 branches.append(
                     StoreWriteTransaction.ReceivedBranch(
                         history: document.history,
@@ -263,6 +264,22 @@ enum DocumentSaving {
         if let name = document.missingBlob { throw CouchDBError.missingStub(name, in: document.id) }
     }
 
+    /// A document whose blob is not here could be served to nobody.
+    private static func checkBlobs(
+        of body: JSONText,
+        _ document: PreparedDocument,
+        _ transaction: StoreWriteTransaction
+    ) throws(CouchDBError) {
+        guard !document.isDeleted else { return }
+        for blob in BlobReference.all(in: body) where !transaction.hasBlob(blob.digest) {
+            throw CouchDBError(
+                403,
+                "forbidden",
+                "document \(document.id) refers to blob \(blob.digest), which is not here: send its content as an attachment"
+            )
+        }
+    }
+
     private static func saveEdit(
         _ document: PreparedDocument,
         in handle: CollectionHandle,
@@ -282,6 +299,7 @@ enum DocumentSaving {
             generation: Int(base?.generation ?? 0) + 1,
             ancestors: base.flatMap { branches?.revision($0)?.body }.map { [$0] } ?? []
         )
+        try checkBlobs(of: body, document, transaction)
         return try transaction.insertEdit(
             over: parent,
             of: document.id,

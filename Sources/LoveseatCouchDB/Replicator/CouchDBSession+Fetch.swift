@@ -19,6 +19,12 @@ extension CouchDBSession {
     struct WantedLeaf: Sendable {
         let leaf: DocumentLeaf
         let known: [RevisionID]
+
+        /// Whether a revision with this history, newest first, is what was asked for, or goes on from it. A peer may have cut the history.
+        func isAnswered(by history: [RevisionID]) -> Bool {
+            guard let oldest = history.last else { return false }
+            return history.contains(leaf.revision) || oldest.generation > leaf.revision.generation
+        }
     }
 
     /// Runs jobs, at most so many at once as the remote takes.
@@ -193,7 +199,7 @@ extension CouchDBSession {
                 var found: [FetchedRevision] = []
                 for document in item.documents {
                     let incoming = try IncomingDocument(document)
-                    guard incoming.attachments.isEmpty, !incoming.history.isEmpty,
+                    guard incoming.attachments.isEmpty, wanted.isAnswered(by: incoming.history),
                         incoming.id?.isExactly(wanted.leaf.documentID) ?? true
                     else { throw CouchDBError.missing }
                     found.append(
@@ -219,7 +225,14 @@ extension CouchDBSession {
             if let found = fetched, !wanted.known.isEmpty, found.document.lacksBlobs(keeping: found.pins) {
                 fetched = try await remote.revision(wanted.leaf, known: [], blobs: blobs)
             }
-            return single(fetched.map { .fetched($0) } ?? .missing)
+            guard let fetched else { return single(.missing) }
+            guard wanted.isAnswered(by: fetched.document.history) else {
+                let other = fetched.document.history.first?.text ?? "none"
+                let reason =
+                    "the peer answered with another revision, \(other), instead of \(wanted.leaf.revision)"
+                return single(.failed(LoveseatError(.remoteError, reason)))
+            }
+            return single(.fetched(fetched))
         } catch let error as CouchDBError {
             return single(.failed(LoveseatError(.remoteError, "the peer sent it damaged: \(error.reason)")))
         } catch let error as MultipartError {

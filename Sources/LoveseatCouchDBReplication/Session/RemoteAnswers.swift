@@ -72,9 +72,6 @@ package struct RefusedDocument: Hashable, Sendable {
     package let error: String
     package let reason: String
 
-    /// Whether the remote refuses the document, rather than being unable to store it now.
-    package var isForbidden: Bool { error == "forbidden" || error == "unauthorized" }
-
     /// Whether the remote could not store anything at that moment.
     package var mayPass: Bool {
         [
@@ -95,27 +92,44 @@ package struct RefusedDocument: Hashable, Sendable {
             )
         }
         if mayPass { return LoveseatError(.init(10_500), "the peer cannot store it: \(reason)") }
-        return LoveseatError(
-            isForbidden ? .httpForbidden : .remoteError,
-            "the peer refused it: \(reason.isEmpty ? error : reason)"
-        )
+        // Who may not write now may be let in later.
+        let code: LoveseatError.Code =
+            switch error {
+            case "forbidden": .httpForbidden
+            case "unauthorized": .httpAuthRequired
+            default: .remoteError
+            }
+        return LoveseatError(code, "the peer refused it: \(reason.isEmpty ? error : reason)")
     }
 
-    /// Reads an answer of `_bulk_docs`. Rows that report success are left out.
+    /// Reads an answer of `_bulk_docs`. Rows that report success are left out; a row that says neither is a failure.
     ///
-    /// - Throws: `remoteError` for anything else.
+    /// - Throws: `remoteError` for anything else, such as a row that does not say of which document it is.
     package static func read(_ answer: JSONElement) throws(LoveseatError) -> [RefusedDocument] {
         guard answer.kind == .array else {
             throw LoveseatError(.remoteError, "the peer's answer to _bulk_docs is not a list")
         }
-        return answer.items.compactMap { row in
-            guard let error = row["error"]?.string, let id = row["id"]?.string else { return nil }
-            return RefusedDocument(
-                documentID: id,
-                revision: row["rev"]?.string,
-                error: error,
-                reason: row["reason"]?.string ?? ""
+        var refused: [RefusedDocument] = []
+        for row in answer.items {
+            let hasError = row["error"].map { $0.kind != .null } ?? false
+            if !hasError, row["ok"]?.bool ?? (row["rev"]?.string != nil) { continue }
+            guard let id = row["id"]?.string else {
+                throw LoveseatError(
+                    .remoteError,
+                    "a row of the peer's answer to _bulk_docs cannot be read: \(JSONText(canonical: row.value).description.prefix(200))"
+                )
+            }
+            let error = row["error"]
+            refused.append(
+                RefusedDocument(
+                    documentID: id,
+                    revision: row["rev"]?.string,
+                    error: error?.string ?? error.map { JSONText(canonical: $0.value).description }
+                        ?? "unknown",
+                    reason: row["reason"]?.string ?? ""
+                )
             )
         }
+        return refused
     }
 }

@@ -21,6 +21,21 @@ extension RevisionTree {
         closed.insert(Self.keptMark)
     }
 
+    /// Gives up a leaf that has lost against the current revision by the rule alone.
+    ///
+    /// - Returns: whether it was one.
+    package mutating func closeLoser(_ id: RevisionID) -> Bool {
+        guard !keepsBranches, !isLine, let current, let node = nodes[id], isLeaf(id), !node.isDeleted,
+            !node.flags.contains(.pending)
+        else { return false }
+        let original = original(id)
+        guard original != self.original(current.id), !isAncestor(current.id, of: id),
+            closed.insert(original).inserted
+        else { return false }
+        prune(depth: depth)
+        return true
+    }
+
     /// Adds a revision that a peer of CouchDB's wire made, with its history, newest first, beside whatever is here.
     ///
     /// - Returns: whether something changed.

@@ -87,7 +87,7 @@ private struct QueryStatement {
     private let raw: RawStatement
 
     init(_ sql: String, in database: Database) throws {
-        let cached = try database.cachedStatement(sql: sql)
+        let cached = try database.cachedStatement(exactly: sql)
         statement =
             sqlite3_stmt_busy(cached.sqliteStatement) == 0 ? cached : try database.makeStatement(sql: sql)
         raw = RawStatement(statement, in: database)

@@ -59,10 +59,21 @@ extension StoreWriteTransaction {
         }
         var tree = try record.map { try wholeTree(of: $0, for: [history], in: collection) } ?? newTree
         let isMended = try Self.compare([arrived], with: &tree)
-        let isNews = try tree.insertBranch(history, flags: flags.treeFlags, body: body)
+        let isNews =
+            try Self.close(history, in: &tree)
+            || tree.insertBranch(history, flags: flags.treeFlags, body: body)
         guard isNews || isMended else { return false }
         try store(tree, over: record, id: id, in: collection)
         return true
+    }
+
+    /// A peer shows with a tombstone that it gave up a leaf which has only lost here: the same is noted. Otherwise the leaf would come back
+    /// here, and only here, when the current revision is deleted.
+    ///
+    /// - Returns: whether that is what came.
+    private static func close(_ history: [RevisionID], in tree: inout RevisionTree) -> Bool {
+        guard history.count > 1, history[0] == closingTombstone(over: history[1]) else { return false }
+        return tree.closeLoser(history[1])
     }
 
     /// A revision with its history, newest first, as a peer of CouchDB's wire sent it.
@@ -99,7 +110,7 @@ extension StoreWriteTransaction {
         let before = tree
         var accepted: [RevisionTree.Branch] = []
         var refusals: [Int: OtherContent] = [:]
-        var mended: Set<Int> = []
+        var (mended, closed): (Set<Int>, Set<Int>) = ([], [])
         for (index, branch) in rest.enumerated() {
             let flags = rowFlags(of: branch.body, isDeleted: branch.isDeleted).treeFlags
             do throws(OtherContent) {
@@ -112,13 +123,17 @@ extension StoreWriteTransaction {
                     )
                     if try Self.compare([arrived], with: &tree) { mended.insert(index) }
                 }
+                guard !Self.close(branch.history, in: &tree) else {
+                    closed.insert(index)
+                    continue
+                }
                 accepted.append(
                     RevisionTree.Branch(history: branch.history, flags: flags, body: branch.body)
                 )
             } catch { refusals[index] = error }
         }
         var outcomes = tree.insertBranches(accepted)[...]
-        if !mended.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
+        if !mended.isEmpty || !closed.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
             let current = tree.current
             verifyNewBodies(&tree, besides: current, since: before)
             try store(tree, current: current, over: record, in: collection)
@@ -126,6 +141,8 @@ extension StoreWriteTransaction {
         for index in 0..<rest.count {
             if let refusal = refusals[index] {
                 results.append(.failure(refusal))
+            } else if closed.contains(index) {
+                results.append(.success(true))
             } else if let outcome = outcomes.popFirst() {
                 results.append(outcome.map { $0 || mended.contains(index) }.mapError { $0 })
             }

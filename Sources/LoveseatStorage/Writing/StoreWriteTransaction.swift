@@ -91,6 +91,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         if let handle { deleted.append(handle) }
     }
 
+    package func hasBlob(_ digest: BlobDigest) -> Bool { blobs.contains(digest) }
+
     /// Throws if the collection was deleted.
     func requireOpen(_ collection: CollectionHandle) throws {
         guard contains(collection) else {
