@@ -53,10 +53,12 @@ import Testing
 
     /// 19094: several clients put the same copy back for ever, since another one's was higher than their own. 11447: a deletion that an outdated announcement
     /// hid was never sent. 12894: a deletion was not offered again when the gateway had gone back to a live ancestor. 16299: the deletion of another document
-    /// was put on one that had been deleted itself. 18189: as 666. The others lost access to documents, and lost the connection before the next checkpoint.
+    /// was put on one that had been deleted itself. 18189: as 666. 603: what came after
+    /// a newer revision than the pushed one was taken for older. The others lost access to documents, and lost the connection before the next checkpoint.
     @Test(
         arguments: [
-            10_081, 10_997, 11_447, 11_739, 12_289, 12_537, 12_894, 14_541, 14_954, 16_235, 16_299, 18_189,
+            603, 10_081, 10_997, 11_447, 11_739, 12_289, 12_537, 12_894, 14_541, 14_954, 16_235, 16_299,
+            18_189,
             18_395, 19_094,
         ] as [UInt64]
     )

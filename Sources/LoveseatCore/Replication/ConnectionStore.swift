@@ -283,6 +283,9 @@ package final class ConnectionStore: RevisionStore {
         echoed[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(echo)
     }
 
+    /// Remembers that the peer sent something newer than what this session pushed.
+    func noteNews(of documentID: String, in index: Int) { pushedNow[index]?.remove(documentID) }
+
     private static func name(_ documentID: String, _ revision: RevisionID) -> String {
         "\(revision.text) \(documentID)"
     }

@@ -81,8 +81,8 @@ extension RevisionTree {
 
     // MARK: Copies for a hub
 
-    /// What goes on top of a hub's revision: the current revision, or of several deletions that of the hub's document. Whoever has only that
-    /// document would take the deletion of another one for no reason to give it up.
+    /// What goes on top of a hub's revision: the current revision, or of several deletions that of the hub's document. A client that has only that
+    /// document would keep it in spite of the deletion of another one.
     private func source(over parent: RevisionID) -> Node? {
         guard let current, current.isDeleted, !isLine else { return current }
         let (all, origin) = (candidates, origin(of: parent))
