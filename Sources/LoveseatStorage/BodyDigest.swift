@@ -79,9 +79,9 @@ extension RevisionTree {
     package func copy(of record: DocumentRecord, over hub: RevisionID) -> (
         id: RevisionID, original: RevisionID
     )? {
-        guard hub.generation < .max, let name = nameOfCopy else { return nil }
+        guard hub.generation < .max, let name = nameOfCopy(over: hub) else { return nil }
         let edit = BodyDigest.name(over: hub, isDeleted: record.isDeleted, body: record.body)
         if let original = original(over: hub, edit: edit) { return (original, original) }
-        return (name.id(over: hub, of: record.id, sha1: Hashing.sha1), original(record.revision))
+        return (name.id(over: hub, of: record.id, sha1: Hashing.sha1), name.original)
     }
 }

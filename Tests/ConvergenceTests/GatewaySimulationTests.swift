@@ -44,6 +44,30 @@ import Testing
         #expect(try GatewaySimulation(seed: seed).run().problems == [])
     }
 
+    /// 666: an unpushed edit kept a document, and a revision that still waited for its blob came after the removal. 7494: the tombstone that replaced a
+    /// purged document was taken for an old one.
+    @Test(arguments: [666, 7_494] as [UInt64])
+    func `what becomes of a document that a client has edited is heard`(_ seed: UInt64) throws {
+        #expect(try GatewaySimulation(seed: seed).run().problems == [])
+    }
+
+    /// 19094: several clients put the same copy back for ever, since another one's was higher than their own. 11447: a deletion that an outdated announcement
+    /// hid was never sent. 12894: a deletion was not offered again when the gateway had gone back to a live ancestor. 16299: the deletion of another document
+    /// was put on one that had been deleted itself. 18189: as 666. 603: what came after
+    /// a newer revision than the pushed one was taken for older. The others lost access to documents, and lost the connection before the next checkpoint.
+    @Test(
+        arguments: [
+            603, 10_081, 10_997, 11_447, 11_739, 12_289, 12_537, 12_894, 14_541, 14_954, 16_235, 16_299,
+            18_189,
+            18_395, 19_094,
+        ] as [UInt64]
+    )
+    func `histories with backups that once ended badly end well`(_ seed: UInt64) throws {
+        var simulation = GatewaySimulation(seed: seed)
+        simulation.restoresBackups = true
+        #expect(try simulation.run().problems == [])
+    }
+
     /// 7004266: what a dead process could not store counted as a failure. 7005006, 7100796: see decision 0001. 2495: a client that met 409 did not fetch what the
     /// gateway has.
     @Test(arguments: [

@@ -50,7 +50,7 @@ extension RevisionTree {
     /// Puts the current content on top of what the hub has, and returns the name of that.
     @discardableResult
     mutating func putOnHub(over parent: RevisionID) throws -> RevisionID {
-        let name = try #require(nameOfCopy)
+        let name = try #require(nameOfCopy(over: parent))
         let copy = original(over: parent, edit: parent) ?? name.id(over: parent, of: documentID, sha1: sha1)
         adoptCopy(
             copy,

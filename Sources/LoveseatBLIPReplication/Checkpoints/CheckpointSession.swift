@@ -27,6 +27,7 @@ struct CheckpointSession: Sendable {
     private var keepsMore = false
     private var marks = MarkState.unknown
     private var wasTakenFrom = false
+    private var wasTakenFromSince = false
     /// What the peer was marked to have before is either known to be there, or offered again by this session.
     private var coversMarks: Bool { pushes || trust.leavesOutMarked || (marks == .unknown && !hasLocal) }
     private var peerRevision = ""
@@ -54,6 +55,7 @@ struct CheckpointSession: Sendable {
 
     mutating func loaded(_ stored: StoredCheckpoint) {
         (marks, wasTakenFrom) = (stored.marks, stored.wasTakenFrom)
+        wasTakenFromSince = stored.wasTakenFromSince
         guard let local = stored.body else { return }
         hasLocal = true
         start = Checkpoint(JSONElement(local))
@@ -65,6 +67,8 @@ struct CheckpointSession: Sendable {
         let peer = json.map { Checkpoint($0) } ?? Checkpoint()
         // Where nothing was done yet, a peer that has lost its checkpoint would agree all the same.
         let agrees = hasLocal && start.intersect(peer, wasTakenFrom: wasTakenFrom) && json != nil
+        // A peer that was put back to what it was before has the same checkpoint then, and lists nothing of what it took away.
+        if wasTakenFromSince { start.remote = nil }
         saved = agrees ? start : nil
         keepsMore = hasLocal && !agrees
         trust = markTrust(agreesWithPeer: agrees)

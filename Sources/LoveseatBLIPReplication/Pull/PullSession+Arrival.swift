@@ -148,7 +148,9 @@ extension PullSession {
         let generation = arrival.header.revisionID?.generation
         let content = try ReceivedBody(bytes, generation: generation)
         guard !content.isRemoved else { return remove(arrival, &effects) }
-        guard !revoked.contains(arrival.header.documentID) else { return drop(arrival, &effects) }
+        guard !isRevoked(arrival.header.documentID, isDeleted: arrival.header.isDeleted) else {
+            return drop(arrival, &effects)
+        }
         if isActive, !content.leftOut.isEmpty {
             let id = arrival.header.documentID
             effects.append(
@@ -300,16 +302,29 @@ extension PullSession {
         }
     }
 
+    /// Whether a revision that comes is of a document that was taken away meanwhile.
+    func isRevoked(_ id: String, isDeleted: Bool) -> Bool {
+        revoked.contains(id) || (!isDeleted && revokedButDeletion.contains(id))
+    }
+
     /// Gives up what is on its way of a document that was taken away, so that it does not come back by that.
-    private mutating func revoke(_ id: String, _ effects: inout SessionEffects) {
-        let waiting = insertQueue.filter { incoming[$0]?.revision.documentID.isExactly(id) == true }
+    ///
+    /// `takesDeletion`: the document stays here, and its deletion is news.
+    private mutating func revoke(_ id: String, takesDeletion: Bool, _ effects: inout SessionEffects) {
+        let waiting = insertQueue.filter { key in
+            guard let revision = incoming[key]?.revision, revision.documentID.isExactly(id) else {
+                return false
+            }
+            return !(takesDeletion && revision.isDeleted)
+        }
         for key in waiting {
             insertQueue.removeAll { $0 == key }
             insertBytes -= incoming[key]?.revision.body.bytes.count ?? 0
             end(key, nil, reports: false, &effects)
         }
         // What is still to come, or waits for a blob.
-        if isComing(id) { revoked.insert(id) }
+        guard isComing(id) else { return }
+        if takesDeletion { revokedButDeletion.insert(id) } else { revoked.insert(id) }
     }
 
     /// Documents that the peer takes away: purged, if the app wants that (replication.md §14).
@@ -324,8 +339,8 @@ extension PullSession {
         guard let verdicts = effects.ask({ try $0.removeAccess(removals, in: collection) }) else { return }
         for (removal, verdict) in zip(removals, verdicts) {
             let id = removal.documentID
-            // What stays gets what is on its way, which may be its deletion.
-            if verdict != .edited { revoke(id, &effects) }
+            // What stays may get its deletion. Anything else on its way would be taken for what the peer still has.
+            revoke(id, takesDeletion: verdict == .edited, &effects)
             if verdict == .removed { noteTakenAway(id) }
             let error = LoveseatError(keeping: id, verdict)
             report(id, isDeleted: false, isAccessRemoved: true, error, &effects)

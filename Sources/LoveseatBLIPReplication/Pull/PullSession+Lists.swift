@@ -7,13 +7,21 @@ import LoveseatReplication
 extension PullSession {
     mutating func changes(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         do throws(ReplyError) {
-            let changes = try ChangesMessage(message).changes
+            var changes = try ChangesMessage(message).changes
+            for index in changes.indices where changes[index].flags.contains(.leftChannel) {
+                changes[index].isNews = isNews(changes[index].sequence)
+            }
             if !isActive, let defect = changes.lazy.compactMap(\.defect).first {
                 throw ReplyError("BLIP", 400, "invalid entry of changes: \(defect)")
             }
             if changes.isEmpty { isCaughtUp = true }
             add(message, request, .changes(changes), &effects)
         } catch { refuse(message, request, error, &effects) }
+    }
+
+    /// Whether a change came after the place from which this session pulls. A compound sequence is that of something that was there before.
+    private func isNews(_ sequence: RemoteSequence) -> Bool {
+        UInt64(sequence.text) != nil && since?.isBefore(sequence) == true
     }
 
     mutating func proposals(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
@@ -155,6 +163,7 @@ extension PullSession {
         guard effects.failure == nil else { return }
         reply(ChangesMessage.Answer(said, from: receiver).message, to: list, &effects)
         revoked.subtract(returning)
+        revokedButDeletion.subtract(returning)
     }
 
     private func item(_ verdict: ChangeVerdict) -> ChangesMessage.Answer.Item {

@@ -32,6 +32,8 @@ struct PullSession {
     let options: Options
     let tuning: ReplicationTuning
 
+    /// Where this session's feed begins; nil for the beginning.
+    let since: RemoteSequence?
     var sequences: RemoteSequences
     var lists: [Int: ReceivedList] = [:]
     var waitingLists: [Int] = []
@@ -40,6 +42,8 @@ struct PullSession {
     var expectations = Expectations()
     /// Documents that the peer took away while a revision of theirs was on its way.
     var revoked: DocumentSet = []
+    /// The same of documents that stay here for an edit: only their deletion is still taken.
+    var revokedButDeletion: DocumentSet = []
     var incoming: [Int: Incoming] = [:]
     var nextKey = 0
     var insertQueue: [Int] = []
@@ -81,7 +85,7 @@ struct PullSession {
         self.wireIndex = wireIndex
         self.isActive = isActive
         self.tuning = tuning
-        sequences = RemoteSequences(since: since)
+        (self.since, sequences) = (since, RemoteSequences(since: since))
         isCaughtUp = !isActive
     }
 
@@ -152,7 +156,7 @@ struct PullSession {
     /// Nothing that a revision needs is missing.
     mutating func enqueue(_ key: Int, _ entry: Incoming, _ effects: inout SessionEffects) {
         entry.stage = .ready
-        guard !revoked.contains(entry.revision.documentID) else {
+        guard !isRevoked(entry.revision.documentID, isDeleted: entry.revision.isDeleted) else {
             return end(key, nil, reports: false, &effects)
         }
         insertQueue.append(key)

@@ -19,10 +19,10 @@ struct RevisionMark {
     }
 
     /// An announced revision. The deletion with which a document left a channel stays in that channel's feed when the document is there
-    /// again.
+    /// again, so it says what the remote has only if it is news.
     init(_ change: AnnouncedChange, announcedBy peer: RevisionTree.PeerKind) {
         (documentID, revision, announcedBy) = (change.documentID, change.revision, peer)
-        mayBeOld = change.flags.contains(.leftChannel)
+        mayBeOld = change.flags.contains(.leftChannel) && !change.isNews
     }
 }
 
@@ -198,14 +198,15 @@ extension ConnectionStore {
         }
         try forgetFailures(removals.map(\.documentID), in: index)
         return try store.write(call: "replication") { transaction in
-            try transaction.saveLocalCheckpoint(takenKey(index), JSONText.emptyObject)
-            return try zip(removals, admitted).map { removal, isAdmitted in
+            var purges = false
+            let verdicts: [RemovalVerdict] = try zip(removals, admitted).map { removal, isAdmitted in
                 guard isAdmitted else { return .filtered }
                 guard let record = try transaction.record(removal.documentID, in: collection) else {
                     return .removed
                 }
                 let verdict = try verdict(on: record, removal, in: index)
                 if verdict == .removed || verdict == .removedWithEdit {
+                    purges = true
                     _ = try transaction.purge(record.id, in: collection, isWanted: false)
                 } else if verdict == .edited, let remote {
                     // What becomes of the document there is not told from now on. It may have been deleted.
@@ -213,6 +214,8 @@ extension ConnectionStore {
                 }
                 return verdict
             }
+            try noteTaking(purges: purges, in: index, transaction)
+            return verdicts
         }
     }
 

@@ -205,6 +205,10 @@ extension ConnectionStore {
         let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
         try forgetFailures(stored, in: index)
         noteMarked(stored, in: index)
+        // What the peer announces after a newer revision than the pushed one is newer, too.
+        for (revision, result) in zip(revisions, results) where result == .inserted && !revision.isOutdated {
+            noteNews(of: revision.documentID, in: index)
+        }
         return withholding(results, of: revisions, in: index)
     }
 

@@ -37,6 +37,9 @@ package final class ConnectionStore: RevisionStore {
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
+    /// How often the peer took documents away since the last checkpoint, by collection, and how often it had when that went to the peer.
+    private var takings: [Int: Int] = [:]
+    private var takingsCovered: [Int: Int] = [:]
     /// The collections with conflicts when the connection began, by their numbers; nil before that was asked.
     var inConflict: Set<Int64>?
     /// The documents that could not be stored when they were pulled, by collection.
@@ -120,13 +123,27 @@ package final class ConnectionStore: RevisionStore {
                 stored.body =
                     found?.userChanges == userChanges
                     ? found?.body : found.map { Self.withoutPulls($0.body) }
-                stored.wasTakenFrom = try view.localCheckpoint(takenKey(index)) != nil
+                let taken = try view.localCheckpoint(takenKey(index))
+                stored.wasTakenFrom = taken != nil
+                stored.wasTakenFromSince = taken.map { $0 == Self.takenSince } ?? false
+                if stored.wasTakenFromSince { takings[index] = 1 }
                 return stored
             }
         }
     }
 
-    func takenKey(_ index: Int) -> String { "taken/\(checkpointIDs[index])" }
+    private func takenKey(_ index: Int) -> String { "taken/\(checkpointIDs[index])" }
+
+    /// Says that documents were taken away which no checkpoint covers: none went to the peer after that.
+    private static let takenSince = JSONText(canonical: ["since": true])
+
+    /// Writes down that the peer takes documents away, with the purge. `purges`: whether any of them was here.
+    func noteTaking(purges: Bool, in index: Int, _ transaction: StoreWriteTransaction) throws {
+        guard purges || takings[index, default: 0] == 0 else { return }
+        let note = purges ? Self.takenSince : .emptyObject
+        try transaction.saveLocalCheckpoint(takenKey(index), note)
+        if purges { takings[index, default: 0] += 1 }
+    }
 
     /// What another user pulled is not what this one may have.
     private static func withoutPulls(_ checkpoint: JSONText) -> JSONText {
@@ -141,6 +158,10 @@ package final class ConnectionStore: RevisionStore {
         try asking {
             try store.write(call: "replication") { transaction in
                 try transaction.saveLocalCheckpoint(id, body, userChanges: userChanges)
+                if let taken = takings[index], taken == takingsCovered[index] {
+                    try transaction.saveLocalCheckpoint(takenKey(index), .emptyObject)
+                    takings[index] = nil
+                }
                 guard coversMarks, hasOfferedDoubted(index, body) else {
                     return try transaction.doubtMarks(of: remote, in: collections[index])
                 }
@@ -159,7 +180,10 @@ package final class ConnectionStore: RevisionStore {
         }
     }
 
-    package func beginCheckpoint(of index: Int) { marksCovered[index] = marksMade[index, default: 0] }
+    package func beginCheckpoint(of index: Int) {
+        marksCovered[index] = marksMade[index, default: 0]
+        takingsCovered[index] = takings[index]
+    }
 
     package func believeMarks(_ marks: MarkTrust, in index: Int) {
         trust[index] = (marks, store.lastSequence(collections[index]))
@@ -259,6 +283,9 @@ package final class ConnectionStore: RevisionStore {
         let echo = Self.name(change.documentID, change.revision)
         echoed[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(echo)
     }
+
+    /// Remembers that the peer sent something newer than what this session pushed.
+    func noteNews(of documentID: String, in index: Int) { pushedNow[index]?.remove(documentID) }
 
     private static func name(_ documentID: String, _ revision: RevisionID) -> String {
         "\(revision.text) \(documentID)"

@@ -89,17 +89,21 @@ extension RevisionTree {
         if let knowledge = arrival.knowledge { try merge(knowledge) }
         keepTelling(branches)
         if !copies.isEmpty { addCopies(copies) }
-        if repeats, let before, current?.id == before.id, saysNothingNew(before.id, over: id) {
+        // Another client's copy of ours may be higher by now, on the very line that came.
+        if repeats, let before, current.map({ original($0.id) }) == original(before.id),
+            saysNothingNew(before.id, over: id)
+        {
             giveWay(before, to: id)
         }
         releasePending()
         let isPending =
             arrival.asksResolver && isNew && !passes(before, arrival) && holdBack(id, against: before)
         // A gateway also accepts a revision that it has on a deleted line, and changes nothing. What it said before may be newer
-        // than that: offering ours again shows it.
-        if !arrival.isOutdated || (arrival.sender == .hub && !isOnMarkedLine(id, of: arrival.remote)) {
-            recordMark(of: arrival.remote, at: id)
-        }
+        // than that: offering ours again shows it. What says the same as ours is offered only if the mark does not.
+        let isInDoubt =
+            arrival.isOutdated && arrival.sender == .hub && !isOnMarkedLine(id, of: arrival.remote)
+            && !isCurrent(id)
+        if !arrival.isOutdated || isInDoubt { recordMark(of: arrival.remote, at: id) }
         // The peer has fallen back to it.
         if wasForgotten, !arrival.isOutdated, let remote = arrival.remote { remotes[remote] = id }
         prune(depth: depth)
@@ -168,6 +172,13 @@ extension RevisionTree {
 
     /// Whether a remote is known to have the current revision, a copy of it, or the same content on another line.
     package func hasCurrent(_ remote: Remote) -> Bool { remotes[remote].map(isCurrent) ?? false }
+
+    /// Whether a remote is known to have what says the same as the current revision, be it an ancestor: a document that is deleted again is
+    /// deleted.
+    package func agreesInContent(with remote: Remote) -> Bool {
+        guard let mark = remotes[remote], let node = nodes[mark], let current else { return false }
+        return isCurrent(mark) || Self.saysTheSame(node, current)
+    }
 
     /// Whether a revision and what a remote is known to have are on one line.
     private func isOnMarkedLine(_ id: RevisionID, of remote: Remote?) -> Bool {

@@ -81,18 +81,32 @@ extension RevisionTree {
 
     // MARK: Copies for a hub
 
-    /// The name of a copy of the current revision for a hub.
-    package var nameOfCopy: CopyName? {
-        current.map { CopyName(original: original($0.id), origin: origin(of: $0.id)) }
+    /// What goes on top of a hub's revision: the current revision, or of several deletions that of the hub's document. A client that has only that
+    /// document would keep it in spite of the deletion of another one.
+    private func source(over parent: RevisionID) -> Node? {
+        guard let current, current.isDeleted, !isLine else { return current }
+        let (all, origin) = (candidates, origin(of: parent))
+        let open = open(among: all)
+        let document = documents(among: open.isEmpty ? all : open).first { candidates in
+            candidates.contains {
+                self.origin(of: contains($0.original) ? $0.original : $0.node.id) == origin
+            }
+        }
+        guard let own = document.flatMap(best(ofDocument:))?.node, own.isDeleted else { return current }
+        return own
     }
 
-    /// The original of the current revision, if a hub that has `parent` can be sent that instead of a copy: because it was made on
-    /// it.
+    /// The name of a copy of what goes on top of a hub's revision.
+    package func nameOfCopy(over parent: RevisionID) -> CopyName? {
+        source(over: parent).map { CopyName(original: original($0.id), origin: origin(of: $0.id)) }
+    }
+
+    /// The original of what goes on top of a hub's revision, if the hub can be sent that instead of a copy: because it was made on it.
     ///
     /// `edit`: the ID that the content would have as an edit of that revision.
     package func original(over parent: RevisionID, edit: RevisionID) -> RevisionID? {
-        guard let current else { return nil }
-        let original = original(current.id)
+        guard let source = source(over: parent) else { return nil }
+        let original = original(source.id)
         if let node = nodes[original] { return node.parent == parent ? original : nil }
         return original.isAbbreviation && original == edit.abbreviated ? edit : nil
     }

@@ -55,11 +55,13 @@ package struct Checkpoint: Hashable, Sendable {
     /// - Returns: whether the two agreed; if not, marks of what the remote has are not to be believed.
     package mutating func intersect(_ peer: Checkpoint, wasTakenFrom: Bool = false) -> Bool {
         var agrees = true
+        let ours = completed
         if completed != peer.completed {
             completed = completed.intersection(peer.completed)
             completed.insert(0)
             agrees = false
         }
+        defer { if wasTakenFrom, completed != ours { remote = nil } }
         if let ours = remote, ours != peer.remote {
             switch peer.remote.map({ $0.isBefore(ours) }) {
             case .some(.some(true)):

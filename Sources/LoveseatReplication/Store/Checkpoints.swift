@@ -6,6 +6,8 @@ package struct StoredCheckpoint: Sendable {
     package var marks = MarkState.unknown
     /// Whether the peer has ever taken documents away.
     package var wasTakenFrom = false
+    /// Whether it took some away after the last checkpoint went to it, so that one from before says nothing of them.
+    package var wasTakenFromSince = false
 
     package init() {}
 }

@@ -23,6 +23,8 @@ package struct AnnouncedChange: Hashable, Sendable {
     package var knowledge: String?
     /// Why the revision cannot be had; nil if nothing is wrong with the entry.
     package var defect: String?
+    /// It became so after the place from which this session pulls.
+    package var isNews = false
 
     package init(
         sequence: RemoteSequence,

@@ -125,7 +125,7 @@ extension StoreWriteTransaction {
         let isContradicted = tree.remotes.contains { remote, mark in
             guard before.remotes[remote] != mark else { return false }
             return tree.isContradicted(by: remote)
-                || (before.hasCurrent(remote) && !tree.hasCurrent(remote))
+                || (before.agreesInContent(with: remote) && !tree.hasCurrent(remote))
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
         let isChanged = current?.id != record.revision || isMended || isSettled
@@ -212,13 +212,14 @@ extension StoreWriteTransaction {
         try replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
-    /// Records what a hub has, while the current revision is in flight to it.
+    /// Records what a hub has, while the current revision is in flight to it. It said so in its answer, so an older one is not late: it has
+    /// fallen back.
     package func noteHub(_ revision: RevisionID, has id: String, remote: Int, in collection: CollectionHandle)
         throws
     {
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
-        tree.recordMark(of: remote, at: revision)
+        _ = tree.hasFallenBack(remote, to: revision)
         try write(tree, over: record, in: collection, sequence: record.sequence)
     }
 

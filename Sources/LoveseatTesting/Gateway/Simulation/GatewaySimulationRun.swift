@@ -299,13 +299,18 @@ final class GatewaySimulationRun: @unchecked Sendable {
             !audit.hasHad(pushed.revision, of: pushed.id), let tombstone = RevisionID(pushed.revision)
         else { return }
         let tree = client.peer.tree(pushed.id, in: 0)
-        let original = tree?.known(tombstone) ?? CopyName(tombstone)?.original ?? tombstone
-        if client.tombstones.contains(tombstone) || client.tombstones.contains(original) { return }
         let document = twin.databases[Self.database]?.keyspaces[GatewayDatabase.keyspace(path)]?.documents[
             pushed.id
         ]
-        if let tree, audit.hasHad(original, of: pushed.id),
-            let replaced = document?.revisions[pushed.revision]?.parent.flatMap({ RevisionID($0) }),
+        let replaced = document?.revisions[pushed.revision]?.parent.flatMap { RevisionID($0) }
+        // Any digest may look like a copy's name; its check tells.
+        let isCopy = replaced.map {
+            CopyName.isCopy(tombstone, over: $0, of: pushed.id, sha1: Hashing.sha1)
+        }
+        let named = isCopy == true ? CopyName(tombstone)?.original : nil
+        let original = tree?.known(tombstone) ?? named ?? tombstone
+        if client.tombstones.contains(tombstone) || client.tombstones.contains(original) { return }
+        if let tree, let replaced, audit.hasHad(original, of: pushed.id),
             let copied = tree.candidates.first(where: {
                 CopyName(original: original, origin: original).isOf($0.original)
             })?.node.id,
