@@ -14,13 +14,13 @@ enum FileShape {
         if line.starts(with: "SQLite format 3".utf8) {
             reason = "is an SQLite file, which is not read: export it as JSON"
         } else if line.starts(with: [0x1F, 0x8B]) {
-            reason = "is compressed: use `gunzip -c \(name) | loveseat import DB -`"
+            reason = "is compressed: use `gunzip -c \(argument(name)) | loveseat import DB -`"
         } else if line.starts(with: [0xFE, 0xFF]) || line.starts(with: [0xFF, 0xFE])
             || line.prefix(4).contains(0)
         {
             reason = "is UTF-16 or UTF-32: convert it to UTF-8"
         } else if text.hasPrefix("Content-Type:") || text.hasPrefix("MIME-Version:") {
-            reason = "is a dump of CouchDB-Python: use --from-couchdb \(name)"
+            reason = "is a dump of CouchDB-Python: use --from-couchdb \(argument(name))"
         } else if text.contains(where: { ",;\t".contains($0) }), isField(first) {
             reason = "looks like CSV, and CSV is not supported: convert it to JSON lines"
         } else {
@@ -28,6 +28,9 @@ enum FileShape {
         }
         throw LoveseatError(.invalidJSON, "\(name) \(reason)")
     }
+
+    /// How a file is named on the command line.
+    private static func argument(_ name: String) -> String { name == "standard input" ? "-" : name }
 
     /// Whether a value in a line of CSV can begin so.
     private static func isField(_ byte: UInt8) -> Bool {
@@ -51,7 +54,7 @@ enum FileShape {
     static func dump(_ name: String) -> LoveseatError {
         LoveseatError(
             .invalidParameter,
-            "\(name) is a dump of a CouchDB: import it with --from-couchdb \(name)"
+            "\(name) is a dump of a CouchDB: import it with --from-couchdb \(argument(name))"
         )
     }
 

@@ -285,7 +285,11 @@ package final class ConnectionStore: RevisionStore {
     }
 
     /// Remembers that the peer sent something newer than what this session pushed.
-    func noteNews(of documentID: String, in index: Int) { pushedNow[index]?.remove(documentID) }
+    func noteNews(of documentID: String, in index: Int) {
+        // It is asked of every document: changing a dictionary's value allocates, looking does not.
+        guard pushedNow[index]?.contains(documentID) == true else { return }
+        pushedNow[index]?.remove(documentID)
+    }
 
     private static func name(_ documentID: String, _ revision: RevisionID) -> String {
         "\(revision.text) \(documentID)"

@@ -83,7 +83,8 @@ public struct RequestPolicy: Sendable {
         throws(Refusal)
     {
         guard values.count == 1, let host = values.first, !host.isEmpty else {
-            throw Refusal(status: 400, reason: "a request must have one Host header, and has \(values.count)")
+            let what = values.count == 1 ? "its one is empty" : "has \(values.count)"
+            throw Refusal(status: 400, reason: "a request must have one Host header, and \(what)")
         }
         guard (isWebSocket && pages.isEmpty) || accepts(host: host) else {
             throw Refusal(
