@@ -234,7 +234,8 @@ struct ReplicatorTests {
         #expect(starts > 2)
         // What was on its way at a stop is offered again and refused as known: counted at most once, if it was answered.
         #expect(transferred <= count)
-        #expect(transferred > count / 2)
+        // With a sanitizer more is on its way when a stop comes, and is not counted.
+        #expect(transferred > count / (isSanitized ? 5 : 2))
         #expect(try source.contents() == target.contents())
     }
 }
