@@ -174,6 +174,17 @@ struct ImportTests {
         ),
         ("{\"docs\":[{\"_id\":\"a\",\"_rev\":\"1-a\"}]}", "--from-couchdb", "--array"),
         ("[{\"_id\":\"a\",\"_rev\":\"1-a\"}]", "--from-couchdb", "--array"),
+        // What couchbackup, `jq -c .rows[].doc` and feeds of changes print.
+        (
+            "[{\"_id\":\"a\",\"_rev\":\"1-a\"}]\n[{\"_id\":\"b\",\"_rev\":\"1-a\"}]\n", "--from-couchdb",
+            "byte"
+        ),
+        ("{\"_id\":\"a\",\"_rev\":\"1-a\"}\n", "--from-couchdb", "byte"),
+        ("{\"seq\":1,\"id\":\"a\",\"changes\":[{\"rev\":\"1-a\"}]}\n", "--from-couchdb", "byte"),
+        (
+            "{\"results\":[{\"seq\":1,\"id\":\"a\",\"changes\":[{\"rev\":\"1-a\"}]}],\"last_seq\":1}",
+            "list of changes", "--array"
+        ),
         ("code,name\nAK,Alaska\n", "CSV", "byte"), ("\"code\";\"name\"\n", "CSV", "byte"),
     ]) func `a file of another shape is refused with what helps`(
         _ text: String,
@@ -186,6 +197,26 @@ struct ImportTests {
         let outcome = try folder.run("import", "db", "in")
         #expect(outcome.status == 65 || outcome.status == 64, "\(outcome.status)")
         #expect(outcome.errors.contains(wanted) && !outcome.errors.contains(unwanted), "\(outcome.errors)")
+    }
+
+    @Test(arguments: [["--atomic"], []])
+    func `documents that a later line replaces are counted, and are not an edit of somebody else's`(
+        _ options: [String]
+    )
+        throws
+    {
+        try folder.run("put", "db", "old", "{}")
+        let lines = (0..<2_500).map { #"{"_id":"d\#($0 % 1200)","n":\#($0)}"# } + [#"{"_id":"old","n":1}"#]
+        try folder.write(lines.joined(separator: "\n"), to: "in")
+        let made = try folder.run(["import", "db", "in"] + options)
+        #expect(
+            made.errors.hasSuffix("2501 documents, 1300 of them replaced by later ones with the same ID\n"),
+            "\(made.errors)"
+        )
+        let again = try folder.run(["import", "db", "in", "--json"] + options)
+        #expect(again.lines.first.map { $0.contains(#""documents":2501"#) } == true)
+        #expect(try folder.run("get", "db", "d0", "--raw").lines == [#"{"n":2400}"#])
+        #expect(try folder.run("ls", "db").lines.count == 1_201)
     }
 
     @Test func `an object of documents is imported by its keys`() throws {

@@ -106,6 +106,44 @@ struct DumpImporterTests {
         #expect(try database.defaultCollection().count == 0)
     }
 
+    @Test(arguments: ["\n", "", " \r\n"])
+    func `documents one after another are a dump, if they begin as CouchDB prints them`(_ end: String)
+        async throws
+    {
+        let served = try await ServedDatabase()
+        let documents = [
+            #"{"_id":"a","_rev":"2-b","n":{"_id":"x"}}"#, #"{ "_rev" : "1-c" , "_id":"b","s":"}{"}"#,
+            #"{"_id":"c"}"#, #"[{"_id":"d","_rev":"1-a"}]"#, #"{"docs":[{"_id":"e"}]}"#,
+        ]
+        #expect(try load(documents.map { $0 + end }.joined(), into: served.database) == 5)
+        #expect(try await served.call("GET", "/main/_all_docs").ids == ["a", "b", "c", "d", "e"])
+        #expect(
+            try await served.call("GET", "/main/a").json == ["_id": "a", "_rev": "2-b", "n": ["_id": "x"]]
+        )
+        #expect(try await served.call("GET", "/main/b").json["s"] == "}{")
+        #expect(throws: LoveseatError.self) { try load(#"{"_id":"f""#, into: served.database) }
+        await served.listener.stop()
+    }
+
+    @Test(arguments: [
+        (#"{"key":"x","error":"unauthorized"}"#, "unauthorized"),
+        (#"{"id":"x","error":{"a":1}}"#, "could not read"),
+        (#"{"id":"x","key":"x","value":{"rev":"1-a"},"doc":null}"#, "neither"),
+    ]) func `a row without a document is an error, unless the document does not exist`(
+        _ row: String,
+        _ reason: String
+    )
+        throws
+    {
+        let scratch = try Scratch()
+        let database = try scratch.database("main")
+        var importer = try DumpImporter(collection: try database.defaultCollection(), name: "dump")
+        try importer.receive(Array(#"{"rows":[{"key":"none","error":"not_found"},"#.utf8))
+        let error = #expect(throws: LoveseatError.self) { try importer.receive(Array("\(row)]}".utf8)) }
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+        #expect(importer.absentCount == 1)
+    }
+
     @Test func `a dump that is no JSON behind a document says behind which`() throws {
         let scratch = try Scratch()
         let database = try scratch.database("main")

@@ -120,7 +120,7 @@ package enum TreeMessage {
         knowledge: TreeKnowledge, current: RevisionID
     ) {
         let bytes = Array(bytes)
-        guard let json = try? JSONElement(parsing: bytes), json.kind == .object else {
+        guard let json = try? JSONElement(scanning: bytes, limits: .envelope), json.kind == .object else {
             throw invalid("not a JSON object")
         }
         // Few bodies have blobs or reserved names, and all of them are searched at once.

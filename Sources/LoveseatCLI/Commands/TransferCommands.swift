@@ -120,7 +120,12 @@ struct Import: AsyncParsableCommand {
         .flatMap { Result { try importer.finish() } }
         line.end()
         try database.close()
-        try report(importer.count, unchanged: 0, failure: result.failure)
+        if importer.absentCount > 0 {
+            Output.remark(
+                "loveseat: left out: \(importer.absentCount.counted("row")) of documents that were asked for, and did not exist"
+            )
+        }
+        try report(importer.count, failure: result.failure)
     }
 
     private func importDocuments(_ source: DocumentSource) throws {
@@ -137,11 +142,13 @@ struct Import: AsyncParsableCommand {
                 try Self.add(source, to: &importer)
             }
         }
-        try database.close()
         let isUndone = atomic && result.failure != nil
+        let replaced = isUndone ? 0 : try importer.replacedCount()
+        try database.close()
         try report(
             isUndone ? 0 : importer.count,
             unchanged: isUndone ? 0 : importer.unchangedCount,
+            replaced: replaced,
             failure: result.failure
         )
     }
@@ -149,10 +156,11 @@ struct Import: AsyncParsableCommand {
     /// Prints the number of saved documents.
     ///
     /// - Throws: `failure`, with that number.
-    private func report(_ count: Int, unchanged: Int, failure: (any Error)?) throws {
+    private func report(_ count: Int, unchanged: Int = 0, replaced: Int = 0, failure: (any Error)?) throws {
         if json {
             var value: JSONValue = ["documents": JSONValue(count)]
             if unchanged > 0 { value["unchanged"] = JSONValue(unchanged) }
+            if replaced > 0 { value["replaced"] = JSONValue(replaced) }
             try Output.standard.line(value)
         }
         if let error = failure as? LoveseatError {
@@ -167,6 +175,7 @@ struct Import: AsyncParsableCommand {
         if !json {
             Output.notice(
                 count.counted("document") + (unchanged > 0 ? ", \(unchanged) of them unchanged" : "")
+                    + (replaced > 0 ? ", \(replaced) of them replaced by later ones with the same ID" : "")
             )
         }
     }

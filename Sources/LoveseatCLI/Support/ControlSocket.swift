@@ -22,7 +22,9 @@ enum ControlRequest {
         } else if let key = json["pending"]?.string {
             self = .pending(peer: key)
         } else if let edit = json["edit"],
-            let edit = try? InspectorEdit(JSONElement(parsing: Array(edit.description.utf8)))
+            let edit = try? InspectorEdit(
+                JSONElement(parsing: Array(edit.description.utf8), limits: .envelope)
+            )
         {
             self = .edit(edit)
         } else {
@@ -89,7 +91,7 @@ final class ControlServer: Sendable {
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         var lines = SocketLines(connection, maximumBytes: maximumBytes)
-        guard let line = lines.next(), let json = try? JSONValue(parsing: line),
+        guard let line = lines.next(), let json = try? JSONValue(parsing: line, limits: .envelope),
             let request = ControlRequest(json)
         else {
             Foundation.close(connection)

@@ -92,6 +92,13 @@ struct DocumentSource {
         // The array, and the object that it may be in, are not part of the documents' own depth.
         let root: JSONElement
         do throws(JSONError) { root = try parse(text, depth: 2) } catch {
+            if error.reason == .trailingBytes,
+                let first = try? parse(Array(text.prefix(error.offset)), depth: 2),
+                first[0]?["_rev"] != nil
+            {
+                // What couchbackup prints: an array a line.
+                throw FileShape.dump(name)
+            }
             throw LoveseatError(.invalidJSON, "\(name): \(error)")
         }
         let kind = isKeyed ? "object" : "array"
@@ -108,16 +115,23 @@ struct DocumentSource {
             return
         }
         for (index, item) in found.items.enumerated() {
-            if index == 0, FileShape.isRow(item) { throw FileShape.dump(name) }
+            if index == 0 { try checkOrigin(of: item) }
             try body(Item(element: item, place: "\(name), item \(index + 1)"))
         }
     }
 
     /// Refuses a file whose first object is not a document.
     private func checkShape(of element: JSONElement, isOnlyOne: Bool) throws {
-        if FileShape.isDump(element) || FileShape.isRow(element) { throw FileShape.dump(name) }
+        try checkOrigin(of: element)
+        if FileShape.isDump(element) { throw FileShape.dump(name) }
         guard isOnlyOne, !hasIDField, element["_id"] == nil, element["id"] == nil else { return }
         try FileShape.checkOnlyObject(element, name)
+    }
+
+    /// Refuses what a CouchDB lists about documents.
+    private func checkOrigin(of element: JSONElement) throws {
+        if FileShape.isRow(element) { throw FileShape.dump(name) }
+        if FileShape.isChange(element) { throw FileShape.changes(name) }
     }
 
     private func parse(_ bytes: [UInt8], depth: Int) throws(JSONError) -> JSONElement {

@@ -51,6 +51,20 @@ enum FileShape {
         return element["value"]?["rev"]?.string != nil
     }
 
+    /// Whether an object is a row of CouchDB's `_changes`, or an answer with such rows.
+    static func isChange(_ element: JSONElement) -> Bool {
+        if let row = element["results"]?[0] { return isChange(row) }
+        guard element["seq"] != nil, element["id"]?.string != nil else { return false }
+        return element["changes"]?[0]?["rev"]?.string != nil
+    }
+
+    static func changes(_ name: String) -> LoveseatError {
+        LoveseatError(
+            .invalidParameter,
+            "\(name) is a list of changes of a CouchDB: import its URL, or what _all_docs?include_docs=true&attachments=true answers, with --from-couchdb"
+        )
+    }
+
     static func dump(_ name: String) -> LoveseatError {
         LoveseatError(
             .invalidParameter,

@@ -20,6 +20,8 @@ struct Importer {
     private(set) var count = 0
     /// The documents that were here already with the same properties.
     private(set) var unchangedCount = 0
+    /// For each collection the last change before the import, and how many documents were saved since.
+    private var saved: [Loveseat.Collection: (start: UInt64, count: Int)] = [:]
 
     init(database: Database, collection: Loveseat.Collection, idField: String?) {
         self.database = database
@@ -46,7 +48,7 @@ struct Importer {
             guard element["_rev"] == nil else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\(place): a \"_rev\" belongs to replication: import the dump of a CouchDB with --from-couchdb, or remove it"
+                    "\(place): a \"_rev\" belongs to replication: import what a CouchDB printed with --from-couchdb, or remove it"
                 )
             }
         }
@@ -102,17 +104,28 @@ struct Importer {
     private mutating func save() throws {
         let batch = waiting
         (waiting, waitingBytes) = ([], 0)
-        func save(in transaction: WriteTransaction) throws -> Int {
-            var unchanged = 0
+        func save(in transaction: WriteTransaction) throws -> [Loveseat.Collection: (
+            start: UInt64, count: Int
+        )] {
+            var saved: [Loveseat.Collection: (start: UInt64, count: Int)] = [:]
             for (collection, document, place) in batch {
                 do throws(LoveseatError) {
-                    if try !transaction.save(imported: document, in: collection) { unchanged += 1 }
+                    let start = try transaction.newestSequence(of: collection)
+                    guard try transaction.save(imported: document, in: collection) else { continue }
+                    saved[collection, default: (start, 0)].count += 1
                 } catch { throw LoveseatError(error.code, "\(place): \(error.message)") }
             }
-            return unchanged
+            return saved
         }
-        unchangedCount += try transaction.map(save) ?? database.write(save)
+        let new = try transaction.map(save) ?? database.write(save)
         count += batch.count
+        unchangedCount += batch.count - new.values.reduce(0) { $0 + $1.count }
+        for (collection, batch) in new { saved[collection, default: (batch.start, 0)].count += batch.count }
+    }
+
+    /// The saved documents that a later one with the same ID replaced. Nobody else may have saved any meanwhile.
+    func replacedCount() throws -> Int {
+        try saved.reduce(0) { try $0 + $1.value.count - $1.key.changeCount(after: $1.value.start) }
     }
 
     /// Creates an index, or says that it cannot be created.

@@ -54,7 +54,8 @@ struct DocumentFailure {
         case pull = "unpulled"
     }
 
-    let revision: RevisionID
+    /// The revision that was refused; nil for one whose ID cannot be read.
+    let revision: RevisionID?
     let error: LoveseatError
 
     init(revision: RevisionID, error: LoveseatError) { (self.revision, self.error) = (revision, error) }
@@ -74,17 +75,16 @@ struct DocumentFailure {
 
     init?(_ json: JSONText) {
         let element = JSONElement(json)
-        guard let revision = element["revision"]?.string.flatMap({ RevisionID($0) }),
-            let code = element["code"]?.int, let message = element["message"]?.string
+        guard let code = element["code"]?.int, let message = element["message"]?.string
         else { return nil }
         let domain = element["domain"]?.string.flatMap { LoveseatError.Domain(rawValue: $0) }
-        self.revision = revision
+        revision = element["revision"]?.string.flatMap { RevisionID($0) }
         error = LoveseatError(.init(code, domain: domain ?? .couchbaseLite), message)
     }
 
     var json: JSONText {
         let json: JSONValue = [
-            "revision": .string(revision.text), "code": JSONValue(error.code.value),
+            "revision": revision.map { .string($0.text) } ?? .null, "code": JSONValue(error.code.value),
             "domain": .string(error.code.domain.rawValue), "message": .string(error.message),
         ]
         return JSONText(canonical: json)

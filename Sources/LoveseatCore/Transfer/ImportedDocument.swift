@@ -85,7 +85,24 @@ package struct ImportedDocument: Sendable {
     }
 }
 
+extension Collection {
+    /// The documents that were changed after a sequence, deleted ones included.
+    ///
+    /// - Throws: `notOpen` if the collection was deleted or closed.
+    package func changeCount(after sequence: UInt64) throws(LoveseatError) -> Int {
+        let store = try database.store
+        return try DocumentStore.wrapping {
+            try store.read { try $0.changeCount(in: handle, after: sequence) }
+        }
+    }
+}
+
 extension WriteTransaction {
+    /// The sequence of the last change of a collection.
+    package func newestSequence(of collection: Collection) throws(LoveseatError) -> UInt64 {
+        try write { $0.newestSequence(collection.handle) }
+    }
+
     /// Saves an imported document, unless it is here with the same properties.
     ///
     /// - Returns: whether something changed.

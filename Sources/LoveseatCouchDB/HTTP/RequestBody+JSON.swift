@@ -103,8 +103,11 @@ extension CouchDBServer {
         }
     }
 
+    /// Documents in it are judged one by one.
     static func parse(_ bytes: [UInt8]) throws(CouchDBError) -> JSONElement {
-        do { return try JSONElement(parsing: bytes) } catch { throw .invalidJSON }
+        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: .envelope) } catch {
+            throw .invalid(error)
+        }
     }
 
     /// - Throws: `bad_content_type` for a body that is not announced as JSON.

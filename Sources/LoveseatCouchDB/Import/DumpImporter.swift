@@ -30,6 +30,8 @@ package struct DumpImporter {
     private var number = 0
     /// The number of saved documents, deleted ones included.
     package private(set) var count = 0
+    /// The rows of documents that were asked for by their IDs, and did not exist.
+    package private(set) var absentCount = 0
 
     /// `name`: the dump's name in messages.
     ///
@@ -114,6 +116,7 @@ package struct DumpImporter {
         do {
             guard let element = try Self.document(entry) else {
                 number += 1
+                absentCount += 1
                 return
             }
             let incoming = try IncomingDocument(element)
@@ -138,21 +141,28 @@ package struct DumpImporter {
         if waiting.count == Self.batch || waitingBytes > Self.batchBytes { try save() }
     }
 
-    /// The document of an entry; nil for a row without one.
+    /// The document of an entry; nil for a row of a document that does not exist.
     private static func document(_ entry: DumpEntry) throws -> JSONElement? {
         switch entry {
         case .document(let bytes): return try parse(bytes, depth: 0)
         case .row(let bytes):
             let row = try parse(bytes, depth: 1)
-            // A key that was asked for and does not exist.
-            if row["error"] != nil { return nil }
+            if let error = row["error"] {
+                guard error.string == "not_found" else {
+                    let id = (row["id"] ?? row["key"]).map { JSONText(canonical: $0).description } ?? ""
+                    throw CouchDBError.badRequest(
+                        "the CouchDB could not read \(id): \(JSONText(canonical: error))"
+                    )
+                }
+                return nil
+            }
             guard let document = row["doc"] else {
                 throw CouchDBError.badRequest("the row has no document: dump with include_docs=true")
             }
             guard document.isNull else { return document }
             guard row["value"]?["deleted"]?.bool == true, let id = row["id"]?.string,
                 let revision = row["value"]?["rev"]?.string
-            else { return nil }
+            else { throw CouchDBError.badRequest("the row says neither a document nor that it is deleted") }
             let tombstone: JSONValue = ["_id": .string(id), "_rev": .string(revision), "_deleted": true]
             return JSONElement(JSONText(canonical: tombstone))
         }

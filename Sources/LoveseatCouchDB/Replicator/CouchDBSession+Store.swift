@@ -33,7 +33,10 @@ extension CouchDBSession {
             switch result {
             case .stored(let hasConflict):
                 finish(1, bytes: document.body.bytes.count, documents: 1, isPush: false)
-                report(document.id, lane, isPush: false, isDeleted: document.isDeleted)
+                // Another of its revisions may have failed: that is what people are to hear.
+                if !lane.unsettled.contains(document.id) {
+                    report(document.id, lane, isPush: false, isDeleted: document.isDeleted)
+                }
                 stored[ExactText(document.id), default: []].append(leaf.revision)
                 if hasConflict { conflicts.insert(document.id) }
             case .filtered:

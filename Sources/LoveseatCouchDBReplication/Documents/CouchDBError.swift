@@ -1,3 +1,5 @@
+package import LoveseatModel
+
 /// An answer that reports an error, in CouchDB's words (protocol/couchdb.md §9).
 package struct CouchDBError: Error, Hashable, Sendable {
     /// The HTTP status.
@@ -30,6 +32,16 @@ package struct CouchDBError: Error, Hashable, Sendable {
         Self(412, "missing_stub", "Invalid attachment stub in \(id) for \(name)")
     }
     package static let invalidJSON = badRequest("invalid UTF-8 JSON")
+    package static func invalid(_ error: JSONError) -> Self {
+        switch error.reason {
+        case .tooDeep:
+            badRequest(
+                "a document has at most \(JSONLimits.standard.maximumDepth) levels of arrays and objects"
+            )
+        case .numberTooLarge: badRequest("invalid UTF-8 JSON: \(error)")
+        default: invalidJSON
+        }
+    }
     package static let conflict = Self(409, "conflict", "Document update conflict.")
     package static let missing = notFound("missing")
     package static let deleted = notFound("deleted")

@@ -11,7 +11,8 @@ package enum DumpEntry: Hashable, Sendable {
 /// Finds the documents in a dump of a CouchDB database as its text arrives. Holds one entry at a time.
 ///
 /// A dump is one or more of these: an answer of `_all_docs` (`{"rows":[…]}`), the body of a `_bulk_docs` request as `couchdb-dump` prints
-/// it (`{"docs":[…]}`), and an array of documents, as `couchbackup` prints one a line. Other members of the objects are skipped.
+/// it (`{"docs":[…]}`), an array of documents, as `couchbackup` prints one a line, and a document whose first member is its `_id`, as
+/// CouchDB prints it. Other members of the objects are skipped.
 package struct DumpScanner: Sendable {
     private enum Place {
         /// `afterComma`: whether a key must follow.
@@ -34,8 +35,11 @@ package struct DumpScanner: Sendable {
     private var hasRows = false
     /// Whether the entries are in a member of an object.
     private var isInObject = false
-    /// Whether there was an array of documents.
-    private var foundArray = false
+    /// Whether the entry is in an array; otherwise it is a document by itself.
+    private var isInArray = true
+    private var isFirstMember = false
+    /// Whether there was an array of documents, or a document.
+    private var foundDocuments = false
 
     package init(maximumEntry: Int = Self.standardMaximumEntry) { self.maximumEntry = maximumEntry }
 
@@ -55,7 +59,7 @@ package struct DumpScanner: Sendable {
                 try add(bytes[index..<(end ?? bytes.count)])
                 guard let end else { return }
                 index = end
-                place = .afterEntry
+                place = isInArray ? .afterEntry : .root
                 let complete = entry
                 entry = []
                 try found(hasRows ? .row(complete) : .document(complete))
@@ -73,7 +77,7 @@ package struct DumpScanner: Sendable {
     /// - Throws: `invalidJSON` if the dump is cut off, or has no documents' array.
     package func finish() throws(LoveseatError) {
         guard case .root = place else { throw Self.error("the dump ends too early: it was cut off") }
-        guard foundArray else {
+        guard foundDocuments else {
             throw Self.error("no array \"rows\" or \"docs\": it is not a dump of a CouchDB database")
         }
     }
@@ -104,8 +108,11 @@ package struct DumpScanner: Sendable {
         case (.root, UInt8(ascii: "{")): place = .beforeKey(afterComma: false)
         case (.root, UInt8(ascii: "[")): beginEntries(rows: false, isInObject: false)
         case (.beforeKey(false), UInt8(ascii: "}")), (.afterMember, UInt8(ascii: "}")): place = .root
-        case (.beforeKey, UInt8(ascii: "\"")): (place, key) = (.key, [])
-        case (.colon, UInt8(ascii: ":")): place = .beforeValue
+        case (.beforeKey(let afterComma), UInt8(ascii: "\"")):
+            (place, key, isFirstMember) = (.key, [], !afterComma)
+        case (.colon, UInt8(ascii: ":")):
+            place = .beforeValue
+            if isFirstMember, key == Array("_id".utf8) || key == Array("_rev".utf8) { beginDocument() }
         case (.beforeValue, UInt8(ascii: "[")) where key == Array("rows".utf8):
             beginEntries(rows: true, isInObject: true)
         case (.beforeValue, UInt8(ascii: "[")) where key == Array("docs".utf8):
@@ -126,11 +133,20 @@ package struct DumpScanner: Sendable {
         return false
     }
 
+    /// Begins a document that is in no array, of which the first name was read.
+    private mutating func beginDocument() {
+        (place, boundary) = (.entry, JSONValueBoundary())
+        entry = Array("{\"".utf8) + key + Array("\":".utf8)
+        _ = boundary.end(in: entry, from: 0)
+        (hasRows, isInArray, foundDocuments) = (false, false, true)
+    }
+
     private mutating func beginEntries(rows: Bool, isInObject: Bool) {
         place = .beforeEntry
+        isInArray = true
         hasRows = rows
         self.isInObject = isInObject
-        foundArray = true
+        foundDocuments = true
     }
 
     private static func error(_ message: String) -> LoveseatError { LoveseatError(.invalidJSON, message) }

@@ -98,7 +98,7 @@ package struct IncomingDocument: Sendable {
             where !key.beginsExactly(with: "_") || kept.contains(ExactText(key)) {
                 object[key] = value.value
             }
-            return try valid(JSONElement(JSONText(canonical: .object(object))))
+            return try valid(JSONElement(JSONText(canonical: .object(object))), in: 0)
         }
         // Of a key that occurs twice the last one counts.
         let sorted = members.enumerated().sorted { one, other in
@@ -112,18 +112,17 @@ package struct IncomingDocument: Sendable {
             if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
             bytes.append(contentsOf: member.key)
             bytes.append(UInt8(ascii: ":"))
-            bytes.append(contentsOf: try valid(member.value).bytes)
+            bytes.append(contentsOf: try valid(member.value, in: 1).bytes)
         }
         bytes.append(UInt8(ascii: "}"))
         return JSONText(trusted: bytes)
     }
 
-    /// The canonical text of a value.
+    /// The canonical text of a value, which is so many levels deep in its document.
     ///
-    /// - Throws: `bad_request` for a number that no peer can hold.
-    private static func valid(_ value: JSONElement) throws(CouchDBError) -> JSONText {
-        do { return try JSONText(validating: value) } catch {
-            throw .badRequest("invalid UTF-8 JSON: \(error)")
-        }
+    /// - Throws: `bad_request` for a number that no peer can hold, and for a document that is nested too deeply.
+    private static func valid(_ value: JSONElement, in level: Int) throws(CouchDBError) -> JSONText {
+        let levels = JSONLimits.standard.maximumDepth - level
+        do { return try JSONText(validating: value, levels: levels) } catch { throw .invalid(error) }
     }
 }

@@ -13,12 +13,17 @@ package struct RemoteChange: Hashable, Sendable {
 
     /// Nil if something that every row has is missing.
     init?(_ row: JSONElement) {
-        guard let sequence = row["seq"], !sequence.isNull, let id = row["id"]?.string,
+        guard let sequence = row["seq"], !sequence.isNull, let id = row["id"]?.string, !id.isEmpty,
             let changes = row["changes"], changes.kind == .array
         else { return nil }
         self.sequence = RemoteSequence(sequence)
         documentID = id
         revisions = changes.items.compactMap { $0["rev"]?.string }
+        // A gateway lists its users without revisions.
+        guard revisions.count == changes.count, !revisions.isEmpty || id.utf8.first == UInt8(ascii: "_")
+        else {
+            return nil
+        }
         isDeleted = row["deleted"]?.bool ?? false
         isRevoked = row["revoked"]?.bool ?? false
     }

@@ -59,9 +59,9 @@ struct WebRequest: Sendable {
         return number
     }
 
-    /// The body as a JSON object.
+    /// The body as a JSON object, which may have a document in it.
     func json() throws(LoveseatError) -> JSONElement {
-        do throws(JSONError) { return try JSONElement(scanning: body) } catch {
+        do throws(JSONError) { return try JSONElement(scanning: body, limits: .envelope) } catch {
             throw LoveseatError(error, in: "the request's body")
         }
     }

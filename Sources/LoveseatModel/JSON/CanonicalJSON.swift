@@ -14,7 +14,7 @@ struct CanonicalJSONWriter {
         bytes.reserveCapacity(count)
     }
 
-    private mutating func refuse(_ reason: JSONError.Reason) {
+    mutating func refuse(_ reason: JSONError.Reason) {
         if problem == nil { problem = JSONError(reason, at: bytes.count) }
         bytes.append(contentsOf: "null".utf8)
     }
@@ -146,9 +146,13 @@ extension JSONText {
 
     /// The canonical text of an element; throws as ``init(validating:)-(JSONValue)`` does.
     ///
-    /// `names`: the object's own members that are left out.
-    package init(validating element: JSONElement, without names: [StaticString] = []) throws(JSONError) {
-        let (bytes, problem) = element.canonicalBytes(without: names)
+    /// `names`: the object's own members that are left out. `levels`: how deep it may be nested.
+    package init(
+        validating element: JSONElement,
+        without names: [StaticString] = [],
+        levels: Int = JSONLimits.standard.maximumDepth
+    ) throws(JSONError) {
+        let (bytes, problem) = element.canonicalBytes(without: names, levels: levels)
         if let problem { throw problem }
         self.init(trusted: bytes)
     }

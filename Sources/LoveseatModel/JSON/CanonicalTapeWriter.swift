@@ -3,10 +3,18 @@ struct CanonicalTapeWriter {
     private let text: UnsafeBufferPointer<UInt8>
     private let tape: UnsafeBufferPointer<UInt64>
     private(set) var writer: CanonicalJSONWriter
+    /// How many arrays and objects may still be opened.
+    private var levels: Int
 
-    init(text: UnsafeBufferPointer<UInt8>, tape: UnsafeBufferPointer<UInt64>, reserving count: Int) {
+    init(
+        text: UnsafeBufferPointer<UInt8>,
+        tape: UnsafeBufferPointer<UInt64>,
+        reserving count: Int,
+        levels: Int
+    ) {
         self.text = text
         self.tape = tape
+        self.levels = levels
         writer = CanonicalJSONWriter(reserving: count)
     }
 
@@ -19,8 +27,11 @@ struct CanonicalTapeWriter {
         case .integer, .decimal: writer.write(number: raw(word))
         case .plainString: writer.append(quoted(word))
         case .escapedString: writer.writeString(JSONStrings.unescape(raw(word)))
-        case .array: writeArray(index)
-        case .object: writeObject(index)
+        case .array, .object:
+            guard levels > 0 else { return writer.refuse(.tooDeep) }
+            levels -= 1
+            if JSONTape.kind(word) == .array { writeArray(index) } else { writeObject(index) }
+            levels += 1
         }
     }
 

@@ -255,16 +255,22 @@ public struct JSONElement: Sendable {
     /// The canonical form, and the first number that a double cannot hold.
     var canonicalBytes: (bytes: [UInt8], problem: JSONError?) { canonicalBytes(without: []) }
 
-    /// The canonical form of an object without some of its own members, and the first number that a double cannot hold.
-    func canonicalBytes(without names: [StaticString]) -> (bytes: [UInt8], problem: JSONError?) {
+    /// The canonical form of an object without some of its own members, and the first number that a double cannot hold, or the first
+    /// value that is nested more deeply than `levels`.
+    func canonicalBytes(without names: [StaticString], levels: Int = .max) -> (
+        bytes: [UInt8], problem: JSONError?
+    ) {
         source.bytes.withUnsafeBufferPointer { text in
             source.tape.withUnsafeBufferPointer { tape in
-                var writer = CanonicalTapeWriter(text: text, tape: tape, reserving: bytes.count)
-                if names.isEmpty || kind != .object {
-                    writer.write(index)
-                } else {
-                    writer.writeObject(index, without: names)
-                }
+                // What is left of an object without some of its members is on the first level.
+                let isWhole = names.isEmpty || kind != .object
+                var writer = CanonicalTapeWriter(
+                    text: text,
+                    tape: tape,
+                    reserving: bytes.count,
+                    levels: isWhole ? levels : levels - 1
+                )
+                if isWhole { writer.write(index) } else { writer.writeObject(index, without: names) }
                 return (writer.writer.bytes, writer.writer.problem)
             }
         }

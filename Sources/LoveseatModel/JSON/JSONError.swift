@@ -71,4 +71,6 @@ public struct JSONLimits: Hashable, Sendable {
 
     /// The default limits: 128 levels, 64 MiB, duplicate keys allowed.
     public static let standard = JSONLimits()
+    /// For text that has documents in it, some levels down, whose own depth is judged by itself.
+    package static let envelope = JSONLimits(maximumDepth: standard.maximumDepth + 8)
 }

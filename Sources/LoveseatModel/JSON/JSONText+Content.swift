@@ -34,9 +34,18 @@ extension JSONText {
             guard let otherEntry = other[name] else { return false }
             // The digest is that of the compressed bytes, of which there are many for one content.
             if entry["encoding"] != nil || otherEntry["encoding"] != nil {
-                return entry["length"] == otherEntry["length"]
+                return entry["length"] == otherEntry["length"] && isSame(type: entry, otherEntry)
             }
-            return entry["digest"] == otherEntry["digest"]
+            return entry["digest"] == otherEntry["digest"] && isSame(type: entry, otherEntry)
         }
+    }
+
+    /// Whether the types of two attachments do not differ. Who names none means the default, and some peers write that down.
+    private static func isSame(type one: JSONValue, _ other: JSONValue) -> Bool {
+        let types = [one, other].compactMap { $0["content_type"]?.string }
+        guard types.count == 2, !types.contains(where: { $0.isExactly("application/octet-stream") }) else {
+            return true
+        }
+        return types[0].isExactly(types[1])
     }
 }
