@@ -7,6 +7,8 @@ package final class CollectionHandle: Hashable, Sendable {
     package let number: Int64
     package let name: CollectionName
     package let table: String
+    /// The last sequence before its first one. It is not 0 if sequences were used that peers may remember.
+    package let firstSequence: UInt64
 
     /// The columns of a ``DocumentRecord``, in its order.
     static let columns = "row, doc_id, sequence, revision, flags, synced, expires, tree, body"
@@ -20,10 +22,11 @@ package final class CollectionHandle: Hashable, Sendable {
     let treeSQL: String
     let sequencesSQL: String
 
-    init(number: Int64, name: CollectionName, table: String) {
+    init(number: Int64, name: CollectionName, table: String, firstSequence: UInt64 = 0) {
         self.number = number
         self.name = name
         self.table = table
+        self.firstSequence = firstSequence
         fetchSQL = "SELECT \(Self.columns) FROM \"\(table)\" WHERE doc_id = ?1"
         insertSQL = """
             INSERT INTO "\(table)" (doc_id, sequence, revision, flags, synced, tree, body)

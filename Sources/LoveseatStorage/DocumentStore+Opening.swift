@@ -224,7 +224,7 @@ extension DocumentStore {
     private static func migrate(_ db: Database, from version: Int32) throws {
         guard version < Schema.version else {
             // Nothing happens, but in databases that were made while version 7 was being developed.
-            return try db.execute(sql: Schema.deletions + Schema.ancestors)
+            return try db.execute(sql: Schema.additions)
         }
         try db.inTransaction {
             if version < 2 { try db.execute(sql: Schema.grants) }
@@ -232,7 +232,7 @@ extension DocumentStore {
             if version < 4 { try db.execute(sql: Schema.losses) }
             if version < 5 { try db.execute(sql: Schema.markRanges) }
             if version < 6 { try db.execute(sql: Schema.indexes) }
-            try db.execute(sql: Schema.deletions + Schema.ancestors)
+            try db.execute(sql: Schema.additions)
             try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
             return .commit
         }

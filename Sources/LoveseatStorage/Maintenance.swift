@@ -26,6 +26,7 @@ extension DocumentStore {
             try write(durably: true) { transaction in
                 try transaction.noteCompaction()
                 try transaction.noteAllDeletions()
+                try transaction.forgetReplaced()
             }
             return try read { try $0.referencedBlobs() }
         }

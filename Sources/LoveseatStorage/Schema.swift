@@ -34,10 +34,28 @@ enum Schema {
             revision INTEGER NOT NULL,
             body TEXT NOT NULL
         );
-        """ + grants + marks + losses + markRanges + indexes + deletions + ancestors
+        """ + grants + marks + losses + markRanges + indexes + additions
+
+    /// What version 7 added.
+    static let additions = deletions + ancestors + replaced
 
     /// Since version 7.
-    static let ancestors = """
+    private static let replaced = """
+        CREATE TABLE IF NOT EXISTS replaced (
+            row INTEGER PRIMARY KEY,
+            collection INTEGER NOT NULL,
+            doc_id TEXT NOT NULL,
+            generation INTEGER NOT NULL,
+            revision TEXT NOT NULL,
+            length INTEGER NOT NULL,
+            body TEXT NOT NULL
+        );
+        CREATE UNIQUE INDEX IF NOT EXISTS "replaced by revision"
+            ON replaced (collection, doc_id, generation, revision);
+        """
+
+    /// Since version 7.
+    private static let ancestors = """
         CREATE TABLE IF NOT EXISTS ancestors (
             collection INTEGER NOT NULL,
             doc_id TEXT NOT NULL,
@@ -50,7 +68,7 @@ enum Schema {
         """
 
     /// Since version 7.
-    static let deletions = """
+    private static let deletions = """
         CREATE TABLE IF NOT EXISTS deletions (
             collection INTEGER NOT NULL,
             time INTEGER NOT NULL,

@@ -25,7 +25,6 @@ enum Deviations {
             "auth/21", "auth/32", "auth/33",
         ],
         "other content for a revision that is here is reported": ["bulk-docs/34"],
-        "contents of revisions that were replaced are not kept": ["bulk-docs/47"],
         "a preflight with credentials is answered like others": ["cors/12"],
         "there are no shards": ["databases/67", "databases/68", "databases/69"],
         "latest=true finds the leaf above the named revision": ["doc-get/37", "doc-get/38"],

@@ -105,6 +105,56 @@ struct FirstAnswersTests {
         await served.listener.stop()
     }
 
+    @Test(arguments: [
+        "", "&feed=longpoll&timeout=100", "&feed=continuous&timeout=100", "&feed=eventsource&timeout=100",
+    ])
+    func `a database that is made anew begins at 0, and a reader of the former one misses nothing`(
+        _ feed: String
+    )
+        async throws
+    {
+        let served = try await ServedDatabase { $0.allowsDatabaseCreation = true }
+        var ends: [String] = []
+        for made in 0..<3 {
+            #expect(try await served.call("PUT", "/other").status == 201)
+            let begin = try await served.call("GET", "/other").json["update_seq"]
+            #expect(
+                begin.map { $0.int == 0 || $0.string?.hasPrefix("0-") == true } == true,
+                "\(begin ?? nil)"
+            )
+            for number in 0..<5 + made { _ = try await served.call("PUT", "/other/d\(number)", [:]) }
+            let changes = try await served.call("GET", "/other/_changes").json
+            let sequences = (changes["results"]?.array ?? []).compactMap {
+                $0["seq"].map { $0.string ?? "\($0)" }
+            }
+            #expect(sequences.map { $0.prefix { $0 != "-" } } == (1...5 + made).map { "\($0)" })
+            // From each of its sequences the rest follows, and from those of an earlier database everything.
+            for (number, sequence) in sequences.enumerated() {
+                let text = try await served.call("GET", "/other/_changes?since=\(sequence)\(feed)&limit=100")
+                    .text
+                #expect(
+                    text.split(separator: "\"changes\"", omittingEmptySubsequences: false).count - 1
+                        == sequences.count - number - 1,
+                    "\(text)"
+                )
+            }
+            for end in ends {
+                let text = try await served.call("GET", "/other/_changes?since=\(end)\(feed)&limit=100").text
+                #expect(
+                    text.split(separator: "\"changes\"", omittingEmptySubsequences: false).count - 1
+                        == sequences.count,
+                    "\(text)"
+                )
+            }
+            ends.append(sequences.last ?? "")
+            let document = try await served.call("GET", "/other/d0?local_seq=true").json
+            #expect(document["_local_seq"].map { $0.string ?? "\($0)" } == sequences[0])
+            #expect(try await served.call("GET", "/other/_changes?since=x").status == 400)
+            #expect(try await served.call("DELETE", "/other").status == 200)
+        }
+        await served.listener.stop()
+    }
+
     // MARK: Mango
 
     /// A number near one at which a type or an exact double ends.

@@ -24,9 +24,6 @@ struct TrafficTests {
     private static let deviations: [String: String] = [
         "cr-pull-attachments/36": "attachments come inline only if attachments=true asks for them",
         "cr-pull-attachments/38": "attachments come inline only if attachments=true asks for them",
-        "p9-http-adapter/17": "contents of revisions that were replaced are not kept",
-        "p9-http-adapter/25": "contents of revisions that were replaced are not kept",
-        "p9-http-adapter/41": "contents of revisions that were replaced are not kept",
     ]
 
     static let scenarios: [String] = {

@@ -74,7 +74,7 @@ struct ChangesFeed: Sendable {
     private func append(_ record: DocumentRecord, to page: inout Page) throws {
         if request.feed == .eventsource { page.text += "data: ".utf8 }
         page.text += "{\"seq\":".utf8
-        page.text += String(record.sequence).utf8
+        page.text += entry.sequenceText(record.sequence).utf8
         page.text += ",\"id\":".utf8
         page.text += JSONText(canonical: .string(record.id)).bytes
         page.text += ",\"changes\":[".utf8
@@ -108,7 +108,7 @@ struct ChangesFeed: Sendable {
         switch request.feed {
         case .normal, .longpoll: break
         case .continuous: page.text.append(UInt8(ascii: "\n"))
-        case .eventsource: page.text += "\nid: \(record.sequence)\n\n".utf8
+        case .eventsource: page.text += "\nid: \(entry.sequenceName(record.sequence))\n\n".utf8
         }
     }
 
@@ -209,7 +209,7 @@ struct ChangesFeed: Sendable {
     private func finish(_ through: UInt64, to writer: inout any ResponseBodyWriter) async throws {
         let last = through == UInt64(Int64.max) ? entry.store.lastSequence(entry.handle) : through
         let pending = (try? pending(after: last)) ?? 0
-        try await writer.write("\n],\n\"last_seq\":\(last),\"pending\":\(pending)}\n\n")
+        try await writer.write("\n],\n\"last_seq\":\(entry.sequenceText(last)),\"pending\":\(pending)}\n\n")
     }
 
     /// Waits for the first row.
@@ -288,7 +288,7 @@ struct ChangesFeed: Sendable {
         if !isEvents {
             let last = position == UInt64(Int64.max) ? entry.store.lastSequence(entry.handle) : position
             let pending = (try? pending(after: last)) ?? 0
-            try await writer.write("{\"last_seq\":\(last),\"pending\":\(pending)}\n")
+            try await writer.write("{\"last_seq\":\(entry.sequenceText(last)),\"pending\":\(pending)}\n")
         }
     }
 }

@@ -57,9 +57,12 @@ struct ChangesRequest: Sendable {
     var filter = Filter.none
 
     /// `last`: the last sequence, for `now`.
-    init(_ exchange: Exchange, _ body: JSONElement?, last: UInt64, design: (String) throws -> JSONElement?)
-        throws
-    {
+    init(
+        _ exchange: Exchange,
+        _ body: JSONElement?,
+        _ entry: Databases.Entry,
+        design: (String) throws -> JSONElement?
+    ) throws {
         let query = exchange.query
         switch query["feed"] ?? "normal" {
         case "normal", "": feed = .normal
@@ -74,7 +77,7 @@ struct ChangesRequest: Sendable {
         var text = query["since"]
         if let id = query["last-event-id"] { text = id }
         if feed == .eventsource, let id = exchange.header("Last-Event-ID") { text = id }
-        if let text { since = try Self.sequence(text, last: last) }
+        if let text { since = try entry.position(of: text) }
         limit = try query.count("limit") ?? .max
         switch query["style"] ?? "main_only" {
         case "all_docs": allLeaves = true
@@ -88,20 +91,6 @@ struct ChangesRequest: Sendable {
         options.withEncoding = query.isSet("att_encoding_info")
         try readTimes(query)
         try readFilter(query, body, isPost: exchange.method == "POST", design)
-    }
-
-    static func sequence(_ text: String, last: UInt64) throws(CouchDBError) -> UInt64 {
-        var digits = text
-        if digits == "now" { return last }
-        if digits.hasPrefix("\""), digits.hasSuffix("\""), digits.count > 1 {
-            digits = String(digits.dropFirst().dropLast())
-        }
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            let sequence = UInt64(digits)
-        else {
-            throw .badRequest("Malformed sequence supplied in 'since' parameter.")
-        }
-        return sequence
     }
 
     private mutating func readTimes(_ query: Query) throws {

@@ -15,11 +15,7 @@ extension CouchDBServer {
                 throw CouchDBError.badRequest("Request body must be a JSON object")
             }
         }
-        let request = try ChangesRequest(
-            exchange,
-            body,
-            last: entry.store.lastSequence(entry.handle)
-        ) { id in
+        let request = try ChangesRequest(exchange, body, entry) { id in
             guard let (branches, _) = try self.branches(of: id, in: entry), !branches.winner.isDeleted else {
                 return nil
             }

@@ -179,7 +179,9 @@ extension CouchDBServer {
     }
 
     private func head(total: Int, offset: Int?, _ request: ListRequest, _ entry: Databases.Entry) -> String {
-        let sequence = request.withSequence ? ",\"update_seq\":\(entry.store.lastSequence(entry.handle))" : ""
+        let sequence =
+            request.withSequence
+            ? ",\"update_seq\":\(entry.sequenceText(entry.store.lastSequence(entry.handle)))" : ""
         return
             "{\"total_rows\":\(total),\"offset\":\(offset.map { "\($0)" } ?? "null")\(sequence),\"rows\":[\n"
     }

@@ -24,10 +24,13 @@ extension CouchDBServer {
         throws
         -> Reply
     {
-        guard let branches = try branches(of: id, in: entry)?.0 else { throw CouchDBError.missing }
+        let named = try exchange.query["rev"].map { try RevisionText.parse($0) }
+        guard let branches = try branches(of: id, with: named.map { [$0] } ?? [], in: entry)?.0 else {
+            throw CouchDBError.missing
+        }
         var branch: DocumentBranch? = branches.winner
-        if let text = exchange.query["rev"] {
-            branch = branches.revision(try RevisionText.parse(text))
+        if let named {
+            branch = branches.revision(named)
         } else if branches.winner.isDeleted {
             throw CouchDBError.deleted
         }

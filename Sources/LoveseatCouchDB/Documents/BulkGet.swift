@@ -123,6 +123,11 @@ extension CouchDBServer {
             if let record, last.map({ $0.record !== record }) ?? true {
                 last = (record, try lastBranches.branches(of: record, in: entry))
             }
+            if let record, case .success(let revision)? = wanted.revision, let branches = last?.branches,
+                Self.lacks([revision], branches)
+            {
+                last = (record, try entry.branches(of: record, withReplaced: true))
+            }
             let branches = record == nil ? nil : last?.branches
             if branches != nil { sent.append(id) }
             return self.answer(wanted, id, branches, renderer, isLatest)

@@ -65,7 +65,7 @@ struct DocumentRenderer: Sendable {
         _ branch: DocumentBranch,
         of id: String,
         in branches: DocumentBranches,
-        sequence: UInt64? = nil
+        sequence: JSONValue? = nil
     ) -> RenderedDocument {
         var writer = Writer()
         writer.member("_id", .string(id))
@@ -79,7 +79,7 @@ struct DocumentRenderer: Sendable {
             writer.text(RevisionText.revisions(branch.history))
         }
         if options.withRevisionInfo { writer.member("_revs_info", info(branch, branches)) }
-        if options.withSequence, let sequence { writer.member("_local_seq", JSONValue(sequence)) }
+        if options.withSequence, let sequence { writer.member("_local_seq", sequence) }
         if options.withConflicts {
             let conflicts = branches.conflicts.filter { $0.id != branch.id }
             if !conflicts.isEmpty {

@@ -57,6 +57,23 @@ extension CouchDBServer {
         return (branches, record.sequence)
     }
 
+    /// A document's leaves, and its sequence. `revisions`: those whose contents are needed, whether or not they were replaced.
+    func branches(of id: String, with revisions: [RevisionID], in entry: Databases.Entry) throws -> (
+        DocumentBranches, UInt64
+    )? {
+        guard let found = try branches(of: id, in: entry) else { return nil }
+        guard Self.lacks(revisions, found.0),
+            let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
+            let whole = try entry.branches(of: record, withReplaced: true)
+        else { return found }
+        return (whole, record.sequence)
+    }
+
+    /// Whether one of the revisions is here, but its content is not.
+    static func lacks(_ revisions: [RevisionID], _ branches: DocumentBranches) -> Bool {
+        revisions.contains { branches.contains($0) && branches.revision($0)?.body == nil }
+    }
+
     private func document(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply
     {
         let query = exchange.query
@@ -64,10 +81,13 @@ extension CouchDBServer {
         if let text = query["open_revs"], text != "[]" {
             return try await openRevisions(id, text, options, entry, exchange)
         }
-        guard let (branches, sequence) = try branches(of: id, in: entry) else { throw CouchDBError.missing }
+        let named = try query["rev"].map { try RevisionText.parse($0) }
+        guard var (branches, sequence) = try branches(of: id, with: named.map { [$0] } ?? [], in: entry)
+        else {
+            throw CouchDBError.missing
+        }
         let branch: DocumentBranch
-        if let text = query["rev"] {
-            let revision = try RevisionText.parse(text)
+        if let revision = named {
             guard let found = try found(revision, branches, isLatest: query.isSet("latest")) else {
                 throw CouchDBError.missing
             }
@@ -77,12 +97,17 @@ extension CouchDBServer {
         } else {
             branch = branches.winner
             guard !branch.isDeleted else { throw CouchDBError.deleted }
+            if options.withRevisionInfo,
+                let whole = try self.branches(of: id, with: branch.history, in: entry)
+            {
+                (branches, sequence) = whole
+            }
         }
         let accept = AcceptHeader(exchange.header("Accept"))
         let isMultipart =
             (options.withAttachments || options.attachmentsSince != nil) && accept.documentFormat == .related
         let renderer = DocumentRenderer(options: options, form: isMultipart ? .parts : .inline)
-        let rendered = renderer.render(branch, of: id, in: branches, sequence: sequence)
+        let rendered = renderer.render(branch, of: id, in: branches, sequence: entry.sequence(sequence))
         try await entry.grant([id])
         let reply: Reply
         if isMultipart, !rendered.parts.isEmpty {
@@ -128,15 +153,15 @@ extension CouchDBServer {
         _ entry: Databases.Entry,
         _ exchange: Exchange
     ) async throws -> Reply {
-        let branches = try branches(of: id, in: entry)?.0
+        let named = text == "all" ? [] : try exchange.query.revisions("open_revs") ?? []
+        let branches = try branches(of: id, with: named, in: entry)?.0
         var found: [Result<DocumentBranch, MissingRevision>] = []
         if text == "all" {
             guard let branches else { throw CouchDBError.missing }
             found = branches.leaves.map { .success($0) }
         } else {
             var seen: Set<RevisionID> = []
-            for revision in try exchange.query.revisions("open_revs") ?? []
-            where seen.insert(revision).inserted {
+            for revision in named where seen.insert(revision).inserted {
                 found += self.found(revision, in: branches, isLatest: exchange.query.isSet("latest"))
             }
         }

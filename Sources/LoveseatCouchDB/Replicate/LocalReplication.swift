@@ -47,8 +47,9 @@ struct LocalReplication: Sendable {
             hasDocumentIDs: hasDocumentIDs,
             sides: source.handle == target.handle ? [source] : [source, target]
         )
-        var position = since ?? log.common
-        log.begin(at: JSONValue(position))
+        var position =
+            try since ?? log.common.map { try source.position(of: $0) } ?? source.handle.firstSequence
+        log.begin(at: source.sequence(position))
         var waiting = signals.makeAsyncIterator()
         while true {
             var pending = try source.store.readRows { view in
@@ -71,7 +72,11 @@ struct LocalReplication: Sendable {
 
     private func place(_ position: UInt64, _ pending: Int) -> ReplicationTask.Position {
         let last = source.store.lastSequence(source.handle)
-        return ReplicationTask.Position(source: last, through: position, pending: pending)
+        return ReplicationTask.Position(
+            source: source.changeNumber(last),
+            through: source.changeNumber(position),
+            pending: pending
+        )
     }
 
     /// The next changes; nil if there are none.
@@ -155,7 +160,7 @@ struct LocalReplication: Sendable {
                 log.counts.written += written
                 log.counts.failures += leaves.count - written
             }
-            log.advance(to: JSONValue(page.through))
+            log.advance(to: source.sequence(page.through))
             try log.save(transaction)
             return log
         }

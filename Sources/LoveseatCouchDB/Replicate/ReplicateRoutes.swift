@@ -121,10 +121,7 @@ extension CouchDBServer {
             replication.winnersOnly = request.winnersOnly
             replication.isContinuous = request.isContinuous
             if let since = request.since {
-                replication.since = try ChangesRequest.sequence(
-                    since.string ?? "\(since.value)",
-                    last: source.store.lastSequence(source.handle)
-                )
+                replication.since = try source.position(of: since.string ?? "\(since.value)")
             }
             return { [replication] in try await replication.run($0) }
         }

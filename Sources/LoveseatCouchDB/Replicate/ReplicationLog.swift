@@ -30,8 +30,8 @@ struct ReplicationLog: Sendable {
     private(set) var sequence: JSONValue = 0
     var counts = Counts()
 
-    /// The sequence to which all sides say that the last run came; 0 if they do not agree.
-    private(set) var common: UInt64 = 0
+    /// The sequence to which all sides say that the last run came; nil if they do not agree.
+    private(set) var common: String?
 
     /// Reads what the local sides know of earlier runs.
     init(_ id: String, hasDocumentIDs: Bool, sides: [Databases.Entry]) throws {
@@ -45,7 +45,7 @@ struct ReplicationLog: Sendable {
         let session = first?["session_id"]?.string
         let agrees = session != nil && known.allSatisfy { ($0?["session_id"]?.string).isExactly(session) }
         last = agrees ? first : nil
-        common = last?["source_last_seq"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
+        common = last?["source_last_seq"].map { $0.string ?? $0.value.description }
     }
 
     /// Notes where this run begins.

@@ -51,8 +51,11 @@ extension CouchDBServer {
 
 extension Databases.Entry {
     /// The branches of a document that the client may read; nil if the document does not exist for it. Called outside transactions.
-    func branches(of record: DocumentRecord) throws -> DocumentBranches? {
-        let record = try store.whole(record, in: handle)
+    ///
+    /// `withReplaced`: whether the contents of replaced revisions are in them that are still here.
+    func branches(of record: DocumentRecord, withReplaced: Bool = false) throws -> DocumentBranches? {
+        var record = try store.whole(record, in: handle)
+        if withReplaced { record = try store.readRows { try $0.withReplaced(record, in: handle) } }
         guard let access else { return try DocumentBranches(of: record) }
         return try access.branches(of: record)
     }

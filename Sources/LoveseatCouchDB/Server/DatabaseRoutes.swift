@@ -55,7 +55,7 @@ extension CouchDBServer {
         return [
             "db_name": .string(entry.name), "doc_count": JSONValue(count),
             "doc_del_count": JSONValue(deleted),
-            "update_seq": JSONValue(last), "purge_seq": 0,
+            "update_seq": entry.sequence(last), "purge_seq": 0,
             "compact_running": false, "disk_format_version": 8,
             "instance_start_time": .string(startTime(entry)),
             "sizes": ["file": 0, "external": 0, "active": 0], "props": [:],

@@ -40,7 +40,7 @@ extension JSONText {
         }
     }
 
-    /// Whether the types of two attachments do not differ. Who names none means the default, and some peers write that down.
+    /// Whether two attachments are of one type. An entry without a type has the default one, which some peers write down.
     private static func isSame(type one: JSONValue, _ other: JSONValue) -> Bool {
         let types = [one, other].compactMap { $0["content_type"]?.string }
         guard types.count == 2, !types.contains(where: { $0.isExactly("application/octet-stream") }) else {

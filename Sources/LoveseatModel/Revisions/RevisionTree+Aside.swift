@@ -36,4 +36,9 @@ extension RevisionTree {
             guard (try? link(revision.child, to: revision.id, &steps)) != nil else { return }
         }
     }
+
+    /// Puts the content of a replaced revision back.
+    package mutating func putBack(_ body: JSONText, of id: RevisionID) {
+        if nodes[id]?.body == nil { nodes[id]?.body = body }
+    }
 }

@@ -19,6 +19,7 @@ enum CollectionTable {
             db,
             sql: "SELECT number, scope, name, table_name, last_sequence FROM collections"
         )
+        let starts = try firstSequences(db)
         for row in rows {
             guard let name = CollectionName(scope: row["scope"], name: row["name"]) else {
                 throw LoveseatError(
@@ -26,7 +27,13 @@ enum CollectionTable {
                     "the table of collections contains a name that is not valid: run `check`"
                 )
             }
-            let handle = CollectionHandle(number: row["number"], name: name, table: row["table_name"])
+            let number: Int64 = row["number"]
+            let handle = CollectionHandle(
+                number: number,
+                name: name,
+                table: row["table_name"],
+                firstSequence: UInt64(clamping: starts[firstSequenceKey(number)] ?? 0)
+            )
             let highest = try Int64.fetchOne(db, sql: "SELECT max(sequence) FROM \"\(handle.table)\"") ?? 0
             catalog.collections[name] = handle
             // A purge records the last sequence; other writes leave it to the rows.
@@ -34,6 +41,19 @@ enum CollectionTable {
         }
         catalog.indexes = try IndexTable.load(db, of: catalog.collections.values)
         return catalog
+    }
+
+    private static let firstSequencePrefix = "first_sequence/"
+    private static func firstSequenceKey(_ number: Int64) -> String { "\(firstSequencePrefix)\(number)" }
+
+    /// The sequences after which collections began, by their keys.
+    private static func firstSequences(_ db: Database) throws -> [String: Int64] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: "SELECT key, CAST(value AS INTEGER) AS value FROM info WHERE key >= ?1 AND key < ?2",
+            arguments: [firstSequencePrefix, String(firstSequencePrefix.dropLast()) + "0"]
+        )
+        return Dictionary(rows.map { ($0["key"], $0["value"]) }) { first, _ in first }
     }
 
     /// A number that changes whenever the tables do.
@@ -71,13 +91,20 @@ enum CollectionTable {
         )
         // Peers remember a sequence of a collection of this name: its sequences must not start again below that.
         let retired = try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'")
+        let start = max(retired ?? 0, Int64(clamping: catalog.firstFree))
         let handle = CollectionHandle(
             number: number,
             name: name,
-            table: tableName(name, number: number, taken: tables, followsDeleted: retired != nil)
+            table: tableName(name, number: number, taken: tables, followsDeleted: retired != nil),
+            firstSequence: UInt64(clamping: start)
         )
         try db.execute(sql: Schema.collection(handle.table))
-        let start = max(retired ?? 0, Int64(clamping: catalog.firstFree))
+        if start > 0 {
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
+                arguments: [firstSequenceKey(number), start]
+            )
+        }
         try db.execute(
             sql:
                 "INSERT INTO collections (number, scope, name, table_name, last_sequence) VALUES (?, ?, ?, ?, ?)",
@@ -100,12 +127,13 @@ enum CollectionTable {
             arguments: [max(last, retired)]
         )
         try db.execute(sql: "DROP TABLE \"\(handle.table)\"")
-        for table in ["grants", "marks", "mark_ranges", "deletions", "ancestors"] {
+        for table in ["grants", "marks", "mark_ranges", "deletions", "ancestors", "replaced"] {
             try db.execute(sql: "DELETE FROM \(table) WHERE collection = ?", arguments: [handle.number])
         }
         catalog.marks[handle.number] = nil
         catalog.indexes[handle.number] = nil
         try StoreWriteTransaction.forgetPurges(in: handle, db)
+        try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [firstSequenceKey(handle.number)])
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
         catalog.schemaVersion = try schemaVersion(db)
     }

@@ -87,8 +87,18 @@ extension StoreWriteTransaction {
                     """,
                 arguments: [limit]
             )
-            guard database.changesCount > 0 else { continue }
-            removed += database.changesCount
+            let count = database.changesCount
+            guard count > 0 else { continue }
+            removed += count
+            for table in ["ancestors", "replaced"] {
+                try database.execute(
+                    sql: """
+                        DELETE FROM \(table) WHERE collection = ?
+                            AND NOT EXISTS (SELECT 1 FROM "\(collection.table)" AS rows WHERE rows.doc_id = \(table).doc_id)
+                        """,
+                    arguments: [collection.number]
+                )
+            }
             try saveLastSequence(of: collection)
         }
         return removed

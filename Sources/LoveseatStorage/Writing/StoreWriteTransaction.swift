@@ -13,7 +13,7 @@ package enum SaveCondition: Hashable, Sendable {
 package final class StoreWriteTransaction: StoreReadTransaction {
     private let blobs: BlobFiles
     let options: DocumentStore.Options
-    private let ancestorBodiesKept: Int
+    let ancestorBodiesKept: Int
     private let keepsDeletedBodies: Bool
     /// The IDs changed in each collection, in order.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
@@ -281,7 +281,10 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         )
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }
-        if catalogView.revisionLimit != nil { try forgetAncestors(of: id, in: collection) }
+        if catalogView.revisionLimit != nil {
+            try forgetAncestors(of: id, in: collection)
+            try forgetReplaced(of: id, in: collection)
+        }
         try saveLastSequence(of: collection)
         recordChange(of: id, in: collection)
         return true
@@ -403,6 +406,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         statement.bindText(7, parts.body.bytes)
         try statement.run()
         try keepAncestors(tree.putAside, of: record.id, below: current.id, in: collection)
+        try keepReplaced(of: record, by: tree, in: collection)
         if parts.flags.contains(.deleted), sequence != record.sequence {
             withTombstones.insert(collection.number)
         }
