@@ -42,16 +42,14 @@ enum Schema {
     /// Since version 7.
     private static let replaced = """
         CREATE TABLE IF NOT EXISTS replaced (
-            row INTEGER PRIMARY KEY,
             collection INTEGER NOT NULL,
             doc_id TEXT NOT NULL,
             generation INTEGER NOT NULL,
             revision TEXT NOT NULL,
             length INTEGER NOT NULL,
-            body TEXT NOT NULL
-        );
-        CREATE UNIQUE INDEX IF NOT EXISTS "replaced by revision"
-            ON replaced (collection, doc_id, generation, revision);
+            body TEXT NOT NULL,
+            PRIMARY KEY (collection, doc_id, generation, revision)
+        ) WITHOUT ROWID;
         """
 
     /// Since version 7.

@@ -23,24 +23,29 @@ extension StoreWriteTransaction {
                 try keep(body, of: node.id, record.id, collection)
             }
         }
-        let generation = record.revision.generation
-        guard
-            generation % Self.trimming == 0
-                || record.body.bytes.count > Self.replacedBytes / Int(Self.trimming)
-        else { return }
-        try database.execute(
-            sql: """
-                DELETE FROM replaced WHERE row IN (
-                    SELECT row FROM (
-                        SELECT row, generation, sum(length) OVER (ORDER BY generation DESC, row DESC) AS total
-                        FROM replaced WHERE collection = ?1 AND doc_id = ?2
-                    ) WHERE total > ?3 OR generation < ?4
-                )
-                """,
-            arguments: [
-                collection.number, record.id, Self.replacedBytes,
-                Int64(generation).subtractingSaturated(Int64(limit)),
-            ]
+        let (generation, size) = (record.revision.generation, record.body.bytes.count)
+        guard generation % Self.trimming == 0 || size > Self.replacedBytes / Int(Self.trimming) else { return }
+        let oldest = Int64(generation).subtractingSaturated(Int64(limit))
+        try database.cachedStatement(
+            sql: "DELETE FROM replaced WHERE collection = ? AND doc_id = ? AND generation < ?"
+        ).execute(arguments: [collection.number, record.id, oldest])
+        // Of smaller ones that many are not too much.
+        guard size > Self.replacedBytes / max(limit, 1) else { return }
+        try trimReplaced(of: record.id, in: collection)
+    }
+
+    /// Removes the oldest contents, so that what is left is not too much.
+    private func trimReplaced(of id: String, in collection: CollectionHandle) throws {
+        let sql = """
+            DELETE FROM replaced WHERE collection = ?1 AND doc_id = ?2 AND generation <= (
+                SELECT max(generation) FROM (
+                    SELECT generation, sum(length) OVER (ORDER BY generation DESC, revision DESC) AS total
+                    FROM replaced WHERE collection = ?1 AND doc_id = ?2
+                ) WHERE total > ?3
+            )
+            """
+        try database.cachedStatement(sql: sql).execute(
+            arguments: [collection.number, id, Self.replacedBytes]
         )
     }
 
