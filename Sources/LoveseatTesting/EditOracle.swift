@@ -27,6 +27,10 @@ final class EditOracle {
         var edits: [Edit] = []
         /// The edits that each peer knows.
         var known: [Int: Set<Int>] = [:]
+        /// The revisions that each peer has had.
+        var held: [Int: Set<RevisionID>] = [:]
+        /// The edits that the author of a revision knew, and of which no copy of that revision tells.
+        var untold: [RevisionID: Set<Int>] = [:]
         /// The edits that the maker of a revision knew, its own included.
         var restsOn: [RevisionID: Set<Int>] = [:]
         /// The edits that made a revision which somebody else had made before.
@@ -50,10 +54,14 @@ final class EditOracle {
         /// The revisions that somebody superseded. Edits that made the same revision, as two people do who begin a document with the
         /// same content, count as one: what is an ID made of content cannot tell them apart.
         func superseded(among edits: [Int]) -> Set<RevisionID> {
+            let held = held.values.reduce(into: Set()) { $0.formUnion($1) }
             var below: [RevisionID: Set<RevisionID>] = [:]
             for number in edits {
-                below[self.edits[number].revision, default: []].formUnion(
-                    self.edits[number].superseded.map { self.edits[$0].revision }
+                let edit = self.edits[number]
+                // Where only copies of a revision are left, nobody knows more than they tell.
+                let forgotten = held.contains(edit.revision) ? [] : untold[edit.revision] ?? []
+                below[edit.revision, default: []].formUnion(
+                    edit.superseded.subtracting(forgotten).map { self.edits[$0].revision }
                 )
             }
             return below.reduce(into: []) { superseded, entry in
@@ -114,6 +122,7 @@ final class EditOracle {
             }
         }
         history.known[peer] = known
+        history.held[peer, default: []].formUnion(tree.nodes.keys)
         // It was on its way when the only peer that had it purged it.
         for number in known where history.edits[number].isGone { history.edits[number].isGone = false }
         if let current = tree.current?.id, history.restsOn[current] == nil {
@@ -147,6 +156,7 @@ final class EditOracle {
             )
         )
         history.known[peer] = known.union([number])
+        history.held[peer, default: []].insert(revision.id)
         if isTwin {
             history.twins[revision.id, default: []].append(number)
         } else {
@@ -169,19 +179,27 @@ final class EditOracle {
             return true
         }
         history.united.append(united)
-        if history.restsOn[copy] == nil {
-            // Nobody wrote it. A reader sees what the hub had and what it is a copy of, and not all that its maker knows.
-            let line = tree.line(tree.contains(original) ? original : current)
-            history.restsOn[copy] = (tree.line(hub) + line).reduce(into: []) {
-                $0.formUnion(history.restsOn[$1] ?? [])
-            }
+        // Nobody wrote it. A reader sees what the hub had, what it is a copy of, and of which document that is, and not all that its
+        // maker knows.
+        func edits(on line: [RevisionID]) -> Set<Int> {
+            line.reduce(into: []) { $0.formUnion(history.restsOn[$1] ?? []) }
         }
+        let below = edits(on: tree.line(hub))
+        let copied = edits(on: tree.line(tree.contains(original) ? original : current))
+        let document = tree.origin(of: current)
+        let untold = copied.subtracting(below).filter {
+            let revision = history.edits[$0].revision
+            return tree.contains(revision) && tree.origin(of: revision) != document
+        }
+        history.untold[original] = history.untold[original]?.intersection(untold) ?? untold
+        if history.restsOn[copy] == nil { history.restsOn[copy] = below.union(copied).subtracting(untold) }
         histories[key] = history
     }
 
     /// A purge forgets what only that peer knew.
     func purged(_ peer: Int, _ key: String) {
         guard var history = histories[key], let mine = history.known.removeValue(forKey: peer) else { return }
+        history.held[peer] = nil
         let elsewhere = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
         for number in mine {
             history.edits[number].isPurged = true
@@ -190,20 +208,31 @@ final class EditOracle {
         histories[key] = history
     }
 
-    /// The edits that a peer knows, by document.
-    typealias Knowledge = [String: Set<Int>]
+    /// What a peer knows, by document.
+    struct Knowledge {
+        fileprivate var edits: [String: Set<Int>] = [:]
+        fileprivate var revisions: [String: Set<RevisionID>] = [:]
 
-    func knowledge(of peer: Int) -> Knowledge { histories.compactMapValues { $0.known[peer] } }
+        static let nothing = Self()
+    }
+
+    func knowledge(of peer: Int) -> Knowledge {
+        Knowledge(
+            edits: histories.compactMapValues { $0.known[peer] },
+            revisions: histories.compactMapValues { $0.held[peer] }
+        )
+    }
 
     /// A peer went back to what it knew before. What nobody else had heard of is lost, and nobody promised otherwise.
     func forgot(_ peer: Int, allBut left: Knowledge) {
         for key in histories.keys {
             guard var history = histories[key] else { continue }
             let before = history.known[peer] ?? []
-            history.known[peer] = left[key]
+            history.known[peer] = left.edits[key]
+            history.held[peer] = left.revisions[key]
             let known = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
             for number in before.subtracting(known) { history.lose(number) }
-            for number in left[key] ?? [] { history.edits[number].isGone = false }
+            for number in left.edits[key] ?? [] { history.edits[number].isGone = false }
             histories[key] = history
         }
     }

@@ -53,7 +53,11 @@ final class FaultyReplica: ReplicaLayer {
                 }
             )
         } else if hasHistory, errs(.swapWinner) {
-            return try store(revisions.map { change($0, history: Array($0.history.dropFirst())) })
+            return try store(
+                revisions.map {
+                    change($0, history: $0.history.count > 1 ? Array($0.history.dropFirst()) : $0.history)
+                }
+            )
         }
         return try store(revisions)
     }

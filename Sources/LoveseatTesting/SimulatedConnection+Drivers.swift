@@ -101,7 +101,8 @@ extension SimulatedConnection {
             note($0)
         }
         let replica = ConnectionStore(store: target.store, access: access, nowMilliseconds: runtime.unixTime)
-        return makeDriver(end, replica, connection, hooks) {
+        let served = target.isHub ? HubReplica(replica, hub: target) : replica as any RevisionStore
+        return makeDriver(end, served, connection, hooks) {
             ReplicationSession(passive: passive, store: $0, tuning: plan.tuning)
         }
     }

@@ -27,7 +27,7 @@ extension SimulationRun {
     func compareGuests() throws {
         for guest in guests {
             // What nobody took from a guest is lost with it, and nobody promised otherwise.
-            oracle.forgot(guest.peer.index, allBut: [:])
+            oracle.forgot(guest.peer.index, allBut: .nothing)
             try compare(guest) { _ in true }
             report.problems += try guest.peer.store.check().map { "peer \(guest.peer.index): \($0)" }
         }

@@ -69,10 +69,11 @@ import Testing
     }
 
     /// 7004266: what a dead process could not store counted as a failure. 7005006, 7100796: see decision 0001. 2495: a client that met 409 did not fetch what the
-    /// gateway has.
+    /// gateway has. 947, 562, 12145: the gateway answered a deletion that it had had with another document, which is alive, and was sent that
+    /// deletion on top of it.
     @Test(arguments: [
         (7_005_006, 150, true), (7_004_266, 150, false), (7_100_796, 150, false), (2_495, 60, true),
-        (2_312, 60, true), (3_003, 60, true),
+        (2_312, 60, true), (3_003, 60, true), (947, 60, true), (562, 150, false), (12_145, 150, true),
     ])
     func `long histories of a gateway that once failed end well`(_ seed: Int, _ edits: Int, _ backups: Bool)
         throws

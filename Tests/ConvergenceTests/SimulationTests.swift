@@ -23,6 +23,17 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
+    /// 3810: only a copy was left of a deletion whose author lost power, and it did not tell of the other document that the author had
+    /// seen. 4047: a document came over a deletion, which the hub did not serve any more, as Couchbase Lite does.
+    @Test(arguments: [3_810, 4_047]) func `histories with two hubs and lost commits end well`(_ seed: Int)
+        throws
+    {
+        var simulation = Simulation(seed: UInt64(seed))
+        simulation.edits = 60
+        simulation.hubs = 2
+        #expect(try simulation.run().problems == [])
+    }
+
     /// In each of them an edit that repeated an older content was taken for a copy, and something was lost by that.
     @Test(arguments: [1, 66, 71, 80, 157, 169, 177, 249, 296, 1427])
     func `histories in which people write the same again lose nothing`(_ seed: Int) throws {

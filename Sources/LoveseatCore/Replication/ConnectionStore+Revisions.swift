@@ -335,6 +335,9 @@ extension ConnectionStore {
                     return .waits(isMarked: mark != nil)
                 }
                 try transaction.noteHub(revision, has: record.id, remote: remote, in: collection)
+                guard try transaction.record(record.id, in: collection)?.revision == record.revision else {
+                    return .isObsolete
+                }
                 mark = revision
             case .unknown:
                 guard mark != change.remoteAncestor else { return .waits(isMarked: mark != nil) }

@@ -212,14 +212,22 @@ extension StoreWriteTransaction {
         try replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
-    /// Records what a hub has, while the current revision is in flight to it. It said so in its answer, so an older one is not late: it has
-    /// fallen back.
+    /// Records what a hub has, while the current revision is being offered to it. It said so in its answer, so an older one is not late: it has
+    /// fallen back. What it has on another line is followed as where it announces it; then another revision is the current one.
     package func noteHub(_ revision: RevisionID, has id: String, remote: Int, in collection: CollectionHandle)
         throws
     {
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
-        _ = tree.hasFallenBack(remote, to: revision)
+        let before = tree
+        if !tree.hasFallenBack(remote, to: revision) {
+            tree = before
+            tree.follow(remote, to: revision)
+            tree.prune(depth: tree.depth)
+        }
+        guard tree.current?.id == record.revision else {
+            return try replace(before, with: &tree, over: record, id: id, in: collection)
+        }
         try write(tree, over: record, in: collection, sequence: record.sequence)
     }
 

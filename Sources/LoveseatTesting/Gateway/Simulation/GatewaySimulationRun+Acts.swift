@@ -51,7 +51,8 @@ extension GatewaySimulationRun {
             body["blob"] = try? blob(for: client)
         }
         let collection = client.peer.collections[0]
-        let existing = client.peer.tree(id, in: 0)?.current
+        let before = client.peer.tree(id, in: 0)
+        let existing = before?.current
         guard !isDeletion || existing?.isDeleted == false else { return }
         let saved = try? client.peer.store.write {
             try $0.save(
@@ -64,6 +65,10 @@ extension GatewaySimulationRun {
         }
         guard saved != nil else { return }
         audit.saved(id, by: client.user)
+        if let before, let existing {
+            let others = before.candidates.map(\.original).filter { $0 != before.original(existing.id) }
+            client.decidedAgainst[id, default: []].formUnion(others)
+        }
         if isDeletion { client.deleted.insert(id) } else { client.deleted.remove(id) }
         if isDeletion, let made = client.peer.tree(id, in: 0)?.current { client.tombstones.insert(made.id) }
     }

@@ -287,7 +287,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     }
 
     /// No replicator writes a tombstone that no deletion stands behind: one by its app, or one that the gateway itself had, of
-    /// the very document that it is put on. A client that edited what another one deleted may send its edit before it hears of
+    /// the very document that it is put on, or of one for which a person here decided against that. A client that edited what another one deleted may send its edit before it hears of
     /// the deletion; the deletion stands all the same (docs/decisions/0001).
     private func taken(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
         trace("gateway takes \(pushed.id) \(pushed.revision)")
@@ -311,11 +311,12 @@ final class GatewaySimulationRun: @unchecked Sendable {
         let original = tree?.known(tombstone) ?? named ?? tombstone
         if client.tombstones.contains(tombstone) || client.tombstones.contains(original) { return }
         if let tree, let replaced, audit.hasHad(original, of: pushed.id),
-            let copied = tree.candidates.first(where: {
-                CopyName(original: original, origin: original).isOf($0.original)
-            })?.node.id,
+            let copied = tree.nodes.keys.first(where: {
+                CopyName(original: original, origin: original).isOf(tree.original($0))
+            }),
             tree.origin(of: replaced) == tree.origin(of: copied)
                 || tree.superseded.contains(tree.original(replaced))
+                || client.decidedAgainst[pushed.id]?.contains(tree.original(replaced)) == true
         {
             return
         }
