@@ -287,8 +287,10 @@ final class GatewaySimulationRun: @unchecked Sendable {
     }
 
     /// No replicator writes a tombstone that no deletion stands behind: one by its app, or one that the gateway itself had, of
-    /// the very document that it is put on. A client that edited what another one deleted may send its edit before it hears of
-    /// the deletion; the deletion stands all the same (docs/decisions/0001).
+    /// the very document that it is put on, or of one for which somebody gave up the other there: who saves a document decides
+    /// against every other version of it that has come, and it may turn out that the one they saved was deleted. A client that
+    /// edited what another one deleted may send its edit before it hears of the deletion; the deletion stands all the same
+    /// (docs/decisions/0001).
     private func taken(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
         trace("gateway takes \(pushed.id) \(pushed.revision)")
         report.revisionsTaken += 1
@@ -313,9 +315,10 @@ final class GatewaySimulationRun: @unchecked Sendable {
         if let tree, let replaced, audit.hasHad(original, of: pushed.id),
             let copied = tree.candidates.first(where: {
                 CopyName(original: original, origin: original).isOf($0.original)
-            })?.node.id,
+            })?.node.id ?? (tree.contains(original) ? original : nil),
             tree.origin(of: replaced) == tree.origin(of: copied)
                 || tree.superseded.contains(tree.original(replaced))
+                || client.givenUp[pushed.id]?.contains(tree.original(replaced)) == true
         {
             return
         }
