@@ -32,6 +32,9 @@ package final class ConnectionStore: RevisionStore {
     private var markedNow: [Int: NameSet] = [:]
     /// What this session pushed, by collection: lists of the peer may be older than that.
     private(set) var pushedNow: [Int: NameSet] = [:]
+    /// Documents that a hub has an older revision of than it had, by collection: it may keep the newer one on a deleted branch, and take it
+    /// again without having it.
+    var fallenBack: [Int: DocumentSet] = [:]
     /// Revisions that the peer announced in this session before it was known to have them, by collection.
     private var echoed: [Int: NameSet] = [:]
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.

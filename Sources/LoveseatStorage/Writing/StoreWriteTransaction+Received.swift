@@ -54,7 +54,7 @@ extension StoreWriteTransaction {
         arrival.remote = incoming.remote
         arrival.knowledge = incoming.knowledge
         arrival.asksResolver = incoming.asksResolver
-        arrival.isOutdated = incoming.isOutdated
+        (arrival.isOutdated, arrival.mayBeOld) = (incoming.isOutdated, incoming.mayBeOld)
         arrival.isCopy = { CopyName.isCopy($0, over: $1, of: incoming.documentID, sha1: Hashing.sha1) }
         let outcome = try tree.insert(arrival)
         let current = tree.current
