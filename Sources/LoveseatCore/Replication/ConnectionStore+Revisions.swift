@@ -336,7 +336,9 @@ extension ConnectionStore {
                 guard tree.contains(revision), !tree.awaitsBody(of: revision) else {
                     return .waits(isMarked: mark != nil)
                 }
-                try transaction.noteHub(revision, has: record.id, remote: remote, in: collection)
+                if try transaction.noteHub(revision, has: record.id, remote: remote, in: collection) {
+                    return .isObsolete
+                }
                 mark = revision
             case .unknown:
                 guard mark != change.remoteAncestor else { return .waits(isMarked: mark != nil) }

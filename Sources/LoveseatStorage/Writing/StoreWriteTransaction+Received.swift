@@ -214,13 +214,25 @@ extension StoreWriteTransaction {
 
     /// Records what a hub has, while the current revision is in flight to it. It said so in its answer, so an older one is not late: it has
     /// fallen back.
+    ///
+    /// - Returns: whether another revision is current by that.
     package func noteHub(_ revision: RevisionID, has id: String, remote: Int, in collection: CollectionHandle)
-        throws
+        throws -> Bool
     {
-        guard let record = try record(id, in: collection) else { return }
+        guard let record = try record(id, in: collection) else { return false }
         var tree = try tree(of: record)
-        _ = tree.hasFallenBack(remote, to: revision)
-        try write(tree, over: record, in: collection, sequence: record.sequence)
+        let before = tree
+        if !tree.hasFallenBack(remote, to: revision) {
+            tree = before
+            tree.follow(remote, to: revision)
+        }
+        let isFollowed = tree.current?.id != record.revision
+        if isFollowed {
+            try store(tree, over: record, in: collection)
+        } else {
+            try write(tree, over: record, in: collection, sequence: record.sequence)
+        }
+        return isFollowed
     }
 
     /// Removes the mark of a remote.
