@@ -75,13 +75,13 @@ extension DocumentRecord {
 
 extension RevisionTree {
     /// The ID of a copy of the current revision on top of a hub's, and of its original; nil if there are no more generations. A hub
-    /// that has the revision on which the original was made gets the original itself.
-    package func copy(of record: DocumentRecord, over hub: RevisionID) -> (
+    /// that has the revision on which the original was made gets the original itself, unless it refused that, or took it and does not have it.
+    package func copy(of record: DocumentRecord, over hub: RevisionID, mayBeOriginal: Bool) -> (
         id: RevisionID, original: RevisionID
     )? {
         guard hub.generation < .max, let name = nameOfCopy(over: hub) else { return nil }
         let edit = BodyDigest.name(over: hub, isDeleted: record.isDeleted, body: record.body)
-        if let original = original(over: hub, edit: edit) { return (original, original) }
+        if mayBeOriginal, let original = original(over: hub, edit: edit) { return (original, original) }
         return (name.id(over: hub, of: record.id, sha1: Hashing.sha1), name.original)
     }
 }

@@ -84,6 +84,23 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
+    /// 1767, 8213: the gateway went back to what lay below a copy, whose body had not come. 1541: it took its newer revision again, which it had on a
+    /// deleted branch, and kept the older. 9496: it was sent what it had below a deletion. 54: the deletion of a document that it had never had and took away was
+    /// dropped. 6808: it refused a line, and had something else by then. 3842: a deletion that was given up stood in for a live document. The others are of
+    /// people who made the same revision, and of deletions that landed on what their user had given up, which the oracle did not know.
+    @Test(
+        arguments: [
+            54, 562, 1_495, 1_541, 1_640, 1_767, 3_287, 3_401, 3_842, 3_984, 6_808, 6_889, 7_375, 8_213,
+            8_989,
+            9_496, 9_726,
+        ] as [UInt64]
+    )
+    func `long histories of fallen gateways and equal edits end well`(_ seed: UInt64) throws {
+        var simulation = GatewaySimulation(seed: seed)
+        simulation.edits = 150
+        #expect(try simulation.run().problems == [])
+    }
+
     @Test func `a seed gives the same history of a gateway twice`() throws {
         for seed in UInt64(1)...20 {
             #expect(try GatewaySimulation(seed: seed).run() == GatewaySimulation(seed: seed).run())

@@ -187,4 +187,37 @@ import Testing
         reader.prune(depth: 4)
         #expect(reader.current?.id == deletion)
     }
+
+    /// Gateway, seeds 1767 and 8213.
+    @Test func `a hub that goes back to what lay below a copy has fallen back, with a body that was missing`()
+        throws
+    {
+        var tree = RevisionTree()
+        let copy = copyID(edit, first, over: other)
+        try take([copy, other], 2, from: .hub, in: &tree)
+        #expect(tree.awaitsBody(of: other))
+        var old = RevisionTree.Arrival(history: [other], flags: [], body: body(1), sender: .hub)
+        old.remote = hub
+        for (mayBeOld, mark) in [(true, copy), (false, other)] {
+            var tree = tree
+            old.mayBeOld = mayBeOld
+            _ = try tree.insert(old)
+            #expect(tree.remotes[hub] == mark)
+            #expect(tree.current?.id == copy && tree.hasCurrent(hub) == mayBeOld)
+        }
+    }
+
+    /// Gateway, seed 3842.
+    @Test func `a deletion that was given up does not stand in for what is alive`() throws {
+        var tree = RevisionTree()
+        try take([first], 1, from: .loveseat, in: &tree)
+        delete(deletion, first, in: &tree)
+        tree.giveUp(deletion)
+        let below = copyID(RevisionID(generation: 7, digest: [0xE7]), other, over: other)
+        let top = copyID(RevisionID(generation: 3, digest: [0xE3]), other, over: below)
+        try take([top, below, other], 3, from: .hub, in: &tree)
+        tree.giveUp(top)
+        #expect(tree.lacksCurrentBody)
+        #expect(tree.current?.id == top)
+    }
 }

@@ -1,4 +1,5 @@
 import LoveseatModel
+import LoveseatReplication
 
 /// The revisions that were asked for, or agreed to, and have not come.
 struct Expectations: Sendable {
@@ -18,6 +19,8 @@ struct Expectations: Sendable {
         /// Its place among the peer's sequences.
         let number: Int
         let place: Announcement
+        /// It may have been announced for what it was, and not for what the peer has now.
+        let mayBeOld: Bool
         /// In bytes, as announced; 0 if the peer did not say.
         let bodySize: Int
         /// In bytes, as announced or as it is likely to be.
@@ -51,10 +54,17 @@ struct Expectations: Sendable {
     var isSumRight: Bool { bytes == entries.values.reduce(0) { $0 + $1.likelySize } }
 
     /// Remembers that a revision was asked for; false if it was asked for before.
-    mutating func expect(_ key: Key, _ number: Int, _ place: Announcement, bodySize: Int) -> Bool {
+    mutating func expect(_ change: AnnouncedChange, _ number: Int, _ place: Announcement) -> Bool {
+        let key = Key(documentID: change.documentID, sequence: change.sequence)
         guard entries[key] == nil else { return false }
-        let size = likelySize(bodySize)
-        expectAgain(key, Entry(number: number, place: place, bodySize: bodySize, likelySize: size))
+        let entry = Entry(
+            number: number,
+            place: place,
+            mayBeOld: change.mayBeOld,
+            bodySize: change.bodySize,
+            likelySize: likelySize(change.bodySize)
+        )
+        expectAgain(key, entry)
         return true
     }
 

@@ -25,6 +25,7 @@ extension PullSession {
                 sender: peer
             )
             (revision.origin, revision.knowledge) = (header.origin, knowledge)
+            revision.mayBeOld = expected?.mayBeOld ?? false
             return revision
         }
     }
@@ -340,7 +341,7 @@ extension PullSession {
         for (removal, verdict) in zip(removals, verdicts) {
             let id = removal.documentID
             // What stays may get its deletion. Anything else on its way would be taken for what the peer still has.
-            revoke(id, takesDeletion: verdict == .edited, &effects)
+            revoke(id, takesDeletion: verdict == .edited || verdict == .neverThere, &effects)
             if verdict == .removed { noteTakenAway(id) }
             let error = LoveseatError(keeping: id, verdict)
             report(id, isDeleted: false, isAccessRemoved: true, error, &effects)

@@ -145,11 +145,8 @@ extension PullSession {
                 continue
             }
             let position = sequences.announce(change.sequence)
-            let key = Expectations.Key(documentID: change.documentID, sequence: change.sequence)
             // A document that is announced twice is asked for once (gateway.md 54).
-            guard verdict != .alreadyHere,
-                expectations.expect(key, position, place, bodySize: change.bodySize)
-            else {
+            guard verdict != .alreadyHere, expectations.expect(change, position, place) else {
                 said.append(.notWanted)
                 sequences.finish(position)
                 continue

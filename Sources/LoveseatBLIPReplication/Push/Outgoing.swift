@@ -59,6 +59,8 @@ struct Parcel {
     let isDelta: Bool
     /// There are others between it and the one that the hub has.
     let isDistant: Bool
+    /// See ``SendableRevision/isUncertain``.
+    let isUncertain: Bool
 }
 
 /// What a session remembers of a document on which the two sides did not agree.

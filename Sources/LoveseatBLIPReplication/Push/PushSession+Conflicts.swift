@@ -26,6 +26,22 @@ extension PushSession {
         }
     }
 
+    /// Whether only the content of a document goes to the hub in this session.
+    func isOnlyCopied(_ document: Outgoing) -> Bool {
+        disagreements[ExactText(document.id)]?.copiedOnly == document.change.revision
+    }
+
+    /// Asks a hub that refused a line whether it takes the content on top of what it had.
+    mutating func offerCopy(_ document: Outgoing, over hub: RevisionID?, _ effects: inout SessionEffects) {
+        guard countDisagreement(document.change) else {
+            return fail(document, conflict(document.change), &effects)
+        }
+        disagreements[ExactText(document.id)]?.copiedOnly = document.change.revision
+        document.change.remoteAncestor = hub
+        document.stage = .offered
+        waiting.append(document)
+    }
+
     /// A hub accepts a revision that it has below a deletion, and changes nothing. A gateway whose document was purged may have it
     /// on a deleted branch. So the hub is asked.
     mutating func doubt(_ document: Outgoing, _ revision: RevisionID) {

@@ -61,6 +61,9 @@ extension PushSession {
                 var delivery = delivery
                 delivery.revision = current
                 send([(document, delivery)], &effects)
+            case .same where delivery.isCopyOnly && !isOnlyCopied(document):
+                // It refused the line: it may have something else by now.
+                offerCopy(document, over: delivery.known.first, &effects)
             case .same, .obsolete:
                 sendNothing(of: change, 410, "obsolete", &effects)
                 finish(document, synced: nil, &effects)
@@ -103,7 +106,8 @@ extension PushSession {
             copy: content.copy,
             bytes: max(1, message.body.count),
             isDelta: revision.deltaSource != nil,
-            isDistant: content.copy == nil && !delivery.known.isEmpty && content.history.count > 1
+            isDistant: content.copy == nil && !delivery.known.isEmpty && content.history.count > 1,
+            isUncertain: content.isUncertain
         )
         if parcel.isDelta {
             progress.deltas.sent += 1
@@ -158,7 +162,7 @@ extension PushSession {
         agreed(document.id)
         let isNew = if case .taken(isNew: false) = answer { false } else { true }
         if isNew { report(document.change, nil, &effects) }
-        let mayBeOld = parcel.isDistant || document.change.hasDoubtedMark
+        let mayBeOld = parcel.isDistant || parcel.isUncertain || document.change.hasDoubtedMark
         if pulls, mayBeOld, parcel.copy == nil, peer == .hub { return doubt(document, parcel.revision) }
         if let copy = parcel.copy {
             var entry = disagreements[ExactText(document.id)] ?? Disagreement()

@@ -335,7 +335,7 @@ struct PushSession {
     private mutating func want(_ document: Outgoing, known: [RevisionID]) {
         let history = min(max(1, receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
         var delivery = Delivery(revision: document.change.revision, known: known, maxHistory: history)
-        delivery.isCopyOnly = disagreements[ExactText(document.id)]?.copiedOnly == delivery.revision
+        delivery.isCopyOnly = isOnlyCopied(document)
         document.stage = .wanted(delivery)
         queue.append(document)
     }

@@ -18,11 +18,10 @@ struct RevisionMark {
         (documentID, revision, sequence) = (pushed.documentID, pushed.revision, pushed.sequence)
     }
 
-    /// An announced revision. The deletion with which a document left a channel stays in that channel's feed when the document is there
-    /// again, so it says what the remote has only if it is news.
+    /// An announced revision.
     init(_ change: AnnouncedChange, announcedBy peer: RevisionTree.PeerKind) {
         (documentID, revision, announcedBy) = (change.documentID, change.revision, peer)
-        mayBeOld = change.flags.contains(.leftChannel) && !change.isNews
+        mayBeOld = change.mayBeOld
     }
 }
 
@@ -158,7 +157,7 @@ extension ConnectionStore {
             remoteAncestor: ancestor
         )
         change.knowledge = knowledge
-        change.hasDoubtedMark = mark != ancestor
+        change.hasDoubtedMark = mark != ancestor || fallenBack[index]?.mayContain(record.id) == true
         return change
     }
 
@@ -272,9 +271,13 @@ extension ConnectionStore {
             {
                 // What is taken away is no news of what the peer has: the mark says whether what is here came from it.
                 if let remote, !change.isRemoval {
-                    let isMarked = try record.remoteAncestor(remote) == change.revision
+                    let mark = try record.remoteAncestor(remote)
+                    let isMarked = mark == change.revision
                     if tree == nil { noteEcho(of: change, isMarked: isMarked, in: index) }
                     guard !isMarked else { return .alreadyHere }
+                    if peer == .hub, let mark, tree?.isAncestor(change.revision, of: mark) == true {
+                        fallenBack[index, default: NameSet(bytes: Self.namesKept)].insert(change.documentID)
+                    }
                     marks.append(RevisionMark(change, announcedBy: peer))
                 }
                 return .alreadyHere

@@ -60,6 +60,7 @@ extension ConnectionStore {
             isDeleted: record.isDeleted,
             body: record.body
         )
+        content.isUncertain = request.peer == .hub && request.known.isEmpty && !tree.isLine
         if request.wantsDelta, !record.isDeleted { content.deltaBase = deltaBase(request.known, in: tree) }
         if request.peer == .loveseat {
             if let origin = line.last, origin != record.revision, !content.history.contains(origin) {
@@ -119,7 +120,8 @@ extension ConnectionStore {
             request.isCopyOnly || !tree.isAncestor(hub, of: record.revision), let current = tree.current
         else { return nil }
         if RevisionTree.saysTheSame(current, theirs) { return .same }
-        guard let copy = tree.copy(of: record, over: hub) else { return nil }
+        let copy = tree.copy(of: record, over: hub, mayBeOriginal: !request.isCopyOnly)
+        guard let copy else { return nil }
         var content = SendableRevision(
             revision: copy.id,
             history: RevisionHistory.toSend(
@@ -179,7 +181,7 @@ extension ConnectionStore {
                 incoming.origin = revision.origin
                 incoming.knowledge = knowledge
                 incoming.asksResolver = asksResolver
-                incoming.isOutdated = revision.isOutdated
+                (incoming.isOutdated, incoming.mayBeOld) = (revision.isOutdated, revision.mayBeOld)
                 incoming.followed = followed
                 do {
                     let (outcome, preferred) = try transaction.insert(incoming, in: collection)
@@ -334,8 +336,7 @@ extension ConnectionStore {
                 guard tree.contains(revision), !tree.awaitsBody(of: revision) else {
                     return .waits(isMarked: mark != nil)
                 }
-                try transaction.noteHub(revision, has: record.id, remote: remote, in: collection)
-                guard try transaction.record(record.id, in: collection)?.revision == record.revision else {
+                if try transaction.noteHub(revision, has: record.id, remote: remote, in: collection) {
                     return .isObsolete
                 }
                 mark = revision

@@ -6,7 +6,7 @@ package import LoveseatStorage
 /// Joins storage to replication: one connection's view of a ``DocumentStore``.
 package final class ConnectionStore: RevisionStore {
     /// How many bytes of names of documents that were marked in a session are kept. More are offered once in vain.
-    private static let namesKept = 8_000_000
+    static let namesKept = 8_000_000
     private static let pushedNamesKept = 1_000_000
 
     let store: DocumentStore
@@ -32,6 +32,9 @@ package final class ConnectionStore: RevisionStore {
     private var markedNow: [Int: NameSet] = [:]
     /// What this session pushed, by collection: lists of the peer may be older than that.
     private(set) var pushedNow: [Int: NameSet] = [:]
+    /// Documents that a hub has an older revision of than it had, by collection: it may keep the newer one on a deleted branch, and take it
+    /// again without having it.
+    var fallenBack: [Int: NameSet] = [:]
     /// Revisions that the peer announced in this session before it was known to have them, by collection.
     private var echoed: [Int: NameSet] = [:]
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.

@@ -29,6 +29,8 @@ extension RevisionTree {
         package var asksResolver = false
         /// The sender has taken a newer revision from here since it announced this one.
         package var isOutdated = false
+        /// The sender may have announced it for what it was, and not for what it has now.
+        package var mayBeOld = false
         /// Whether a revision says in its name that it is a copy which was made on top of another one.
         package var isCopy: (@Sendable (_ id: RevisionID, _ parent: RevisionID) -> Bool)?
 
@@ -75,7 +77,8 @@ extension RevisionTree {
         let id = arrival.history[0]
         let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
-        let wasForgotten = hasForgotten(id)
+        // Where the body of what lies below a copy has not come, a hub that has fallen back to it is asked for it.
+        let wasHere = hasForgotten(id) || (contains(id) && arrival.sender == .hub && !arrival.mayBeOld)
         let copies = copies(in: arrival)
         let branches = branches
         let repeats =
@@ -105,7 +108,7 @@ extension RevisionTree {
             && !isCurrent(id)
         if !arrival.isOutdated || isInDoubt { recordMark(of: arrival.remote, at: id) }
         // The peer has fallen back to it.
-        if wasForgotten, !arrival.isOutdated, let remote = arrival.remote { remotes[remote] = id }
+        if wasHere, !arrival.isOutdated, let remote = arrival.remote { remotes[remote] = id }
         prune(depth: depth)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
     }

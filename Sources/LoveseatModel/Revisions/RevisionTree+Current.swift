@@ -26,8 +26,15 @@ extension RevisionTree {
 
     /// The current revision among these candidates.
     func current(among candidates: [Candidate]) -> Node? {
-        if let best = best(of: candidates), best.node.body != nil { return best.node }
-        if let best = best(of: candidates.filter { $0.node.body != nil }) { return best.node }
+        let first = best(of: candidates)
+        if let first, first.node.body != nil { return first.node }
+        var shown = candidates.filter { $0.node.body != nil }
+        // What was given up stands in for what is alive only if it is alive itself.
+        if first?.node.isDeleted == false, open(among: shown).isEmpty {
+            let live = shown.filter { !$0.node.isDeleted }
+            if !live.isEmpty { shown = live }
+        }
+        if let best = best(of: shown) { return best.node }
         return nodes.values.filter { $0.body != nil && !$0.flags.contains(.pending) }.max { $0.id < $1.id }
             ?? highest
     }

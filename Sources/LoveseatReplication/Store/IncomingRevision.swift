@@ -29,6 +29,8 @@ package struct IncomingRevision: Hashable, Sendable {
     package let sender: RevisionTree.PeerKind
     /// The sender has taken a newer revision from here since it announced this one.
     package var isOutdated = false
+    /// It may have been announced for what it was, and not for what the sender has now.
+    package var mayBeOld = false
 
     package init(
         documentID: String,

@@ -58,6 +58,8 @@ package struct SendableRevision: Hashable, Sendable {
     package var knowledge: TreeKnowledge?
     /// That it was made for a hub.
     package var copy: HubCopy?
+    /// Others wrote the document, too, and it is not known what a hub has of it: it may have had this revision.
+    package var isUncertain = false
     /// A revision that the peer has, with its body, to make a delta against.
     package var deltaBase: DeltaBase?
 

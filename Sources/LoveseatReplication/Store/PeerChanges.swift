@@ -26,6 +26,10 @@ package struct AnnouncedChange: Hashable, Sendable {
     /// It became so after the place from which this session pulls.
     package var isNews = false
 
+    /// The peer may announce it for what it was, and not for what it has now: the deletion with which a document left a channel stays in
+    /// that channel's feed when the document is there again.
+    package var mayBeOld: Bool { flags.contains(.leftChannel) && !isNews }
+
     package init(
         sequence: RemoteSequence,
         documentID: String,

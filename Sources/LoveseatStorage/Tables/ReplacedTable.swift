@@ -24,7 +24,9 @@ extension StoreWriteTransaction {
             }
         }
         let (generation, size) = (record.revision.generation, record.body.bytes.count)
-        guard generation % Self.trimming == 0 || size > Self.replacedBytes / Int(Self.trimming) else { return }
+        guard generation % Self.trimming == 0 || size > Self.replacedBytes / Int(Self.trimming) else {
+            return
+        }
         let oldest = Int64(generation).subtractingSaturated(Int64(limit))
         try database.cachedStatement(
             sql: "DELETE FROM replaced WHERE collection = ? AND doc_id = ? AND generation < ?"
@@ -49,13 +51,30 @@ extension StoreWriteTransaction {
         )
     }
 
+    /// Keeps what a revision said that came after one that replaces it.
+    func keepLate(
+        _ body: JSONText,
+        of revision: RevisionID,
+        in tree: RevisionTree,
+        _ id: String,
+        _ collection: CollectionHandle
+    )
+        throws
+    {
+        guard catalogView.revisionLimit != nil, let node = tree.node(revision), node.body == nil else {
+            return
+        }
+        try keep(body, of: revision, id, collection)
+        try trimReplaced(of: id, in: collection)
+    }
+
     private func keep(_ body: JSONText, of revision: RevisionID, _ id: String, _ collection: CollectionHandle)
         throws
     {
         guard body.bytes.count <= Self.replacedBytes else { return }
         let statement = try RawStatement(
             """
-            INSERT OR REPLACE INTO replaced (collection, doc_id, generation, revision, length, body)
+            INSERT OR IGNORE INTO replaced (collection, doc_id, generation, revision, length, body)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
             """,
             in: database

@@ -18,6 +18,8 @@ package struct IncomingRecord: Sendable {
     package var asksResolver = false
     /// The sender has taken a newer revision from here since it announced this one.
     package var isOutdated = false
+    /// It may have been announced for what it was, and not for what the sender has now.
+    package var mayBeOld = false
     /// The local sequences of the documents for which marks of the remote count; nil for all.
     package var followed: SequenceSet?
 

@@ -62,6 +62,7 @@ extension StoreWriteTransaction {
         let isNews =
             try Self.close(history, in: &tree)
             || tree.insertBranch(history, flags: flags.treeFlags, body: body)
+        try keepLate(body, of: revision, in: tree, id, collection)
         guard isNews || isMended else { return false }
         try store(tree, over: record, id: id, in: collection)
         return true
@@ -137,6 +138,10 @@ extension StoreWriteTransaction {
             let current = tree.current
             verifyNewBodies(&tree, besides: current, since: before)
             try store(tree, current: current, over: record, in: collection)
+        }
+        for branch in rest {
+            guard let revision = branch.history.first else { continue }
+            try keepLate(branch.body, of: revision, in: tree, id, collection)
         }
         for index in 0..<rest.count {
             if let refusal = refusals[index] {

@@ -54,7 +54,7 @@ extension StoreWriteTransaction {
         arrival.remote = incoming.remote
         arrival.knowledge = incoming.knowledge
         arrival.asksResolver = incoming.asksResolver
-        arrival.isOutdated = incoming.isOutdated
+        (arrival.isOutdated, arrival.mayBeOld) = (incoming.isOutdated, incoming.mayBeOld)
         arrival.isCopy = { CopyName.isCopy($0, over: $1, of: incoming.documentID, sha1: Hashing.sha1) }
         let outcome = try tree.insert(arrival)
         let current = tree.current
@@ -213,11 +213,13 @@ extension StoreWriteTransaction {
     }
 
     /// Records what a hub has, while the current revision is being offered to it. It said so in its answer, so an older one is not late: it has
-    /// fallen back. What it has on another line is followed as where it announces it; then another revision is the current one.
+    /// fallen back. What it has on another line is followed as where it announces it.
+    ///
+    /// - Returns: whether another revision is current by that.
     package func noteHub(_ revision: RevisionID, has id: String, remote: Int, in collection: CollectionHandle)
-        throws
+        throws -> Bool
     {
-        guard let record = try record(id, in: collection) else { return }
+        guard let record = try record(id, in: collection) else { return false }
         var tree = try tree(of: record)
         let before = tree
         if !tree.hasFallenBack(remote, to: revision) {
@@ -226,9 +228,11 @@ extension StoreWriteTransaction {
             tree.prune(depth: tree.depth)
         }
         guard tree.current?.id == record.revision else {
-            return try replace(before, with: &tree, over: record, id: id, in: collection)
+            try replace(before, with: &tree, over: record, id: id, in: collection)
+            return true
         }
         try write(tree, over: record, in: collection, sequence: record.sequence)
+        return false
     }
 
     /// Removes the mark of a remote.

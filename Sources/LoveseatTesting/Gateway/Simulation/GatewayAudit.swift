@@ -17,6 +17,8 @@ final class GatewayAudit {
     private var lastSequence = 0
     /// All revisions that the gateway ever had, by document.
     private var had: [String: Set<String>] = [:]
+    /// Who made each revision, by document: who writes the same on top of the same makes the same revision.
+    private var authors: [String: [RevisionID: Set<String>]] = [:]
 
     init(_ twin: GatewayTwin, database: String, path: String, users: [String]) {
         (self.twin, name, self.path, self.users) = (twin, database, path, users)
@@ -110,6 +112,22 @@ final class GatewayAudit {
         if visible[user]?.contains(id) != true { untold[user, default: []].insert(id) }
     }
 
+    /// Somebody made a revision of a document.
+    func made(_ revision: RevisionID, of id: String, by author: String) {
+        authors[id, default: [:]][revision, default: []].insert(author)
+    }
+
+    /// Whether a client made a revision that somebody else made, too, and that the gateway has below a deletion. It answers that it has
+    /// taken it, and has not (docs/decisions/0001).
+    private func isTwins(_ revision: RevisionID, of document: GatewayDocument?, _ client: GatewayClient)
+        -> Bool
+    {
+        guard let document, document.isDeleted, document.revisions[revision.text] != nil,
+            let authors = authors[document.id]?[revision]
+        else { return false }
+        return authors.count > 1 && authors.contains("client \(client.peer.index)")
+    }
+
     /// Whether the gateway had a revision before. To send it again changes nothing.
     func hasHad(_ revision: String, of id: String) -> Bool { had[id]?.contains(revision) == true }
 
@@ -178,6 +196,7 @@ final class GatewayAudit {
             guard tree?.remotes.values.contains(where: { tree?.isCurrent($0) == true }) == true else {
                 return nil
             }
+            guard !isTwins(held.revision, of: document, client) else { return nil }
             return "KEEPS \(held), the gateway has \(document?.current ?? "nothing") of it"
         }
         guard let held, !held.isDeleted else { return "LACKS \(wanted.revision)" }

@@ -205,8 +205,8 @@ final class GatewayClient {
     var deleted: Set<String> = []
     /// The tombstones that were made here.
     var tombstones: Set<RevisionID> = []
-    /// The revisions, by document, that a person here edited another one beside.
-    var decidedAgainst: [String: Set<RevisionID>] = [:]
+    /// The originals that somebody saved over here who had another one before them, by document.
+    var givenUp: [String: Set<RevisionID>] = [:]
     /// What the gateway refused for good, by document: no client sends it again (replication.md §9.2).
     var refused: [String: Set<JSONText>] = [:]
 

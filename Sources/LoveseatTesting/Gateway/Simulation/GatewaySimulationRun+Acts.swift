@@ -52,8 +52,7 @@ extension GatewaySimulationRun {
         }
         let collection = client.peer.collections[0]
         let before = client.peer.tree(id, in: 0)
-        let existing = before?.current
-        guard !isDeletion || existing?.isDeleted == false else { return }
+        guard !isDeletion || before?.current?.isDeleted == false else { return }
         let saved = try? client.peer.store.write {
             try $0.save(
                 id,
@@ -65,12 +64,14 @@ extension GatewaySimulationRun {
         }
         guard saved != nil else { return }
         audit.saved(id, by: client.user)
-        if let before, let existing {
-            let others = before.candidates.map(\.original).filter { $0 != before.original(existing.id) }
-            client.decidedAgainst[id, default: []].formUnion(others)
-        }
         if isDeletion { client.deleted.insert(id) } else { client.deleted.remove(id) }
-        if isDeletion, let made = client.peer.tree(id, in: 0)?.current { client.tombstones.insert(made.id) }
+        if let before, let current = before.current {
+            let others = before.candidates.map(\.original).filter { $0 != before.original(current.id) }
+            client.givenUp[id, default: []].formUnion(others)
+        }
+        guard let made = client.peer.tree(id, in: 0)?.current else { return }
+        audit.made(made.id, of: id, by: "client \(client.peer.index)")
+        if isDeletion { client.tombstones.insert(made.id) }
     }
 
     /// An administrator or a user writes over REST, on top of what is there.
@@ -90,6 +91,7 @@ extension GatewaySimulationRun {
                 in: path
             )
             trace("rest \(isDeletion ? "deletes" : "saves") \(id) \(revision ?? "")")
+            if let made = revision.flatMap({ RevisionID($0) }) { audit.made(made, of: id, by: "REST") }
         } catch { trace("rest \(id) \(error)") }
     }
 

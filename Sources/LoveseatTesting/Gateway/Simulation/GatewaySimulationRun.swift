@@ -287,8 +287,10 @@ final class GatewaySimulationRun: @unchecked Sendable {
     }
 
     /// No replicator writes a tombstone that no deletion stands behind: one by its app, or one that the gateway itself had, of
-    /// the very document that it is put on, or of one for which a person here decided against that. A client that edited what another one deleted may send its edit before it hears of
-    /// the deletion; the deletion stands all the same (docs/decisions/0001).
+    /// the very document that it is put on, or of one for which somebody gave up the other there: who saves a document decides
+    /// against every other version of it that has come, and it may turn out that the one they saved was deleted. A client that
+    /// edited what another one deleted may send its edit before it hears of the deletion; the deletion stands all the same
+    /// (docs/decisions/0001).
     private func taken(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
         trace("gateway takes \(pushed.id) \(pushed.revision)")
         report.revisionsTaken += 1
@@ -311,12 +313,12 @@ final class GatewaySimulationRun: @unchecked Sendable {
         let original = tree?.known(tombstone) ?? named ?? tombstone
         if client.tombstones.contains(tombstone) || client.tombstones.contains(original) { return }
         if let tree, let replaced, audit.hasHad(original, of: pushed.id),
-            let copied = tree.nodes.keys.first(where: {
-                CopyName(original: original, origin: original).isOf(tree.original($0))
-            }),
+            let copied = tree.candidates.first(where: {
+                CopyName(original: original, origin: original).isOf($0.original)
+            })?.node.id ?? (tree.contains(original) ? original : nil),
             tree.origin(of: replaced) == tree.origin(of: copied)
                 || tree.superseded.contains(tree.original(replaced))
-                || client.decidedAgainst[pushed.id]?.contains(tree.original(replaced)) == true
+                || client.givenUp[pushed.id]?.contains(tree.original(replaced)) == true
         {
             return
         }
