@@ -85,6 +85,7 @@ extension DocumentStore {
         try read { transaction in
             let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
             problems += findings.filter { $0 != "ok" }.map { "SQLite: \($0)" }
+            problems += try transaction.problemsOfReplaced()
             for collection in transaction.collections.sorted(by: { $0.number < $1.number }) {
                 try transaction.changes(in: collection, since: 0) { record in
                     problems += Self.problems(of: record, blobs: self.blobs).map {

@@ -138,26 +138,99 @@ struct ReplacedRevisionTests {
         await served.listener.stop()
     }
 
-    @Test func `contents are kept up to a size, the newest first`() async throws {
+    /// Edits of one line, of a branch that loses, and of many branches: whatever is edited, not too much is kept.
+    @Test(arguments: [(1, 30_000), (1, 900_000), (1, 15_000), (40, 15_000), (2, 100)])
+    func `contents are kept up to a size, the newest first, also of branches that lose`(
+        _ leaves: Int,
+        _ size: Int
+    )
+        async throws
+    {
         let served = try await ServedDatabase()
-        var (parent, revisions): (String?, [String]) = (nil, [])
-        for number in 0..<80 {
-            let text = String(repeating: "x", count: 30_000)
+        let text = String(repeating: "x", count: size)
+        func put(_ document: JSONValue) async throws {
+            let answer = try await served.call(
+                "POST",
+                "/main/_bulk_docs",
+                ["new_edits": false, "docs": [document]]
+            )
+            #expect(answer.json == [])
+        }
+        if leaves > 1 { try await put(["_id": "d", "_rev": "1000-ff"]) }
+        var kept: [[String]] = Array(repeating: [], count: leaves)
+        for leaf in 0..<leaves {
+            try await put(["_id": "d", "_rev": .string("1-\(leaf)"), "text": .string(text)])
+        }
+        for leaf in 0..<leaves { kept[leaf].append("1-\(leaf)") }
+        for edit in 0..<1_000 / (size / 300 + 1) + 120 {
+            let leaf = edit % leaves
             let answer = try await served.call(
                 "PUT",
-                "/main/d" + (parent.map { "?rev=\($0)" } ?? ""),
-                ["n": JSONValue(number), "text": .string(text)]
+                "/main/d?rev=\(kept[leaf].last ?? "")",
+                ["text": .string(text), "edit": JSONValue(edit)]
             )
-            parent = answer.json["rev"]?.string
-            revisions.append(parent ?? "")
+            kept[leaf].append(answer.json["rev"]?.string ?? "")
         }
-        var served200: [Int] = []
-        for (number, revision) in revisions.enumerated()
-        where try await served.call("GET", "/main/d?rev=\(revision)").status == 200 {
-            served200.append(number)
+        let handle = try served.database.defaultCollection().handle
+        let record = try #require(try served.database.store.readRows { try $0.record("d", in: handle) })
+        let bytes = try served.database.store.readRows { view in
+            let whole = try view.withReplaced(view.whole(record, in: handle), in: handle)
+            return try DocumentBranches(of: whole)
         }
-        let kept = StoreWriteTransaction.replacedBytes / 30_100
-        #expect(served200 == Array((80 - kept - 1)..<80), "\(served200)")
+        let readable = kept.map { $0.map { RevisionID($0).flatMap { bytes.revision($0)?.body } } }
+        let replaced = readable.flatMap { $0.dropLast() }.compactMap(\.self).reduce(0) { $0 + $1.bytes.count }
+        #expect(replaced <= StoreWriteTransaction.replacedBytes + (256 << 10))
+        #expect(
+            replaced
+                >= min(
+                    StoreWriteTransaction.replacedBytes - leaves * (size + 100),
+                    kept.reduce(0) { $0 + $1.count - 1 } * size
+                )
+        )
+        for line in readable {
+            // What is kept are the last of a line.
+            let first = line.firstIndex { $0 != nil } ?? 0
+            #expect(line[first...].allSatisfy { $0 != nil })
+        }
+        await served.listener.stop()
+    }
+
+    @Test func `the content below a purged leaf is gone for good`() async throws {
+        let served = try await ServedDatabase()
+        func put(_ revision: String, _ ids: [String], _ text: String) async throws {
+            let document: JSONValue = [
+                "_id": "p", "_rev": .string(revision), "text": .string(text),
+                "_revisions": ["start": JSONValue(ids.count), "ids": .array(ids.map { .string($0) })],
+            ]
+            _ = try await served.call("POST", "/main/_bulk_docs", ["new_edits": false, "docs": [document]])
+        }
+        try await put("1-a", ["a"], "first")
+        try await put("2-b", ["b", "a"], "secret")
+        try await put("3-b", ["b", "b", "a"], "third")
+        try await put("3-c", ["c", "c", "a"], "other")
+        #expect(try await served.call("GET", "/main/p?rev=2-b").json["text"] == "secret")
+        #expect(try await served.call("POST", "/main/_purge", ["p": ["3-b"]]).status == 201)
+        try await put("4-b", ["b", "b", "b", "a"], "again")
+        #expect(try await served.call("GET", "/main/p?rev=2-b").status == 404)
+        await served.listener.stop()
+    }
+
+    @Test func `lists of millions of items are refused`() async throws {
+        let served = try await ServedDatabase()
+        let items = [UInt8](repeating: 0, count: 600_000).map { _ in "{}" }.joined(separator: ",")
+        for (path, name) in [("_bulk_get", "docs"), ("_bulk_docs", "docs"), ("_all_docs/queries", "queries")]
+        {
+            let client = served.client
+            let answer = try await offPool {
+                try client.send(
+                    "POST",
+                    "/main/\(path)",
+                    [("Content-Type", "application/json")],
+                    body: Array("{\"\(name)\":[\(items)]}".utf8)
+                )
+            }
+            #expect(answer.status == 413, "\(path): \(answer.status)")
+        }
         await served.listener.stop()
     }
 }

@@ -92,6 +92,7 @@ extension CouchDBServer {
         guard let queries = try await json(exchange)?["queries"], queries.kind == .array else {
             throw CouchDBError.badRequest("`queries` parameter must be an array.")
         }
+        try Self.checkCount(queries, atMost: 10_000)
         var requests: [ListRequest] = []
         for element in queries.items {
             requests.append(try ListRequest(exchange.query.adding(element), .all))

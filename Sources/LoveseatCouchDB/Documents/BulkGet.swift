@@ -66,6 +66,7 @@ extension CouchDBServer {
             throw CouchDBError.badRequest("Missing JSON list of 'docs'.")
         }
         guard list.kind == .array else { throw CouchDBError.badRequest("'docs' must be a list") }
+        try checkCount(list, atMost: 100_000)
         return try list.items.map { element in
             var wanted = Wanted()
             guard element.kind == .object else {

@@ -50,6 +50,7 @@ extension CouchDBServer {
             throw CouchDBError.badRequest("POST body must include `docs` parameter.")
         }
         guard list.kind == .array else { throw CouchDBError.badRequest("`docs` parameter must be an array.") }
+        try Self.checkCount(list, atMost: 500_000)
         if body["all_or_nothing"]?.bool == true {
             throw CouchDBError(417, "expectation_failed", "all_or_nothing is not supported")
         }

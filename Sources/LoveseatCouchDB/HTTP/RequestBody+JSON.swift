@@ -110,6 +110,15 @@ extension CouchDBServer {
         }
     }
 
+    /// What is made of each item takes hundreds of bytes, and an item of the text two.
+    ///
+    /// - Throws: `too_large` for a longer list.
+    static func checkCount(_ list: JSONElement, atMost limit: Int) throws(CouchDBError) {
+        guard list.count <= limit else {
+            throw CouchDBError(413, "too_large", "the list has more than \(limit) items: send it in parts")
+        }
+    }
+
     /// - Throws: `bad_content_type` for a body that is not announced as JSON.
     static func requireJSON(_ exchange: Exchange) throws(CouchDBError) {
         let type = exchange.headers[.contentType].flatMap { MediaType($0) }

@@ -4,35 +4,39 @@ import LoveseatModel
 /// The contents of replaced revisions, as far as databases keep them that peers of CouchDB's wire use: CouchDB serves them until a compaction
 /// (docs/decisions/0009).
 extension StoreWriteTransaction {
-    /// The contents that are kept of one document, in bytes.
+    /// The contents that are kept of one document, in bytes, apart from the last few.
     package static let replacedBytes = 1 << 20
-    /// How often the oldest of a document are removed, in edits; for larger ones each time.
-    private static let trimming: UInt32 = 64
+    /// Of so many edits one looks for contents that are too much, and each whose content is larger than this.
+    private static let trimming: (edits: UInt64, bytes: Int) = (16, 16 << 10)
 
     /// Keeps what a document said before, as far as its row does not.
     func keepReplaced(of record: DocumentRecord, by tree: RevisionTree, in collection: CollectionHandle)
         throws
     {
         guard let limit = catalogView.revisionLimit else { return }
-        if let node = tree.node(record.revision), node.body == nil {
-            try keep(record.body, of: record.revision, record.id, collection)
+        var largest = 0
+        func keepIfReplaced(_ body: JSONText?, _ id: RevisionID) throws {
+            guard let body, let left = tree.node(id), left.body == nil else { return }
+            try keep(body, of: id, record.id, collection)
+            largest = max(largest, body.bytes.count)
         }
+        try keepIfReplaced(record.body, record.revision)
         if record.encodedTree != nil, ancestorBodiesKept > 0 || !tree.isLine {
             for node in try record.tree().nodes.values where node.id != record.revision {
-                guard let body = node.body, let left = tree.node(node.id), left.body == nil else { continue }
-                try keep(body, of: node.id, record.id, collection)
+                try keepIfReplaced(node.body, node.id)
             }
         }
-        let (generation, size) = (record.revision.generation, record.body.bytes.count)
-        guard generation % Self.trimming == 0 || size > Self.replacedBytes / Int(Self.trimming) else {
-            return
+        // Spread over all sequences: a document may have every second one.
+        let isChosen = (record.sequence &* 0x9E37_79B9_7F4A_7C15) >> 32 % Self.trimming.edits == 0
+        guard largest > 0, isChosen || largest > Self.trimming.bytes else { return }
+        let oldest = Int64(record.revision.generation).subtractingSaturated(Int64(limit))
+        if tree.isLine, oldest > 0 {
+            try database.cachedStatement(
+                sql: "DELETE FROM replaced WHERE collection = ? AND doc_id = ? AND generation < ?"
+            ).execute(arguments: [collection.number, record.id, oldest])
         }
-        let oldest = Int64(generation).subtractingSaturated(Int64(limit))
-        try database.cachedStatement(
-            sql: "DELETE FROM replaced WHERE collection = ? AND doc_id = ? AND generation < ?"
-        ).execute(arguments: [collection.number, record.id, oldest])
-        // Of smaller ones that many are not too much.
-        guard size > Self.replacedBytes / max(limit, 1) else { return }
+        // As many small ones as a line keeps are not too much.
+        guard !tree.isLine || largest > Self.replacedBytes / max(limit, 1) else { return }
         try trimReplaced(of: record.id, in: collection)
     }
 
@@ -111,7 +115,9 @@ extension StoreReadTransaction {
     package func withReplaced(_ record: DocumentRecord, in collection: CollectionHandle) throws
         -> DocumentRecord
     {
-        guard catalogView.revisionLimit != nil, record.encodedTree != nil else { return record }
+        guard catalogView.revisionLimit != nil, record.encodedTree != nil, try hasReplaced else {
+            return record
+        }
         let statement = try RawStatement(
             "SELECT revision, body FROM replaced WHERE collection = ?1 AND doc_id = ?2",
             in: database
@@ -121,9 +127,49 @@ extension StoreReadTransaction {
         statement.bind(2, record.id)
         var tree = try record.tree()
         while try statement.step() {
-            guard let id = RevisionID(statement.string(0)) else { continue }
-            tree.putBack(JSONText(trusted: statement.bytes(1)), of: id)
+            // Damaged text is no content.
+            guard let id = RevisionID(statement.string(0)),
+                let body = Self.replacedBody(statement.bytes(1))
+            else { continue }
+            tree.putBack(body, of: id)
         }
         return try record.replacing(tree)
+    }
+
+    /// Whether the table is there: a database that is opened for reading only may be older.
+    private var hasReplaced: Bool { get throws { try database.tableExists("replaced") } }
+
+    /// The content of a row, which is read back as it was written; nil if it is damaged.
+    private static func replacedBody(_ bytes: [UInt8]) -> JSONText? {
+        let limits = JSONLimits(maximumBytes: .max)
+        guard let element = try? JSONElement(scanning: bytes, limits: limits), element.kind == .object else {
+            return nil
+        }
+        return JSONText(trusted: bytes)
+    }
+
+    /// A sentence for each content of a replaced revision that is damaged, or of no document.
+    func problemsOfReplaced() throws -> [String] {
+        var problems: [String] = []
+        guard try hasReplaced else { return [] }
+        for collection in collections.sorted(by: { $0.number < $1.number }) {
+            let statement = try RawStatement(
+                """
+                SELECT doc_id, revision, body, EXISTS (
+                    SELECT 1 FROM "\(collection.table)" AS rows WHERE rows.doc_id = replaced.doc_id
+                ) FROM replaced WHERE collection = ?1
+                """,
+                in: database
+            )
+            defer { statement.reset() }
+            statement.bind(1, collection.number)
+            while try statement.step() {
+                let place =
+                    "\(collection.name)/\(statement.string(0)): the content of replaced revision \(statement.string(1))"
+                if Self.replacedBody(statement.bytes(2)) == nil { problems.append("\(place) is damaged") }
+                if statement.int(3) == 0 { problems.append("\(place) is of no document") }
+            }
+        }
+        return problems
     }
 }

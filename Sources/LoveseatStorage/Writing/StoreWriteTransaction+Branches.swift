@@ -239,6 +239,8 @@ extension StoreWriteTransaction {
             _ = try purge(id, in: collection)
         } else {
             try store(tree, over: record, in: collection)
+            // What the purged revisions said goes with them, also below them.
+            if catalogView.revisionLimit != nil { try forgetReplaced(of: id, in: collection) }
         }
         return revisions.filter(removed.contains)
     }
