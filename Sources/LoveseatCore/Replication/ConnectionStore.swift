@@ -209,8 +209,12 @@ package final class ConnectionStore: RevisionStore {
         throws(LoveseatError) -> Int?
     {
         try asking {
-            try store.write(call: "replication") {
-                try $0.savePeerCheckpoint(id, replacing: revision, body)
+            try store.write(call: "replication") { transaction in
+                // What a peer says of a collection that was deleted meanwhile is not true of the next one of its name.
+                if let gone = collections.first(where: { !transaction.contains($0) }) {
+                    throw LoveseatError(.notOpen, "collection \(gone.name) was deleted")
+                }
+                return try transaction.savePeerCheckpoint(id, replacing: revision, body)
             }
         }
     }

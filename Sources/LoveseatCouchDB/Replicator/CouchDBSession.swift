@@ -74,6 +74,8 @@ actor CouchDBSession: Replication {
     private var busy = 0
     private var work: Task<Void, any Error>?
     private var isStopping = false
+    /// Why everything has to be compared anew; nil if it has not.
+    private var lost: LoveseatError?
 
     init(
         _ work: sending ReplicationRequest.Work,
@@ -177,6 +179,7 @@ actor CouchDBSession: Replication {
         for lane in lanes { await saveCheckpoint(lane, isLast: true) }
         farewell.cancel()
         await client.shutDown()
+        if let lost, !isStopping { return lost }
         guard case .failure(let error) = result, !(isStopping && error is CancellationError) else {
             return isStopping ? nil : omission
         }
@@ -291,10 +294,18 @@ actor CouchDBSession: Replication {
     func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
         let now = ContinuousClock.now
         if !isLast, let last = lane.lastSave, now - last < Self.saveInterval { return }
-        guard !lane.isSaving, lane.checkpoint != lane.saved else { return }
+        guard !lane.isSaving, lane.checkpoint != lane.saved, lost == nil else { return }
         lane.isSaving = true
         lane.lastSave = now
         defer { lane.isSaving = false }
+        if await hasLostCheckpoint(lane) {
+            lost = LoveseatError(
+                .webSocketAbnormalClose,
+                "the peer lost its checkpoint, as a database that was made anew has: all is compared again"
+            )
+            work?.cancel()
+            return
+        }
         var checkpoint = lane.checkpoint
         let time = runtime.unixTime() / 1_000
         replica.beginCheckpoint(of: lane.index)
@@ -323,5 +334,11 @@ actor CouchDBSession: Replication {
         } catch {
             hooks.report(.checkpointNotSaved(Self.failure(of: error)))
         }
+    }
+
+    /// Whether a checkpoint that this session read or saved is there no more. A server does not say so when another one is saved.
+    private func hasLostCheckpoint(_ lane: Lane) async -> Bool {
+        guard plan.isContinuous, lane.checkpointRevision != nil else { return false }
+        do { return try await lane.remote.checkpoint(lane.checkpointID) == nil } catch { return false }
     }
 }

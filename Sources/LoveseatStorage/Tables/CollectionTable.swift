@@ -132,6 +132,11 @@ enum CollectionTable {
         }
         catalog.marks[handle.number] = nil
         catalog.indexes[handle.number] = nil
+        // Peers' checkpoints say what the collection had; they do not say which collection that was. Those of CouchDB's wire do.
+        try db.execute(
+            sql: "DELETE FROM peer_checkpoints WHERE substr(id, 1, 8) <> 'couchdb:' OR id LIKE ?",
+            arguments: ["couchdb:\(handle.number)/%"]
+        )
         try StoreWriteTransaction.forgetPurges(in: handle, db)
         try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [firstSequenceKey(handle.number)])
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])

@@ -1,0 +1,85 @@
+import Foundation
+import LoveseatCore
+import LoveseatCouchDB
+import LoveseatCouchDBTesting
+import LoveseatModel
+import LoveseatTesting
+import Testing
+
+/// A peer's database that is deleted and made anew has nothing: what it had before is pushed again.
+struct RecreatedDatabaseTests {
+    private static let deadline = Duration.seconds(60)
+
+    /// Waits until the remote has so many documents.
+    private func wait(for count: Int, _ served: ServedDatabase) async throws {
+        let end = ContinuousClock.now + Self.deadline
+        while try await served.call("GET", "/other").json["doc_count"]?.int != count {
+            try #require(ContinuousClock.now < end, "the remote never had \(count) documents")
+            _ = try await served.call("GET", "/other/_changes?feed=longpoll&since=now&timeout=300")
+        }
+    }
+
+    @Test func `a continuous sync with a CouchDB pushes everything to a database that was made anew`()
+        async throws
+    {
+        let served = try await ServedDatabase { $0.allowsDatabaseCreation = true }
+        _ = try await served.call("PUT", "/other")
+        let active = try ActiveSide()
+        let collection = try active.collection
+        for number in 0..<4 {
+            var document = Document(id: "own\(number)")
+            try collection.save(&document)
+        }
+        let port = try #require(served.listener.port)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/other"))
+        var configuration = try active.configuration(CouchDBEndpoint(url: url), .pushAndPull)
+        configuration.continuous = true
+        configuration.maxAttempts = 10
+        let replicator = Replicator(configuration)
+        replicator.start()
+        try await wait(for: 4, served)
+        for made in 1...2 {
+            // The checkpoint is at the remote when the session has nothing to do.
+            for await status in replicator.statuses where status.activity == .idle { break }
+            #expect(try await served.call("DELETE", "/other").status == 200)
+            #expect(try await served.call("PUT", "/other").status == 201)
+            #expect(try await served.call("PUT", "/other/new\(made)", [:]).status == 201)
+            try await wait(for: 4 + made, served)
+        }
+        replicator.stop()
+        #expect(await replicator.waitUntilStopped().error == nil)
+        #expect(collection.count == 6)
+        await served.listener.stop()
+    }
+
+    @Test(arguments: [ReplicatorType.push, .pushAndPull])
+    func `a peer of Couchbase's protocol pushes everything to a collection that was made anew`(
+        _ type: ReplicatorType
+    )
+        async throws
+    {
+        let scratch = try Scratch()
+        let (near, far) = (try scratch.database("near"), try scratch.database("far"))
+        let collection = try near.createCollection(name: "k")
+        _ = try far.createCollection(name: "k")
+        for number in 0..<5 {
+            var document = Document(id: "d\(number)")
+            try collection.save(&document)
+        }
+        for _ in 0..<3 {
+            for _ in 0..<2 {
+                var configuration = ReplicatorConfiguration(
+                    collections: [collection],
+                    target: DatabaseEndpoint(database: far)
+                )
+                configuration.replicatorType = type
+                let replicator = Replicator(configuration)
+                replicator.start()
+                #expect(await replicator.waitUntilStopped().error == nil)
+                #expect(try far.collection(name: "k")?.count == 5)
+            }
+            try far.deleteCollection(name: "k")
+            _ = try far.createCollection(name: "k")
+        }
+    }
+}
