@@ -142,12 +142,16 @@ public struct FileIdentityStore: IdentityStore {
     private func makeFolder() throws(LoveseatError) {
         if try check(folder.path, isFolder: true) { return }
         do {
-            try FileManager.default.createDirectory(
-                at: folder,
-                withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700]
-            )
+            let parent = folder.deletingLastPathComponent()
+            try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
         } catch { throw LoveseatError(.ioError, "cannot create the folder \(folder.path): \(error)") }
+        // Foundation would make it open to others, and close it then: somebody who makes it at the same time would be told of that.
+        guard mkdir(folder.path, 0o700) == 0 else {
+            guard errno == EEXIST, try check(folder.path, isFolder: true) else {
+                throw failure("make", folder.path)
+            }
+            return
+        }
         guard chmod(folder.path, 0o700) == 0 else { throw failure("protect", folder.path) }
     }
 
