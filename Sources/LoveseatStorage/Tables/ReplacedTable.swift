@@ -29,7 +29,7 @@ extension StoreWriteTransaction {
         // Spread over all sequences: a document may have every second one.
         let isChosen = (record.sequence &* 0x9E37_79B9_7F4A_7C15) >> 32 % Self.trimming.edits == 0
         guard largest > 0, isChosen || largest > Self.trimming.bytes else { return }
-        let oldest = Int64(record.revision.generation).subtractingSaturated(Int64(limit))
+        let oldest = Int64(record.revision.generation).subtractingSaturated(Int64(clamping: limit))
         if tree.isLine, oldest > 0 {
             try database.cachedStatement(
                 sql: "DELETE FROM replaced WHERE collection = ? AND doc_id = ? AND generation < ?"
