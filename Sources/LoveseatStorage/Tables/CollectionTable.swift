@@ -32,7 +32,7 @@ enum CollectionTable {
                 number: number,
                 name: name,
                 table: row["table_name"],
-                firstSequence: UInt64(clamping: starts[firstSequenceKey(number)] ?? 0)
+                firstSequence: UInt64(clamping: starts[number] ?? 0)
             )
             let highest = try Int64.fetchOne(db, sql: "SELECT max(sequence) FROM \"\(handle.table)\"") ?? 0
             catalog.collections[name] = handle
@@ -46,14 +46,17 @@ enum CollectionTable {
     private static let firstSequencePrefix = "first_sequence/"
     private static func firstSequenceKey(_ number: Int64) -> String { "\(firstSequencePrefix)\(number)" }
 
-    /// The sequences after which collections began, by their keys.
-    private static func firstSequences(_ db: Database) throws -> [String: Int64] {
+    /// The sequences after which collections began, by their numbers.
+    private static func firstSequences(_ db: Database) throws -> [Int64: Int64] {
         let rows = try Row.fetchAll(
             db,
-            sql: "SELECT key, CAST(value AS INTEGER) AS value FROM info WHERE key >= ?1 AND key < ?2",
-            arguments: [firstSequencePrefix, String(firstSequencePrefix.dropLast()) + "0"]
+            sql: """
+                SELECT CAST(substr(key, length(?1) + 1) AS INTEGER) AS number, CAST(value AS INTEGER) AS value
+                FROM info WHERE substr(key, 1, length(?1)) = ?1
+                """,
+            arguments: [firstSequencePrefix]
         )
-        return Dictionary(rows.map { ($0["key"], $0["value"]) }) { first, _ in first }
+        return Dictionary(rows.map { ($0["number"], $0["value"]) }) { first, _ in first }
     }
 
     /// A number that changes whenever the tables do.
