@@ -143,7 +143,7 @@ struct Import: AsyncParsableCommand {
             }
         }
         let isUndone = atomic && result.failure != nil
-        let replaced = isUndone ? 0 : try importer.replacedCount()
+        let replaced = result.failure == nil ? try importer.replacedCount() : 0
         try database.close()
         try report(
             isUndone ? 0 : importer.count,

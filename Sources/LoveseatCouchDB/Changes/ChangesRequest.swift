@@ -56,7 +56,6 @@ struct ChangesRequest: Sendable {
     var timeout = longestWait
     var filter = Filter.none
 
-    /// `last`: the last sequence, for `now`.
     init(
         _ exchange: Exchange,
         _ body: JSONElement?,

@@ -35,9 +35,15 @@ extension StoreWriteTransaction {
         )
     }
 
-    func forgetAncestors(of id: String, in collection: CollectionHandle) throws {
+    /// Forgets what the tables beside the rows hold of a document: its deep ancestors, or what its replaced revisions said.
+    func forget(_ tables: StaticString..., of id: String, in collection: CollectionHandle) throws {
+        guard catalogView.revisionLimit != nil else { return }
+        for table in tables { try forget(table, of: id, in: collection) }
+    }
+
+    private func forget(_ table: StaticString, of id: String, in collection: CollectionHandle) throws {
         let statement = try RawStatement(
-            "DELETE FROM ancestors WHERE collection = ?1 AND doc_id = ?2",
+            "DELETE FROM \(table) WHERE collection = ?1 AND doc_id = ?2",
             in: database
         )
         statement.bind(1, collection.number)

@@ -92,17 +92,6 @@ extension StoreWriteTransaction {
         try statement.run()
     }
 
-    /// Forgets the contents of a document's replaced revisions.
-    func forgetReplaced(of id: String, in collection: CollectionHandle) throws {
-        let statement = try RawStatement(
-            "DELETE FROM replaced WHERE collection = ?1 AND doc_id = ?2",
-            in: database
-        )
-        statement.bind(1, collection.number)
-        statement.bind(2, id)
-        try statement.run()
-    }
-
     /// Forgets the contents of the replaced revisions of all documents.
     func forgetReplaced() throws {
         guard catalogView.revisionLimit != nil else { return }

@@ -240,7 +240,7 @@ extension StoreWriteTransaction {
         } else {
             try store(tree, over: record, in: collection)
             // What the purged revisions said goes with them, also below them.
-            if catalogView.revisionLimit != nil { try forgetReplaced(of: id, in: collection) }
+            try forget("replaced", of: id, in: collection)
         }
         return revisions.filter(removed.contains)
     }

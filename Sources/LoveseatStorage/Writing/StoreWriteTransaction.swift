@@ -281,10 +281,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         )
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }
-        if catalogView.revisionLimit != nil {
-            try forgetAncestors(of: id, in: collection)
-            try forgetReplaced(of: id, in: collection)
-        }
+        try forget("ancestors", "replaced", of: id, in: collection)
         try saveLastSequence(of: collection)
         recordChange(of: id, in: collection)
         return true
